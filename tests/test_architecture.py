@@ -165,7 +165,7 @@ def test_all_packages_have_modules():
 
 
 @pytest.mark.parametrize("part", NEVER)
-def test_a_part_does_not_import_what_it_never_may(part: str):
+def test_a_part_does_not_import_what_it_never_may(part):
     wrong = []
     for module, imported_name in all_imports():
         if is_in(module, part) and is_in_any(imported_name, NEVER[part]):
@@ -175,7 +175,7 @@ def test_a_part_does_not_import_what_it_never_may(part: str):
 
 
 @pytest.mark.parametrize("part", ONLY)
-def test_a_part_imports_only_what_it_may(part: str):
+def test_a_part_imports_only_what_it_may(part):
     wrong = []
     for module, imported_name in all_imports():
         is_allowed = is_standard(imported_name) or is_in_any(imported_name, ONLY[part])
@@ -186,7 +186,7 @@ def test_a_part_imports_only_what_it_may(part: str):
 
 
 @pytest.mark.parametrize("library", ONLY_IN)
-def test_a_library_is_imported_in_its_part_only(library: str):
+def test_a_library_is_imported_in_its_part_only(library):
     wrong = []
     for module, imported_name in all_imports():
         if is_in(imported_name, library) and not is_in(module, ONLY_IN[library]):
@@ -202,7 +202,7 @@ def folder_in(part: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("part", LEVELS)
-def test_every_folder_has_a_level(part: str):
+def test_every_folder_has_a_level(part):
     root = ROOT / part.replace(".", "/")
     names = set().union(*LEVELS[part])
     folders = {path.parent.name for path in root.glob("*/__init__.py")}
@@ -215,7 +215,7 @@ def test_every_folder_has_a_level(part: str):
 
 
 @pytest.mark.parametrize("part", LEVELS)
-def test_no_folder_imports_one_beside_or_above_it(part: str):
+def test_no_folder_imports_one_beside_or_above_it(part):
     level_of: dict[str, int] = {}
     for level, folders in enumerate(LEVELS[part]):
         level_of |= dict.fromkeys(folders, level)
@@ -251,7 +251,7 @@ def test_there_are_several_benchmarks_of_the_family():
 
 @pytest.mark.parametrize("name", OTHER_BENCHMARKS)
 def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(
-    name: str,
+    name,
 ):
     files = [path for path, text in program_texts() if name in text.lower()]
     foreign_files = []

@@ -213,14 +213,14 @@ def exceptions_of(kind: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("kind", TOKENS)
-def test_the_tree_has_no_more_code_than_its_bound(kind: str):
+def test_the_tree_has_no_more_code_than_its_bound(kind):
     sizes = {file: n_tokens(file) for file in files_of(kind)}
 
     assert sum(sizes.values()) <= TOKENS[kind]
 
 
 @pytest.mark.parametrize("kind", TOKENS_A_LINE)
-def test_a_line_holds_no_more_tokens_than_the_bound(kind: str):
+def test_a_line_holds_no_more_tokens_than_the_bound(kind):
     n_lines = 0
     n_code_tokens = 0
     for file in files_of(kind):
@@ -234,7 +234,7 @@ def test_a_line_holds_no_more_tokens_than_the_bound(kind: str):
 @pytest.mark.parametrize(
     ("kind", "rule"), [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds]
 )
-def test_no_more_places_break_a_rule_than_its_bound(kind: str, rule: str):
+def test_no_more_places_break_a_rule_than_its_bound(kind, rule):
     broken_at = exceptions_of(kind)[rule]
 
     message = "\n".join(["", *broken_at])

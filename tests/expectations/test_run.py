@@ -101,9 +101,7 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
 
 
 @pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
-def test_the_failing_rows_are_named_and_all_counted(
-    kind: str, arguments: dict[str, Any], columns: dict[str, list[Any]], failing: list[int]
-):
+def test_the_failing_rows_are_named_and_all_counted(kind, arguments, columns, failing):
     frame = rows(**columns)
     finding = results(frame, kind, **arguments)
 
@@ -155,6 +153,6 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
         ("ExpectColumnValuesToNotBeNull", {"column": "missing"}),
     ],
 )
-def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, Any]):
+def test_what_cannot_be_evaluated_is_an_error(kind, arguments):
     with pytest.raises(RuntimeError, match=kind):
         results(rows(a=[1.0]), kind, **arguments)

@@ -114,9 +114,7 @@ def test_an_expectation_is_stored_as_the_call_that_makes_it():
         ),
     ],
 )
-def test_an_invariant_that_cannot_be_checked_is_refused_by_name(
-    invariants: dict[str, Any], reason: str
-):
+def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants, reason):
     with pytest.raises(ValueError, match=reason):
         all_expectations(invariants)
 

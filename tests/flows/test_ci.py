@@ -80,7 +80,7 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(
-    checkout: Command,
+    checkout,
 ):
     evaluated = run_step("Evaluate", checkout.folder)
     compared = run_step("Compare", checkout.folder)
@@ -94,7 +94,7 @@ def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(
 
 
 @pytest.mark.long
-def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout: Command):
+def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout):
     checkout("nightly", "--night", "2026-01-01", "--warehouse", JOB["env"]["PRBENCH_WAREHOUSE"])
 
     night = run_step("Night", checkout.folder)

@@ -15,7 +15,6 @@ from flows.run.config import load_job
 from tasks.config.job import DataRevision, Job
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
-from tests.flows.conftest import Run
 from tests.kit import good_row, write_jsonl
 
 
@@ -35,7 +34,7 @@ def file(tmp_path) -> Path:
 
 def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
     tmp_path,
-    file: Path,
+    file,
 ):
     job = job_of(tmp_path, f"{{source: {file}}}")
     early_copy = job.model_copy(update={"night": "2026-11-22"})
@@ -53,7 +52,7 @@ def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
 
 def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
     tmp_path,
-    file: Path,
+    file,
 ):
     revisions: list[DataRevision] = []
     barrier = Barrier(8)
@@ -79,10 +78,10 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
 
 @pytest.mark.parametrize("source", ["nowhere.jsonl", "~nobody-at-all/tasks.jsonl"])
 def test_a_command_that_needs_no_data_set_runs_without(
-    source: str,
+    source,
     tmp_path,
     monkeypatch,
-    run: Run,
+    run,
 ):
     monkeypatch.setenv("HOME", str(tmp_path))
     ingest(job_of(tmp_path, "{source: sample}"))

@@ -5,10 +5,10 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
@@ -18,7 +18,6 @@ from flows.execution import execute
 from flows.run.outcomes import ENDINGS, explained, message_of, outcome_of
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
-from tests.flows.conftest import Run
 from tests.kit import job_on, rows_in
 from warehouse import Warehouse, unless_unwritable
 
@@ -36,8 +35,8 @@ def interrupt(*_: object, **__: object) -> NoReturn:
     ],
 )
 def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
-    owner: object,
-    name: str,
+    owner,
+    name,
     tmp_path,
     monkeypatch,
     capsys,
@@ -68,8 +67,8 @@ def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
     [(interrupt, "interrupted"), (lambda: 1 / 0, "failed")],
 )
 def test_work_cut_short_is_recorded_with_its_outcome(
-    work: Callable[[], Any],
-    outcome: str,
+    work,
+    outcome,
     tmp_path,
 ):
     with suppress(ZeroDivisionError):
@@ -100,11 +99,11 @@ def disk(tmp_path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("n_used_bytes", [0, 65_536])
 def test_a_full_disk_is_named(
-    disk: Path,
-    n_used_bytes: int,
+    disk,
+    n_used_bytes,
     tmp_path,
     monkeypatch,
-    run: Run,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     (disk / ".filler").write_bytes(bytes(n_used_bytes))
@@ -138,11 +137,11 @@ def assert_disk_is_named(line: str, data: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING_COMMANDS)
 def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
-    command: list[str],
-    disk: Path,
+    command,
+    disk,
     tmp_path,
     monkeypatch,
-    run: Run,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     fill(disk)
@@ -154,10 +153,10 @@ def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
 
 @pytest.mark.slow
 def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_task(
-    disk: Path,
+    disk,
     tmp_path,
     monkeypatch,
-    run: Run,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,size=16m")
@@ -172,11 +171,11 @@ def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING_COMMANDS)
 def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
-    command: list[str],
-    disk: Path,
+    command,
+    disk,
     tmp_path,
     monkeypatch,
-    run: Run,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,ro")
@@ -190,7 +189,7 @@ def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number: int):
+def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number):
     _, line = explained(OSError(number, os.strerror(number), "/data/x"))
 
     assert line.endswith("or lower `limits.concurrency`")
@@ -203,7 +202,7 @@ def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path):
 
 @pytest.mark.slow
 def test_a_read_only_warehouse_can_be_read(
-    disk: Path,
+    disk,
     tmp_path,
     monkeypatch,
     capsys,
@@ -254,10 +253,10 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts():
     ],
 )
 def test_a_run_without_replies_fails(
-    failures: dict[str, int],
-    n_rows: int,
-    facts: dict[str, Any],
-    outcome: str,
+    failures,
+    n_rows,
+    facts,
+    outcome,
 ):
     reports = [
         StageReport("ingest", rows=9),
@@ -269,7 +268,7 @@ def test_a_run_without_replies_fails(
 
 
 @pytest.mark.parametrize("outcome", ENDINGS)
-def test_a_state_has_the_type_and_name_of_its_outcome(outcome: str):
+def test_a_state_has_the_type_and_name_of_its_outcome(outcome):
     from flows.recorded import state_of  # Prefect takes seconds to import
 
     state = state_of(outcome, "half is missing")
@@ -298,7 +297,7 @@ def test_each_outcome_has_a_state_of_its_own():
         ([], "Below the bar"),
     ],
 )
-def test_the_message_of_a_run_says_what_to_know(reports: list[StageReport], message: str):
+def test_the_message_of_a_run_says_what_to_know(reports, message):
     assert message_of(reports, "below_bar") == message
 
 
@@ -312,8 +311,8 @@ def test_the_message_of_a_run_says_what_to_know(reports: list[StageReport], mess
     ],
 )
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(
-    folder: str,
-    name: str,
+    folder,
+    name,
 ):
     from flows.ui import warehouse_name
 

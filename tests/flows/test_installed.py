@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT
 
 pytestmark = pytest.mark.slow
@@ -73,7 +72,7 @@ def installation(tmp_path_factory) -> Installation:
     return Installation(wheel, environment)
 
 
-def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation: Installation):
+def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation):
     data_folders = (PROJECT / "warehouse" / "data", PROJECT / "warehouse" / "embedded")
     package_files = set()
     for package in PACKAGES:
@@ -89,8 +88,8 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation: Inst
 
 
 def test_an_installed_package_stays_as_it_is(
-    installation: Installation,
-    provider: FaultServer,
+    installation,
+    provider,
     tmp_path,
 ):
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}

@@ -5,7 +5,7 @@ own book.
 import pytest
 
 from tests.faults.server import FaultServer, well_behaved
-from tests.flows.conftest import N_CRITERIA, N_TASKS, Command, settings
+from tests.flows.conftest import N_CRITERIA, N_TASKS, settings
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ def billed_usd(server: FaultServer) -> float:
 
 
 def test_a_run_stops_before_its_cap_and_a_later_run_finishes(
-    command: Command,
-    provider: FaultServer,
+    command,
+    provider,
 ):
     configuration = settings(provider, trials=1)
     for endpoint in (*configuration["models"], *configuration["judges"]):
@@ -62,7 +62,7 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(
 NO_PRICE = "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
 
 
-def test_a_cap_that_cannot_be_enforced_is_refused(command: Command, provider: FaultServer):
+def test_a_cap_that_cannot_be_enforced_is_refused(command, provider):
     command.configure(**settings(provider, trials=1))
 
     refusal = command("run", "--warehouse", "data", "--max-usd", "3", code=2)
@@ -72,7 +72,7 @@ def test_a_cap_that_cannot_be_enforced_is_refused(command: Command, provider: Fa
     assert provider.book == []
 
 
-def test_the_plan_says_why_a_cap_would_be_refused(command: Command, provider: FaultServer):
+def test_the_plan_says_why_a_cap_would_be_refused(command, provider):
     command.configure(**settings(provider, trials=1))
 
     planned = command.json("plan", "--warehouse", "data")  # loads the data set itself

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.flows.conftest import PROJECT, Command
+from tests.flows.conftest import PROJECT
 from tests.kit import until
 from warehouse.locks import Machine, Owner
 
@@ -63,7 +63,7 @@ def _fast(monkeypatch):
 
 
 def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(
-    command: Command,
+    command,
 ):
     data = command.folder / "data"
     data.mkdir()
@@ -92,7 +92,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 
 
 def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(
-    command: Command,
+    command,
 ):
     data = command.folder / "data"
     with FaultServer(

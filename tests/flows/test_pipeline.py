@@ -11,7 +11,7 @@ import pytest
 
 from flows.cli.main import entry
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, PRBENCH, Command, settings
+from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, PRBENCH, settings
 from tests.kit import until
 
 pytestmark = pytest.mark.slow
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("options", [[], ["-q"]])
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
-    options: list[str],
-    command: Command,
+    options,
+    command,
     monkeypatch,
 ):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
@@ -48,9 +48,9 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
     [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
 )
 def test_a_stopped_run_ends_soon_and_goes_on(
-    command: Command,
-    provider: FaultServer,
-    stop: signal.Signals,
+    command,
+    provider,
+    stop,
 ):
     provider.behaviour = lambda request, number: HttpResponse(
         well_behaved(request, number).text,
@@ -108,11 +108,11 @@ def test_a_stopped_run_ends_soon_and_goes_on(
     ],
 )
 def test_a_run_opens_only_so_many_files(
-    limit: str,
-    code: int,
-    most_in_hand: int,
-    line: str,
-    command: Command,
+    limit,
+    code,
+    most_in_hand,
+    line,
+    command,
 ):
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
         pytest.skip("no more files may be open here")
@@ -144,8 +144,8 @@ def test_a_run_opens_only_so_many_files(
     ],
 )
 def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_most(
-    hard_limit: int,
-    limits: tuple[int, int],
+    hard_limit,
+    limits,
     monkeypatch,
 ):
     set_limits: list[tuple[int, int]] = []

@@ -9,8 +9,7 @@ import pytest
 
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from tests.faults.server import FaultServer
-from tests.flows.conftest import PROJECT, Command
+from tests.flows.conftest import PROJECT
 from tests.kit import endpoint
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -34,7 +33,7 @@ def commands_of(document: str) -> list[tuple[list[str], str]]:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_print_what_it_shows(command: Command):
+def test_the_commands_of_the_readme_print_what_it_shows(command):
     shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
     # The guide's commands need what the README's commands imported.
     for arguments, output in commands_of(README) + commands_of(GUIDE):
@@ -72,8 +71,8 @@ LINES = "".join(console_blocks(OPERATIONS)).splitlines()
 
 @pytest.mark.slow
 def test_every_command_of_the_guide_works_as_it_stands(
-    command: Command,
-    provider: FaultServer,
+    command,
+    provider,
 ):
     assert len(LINES) > 20
     pinned = endpoint("pinned", provider.api_base)

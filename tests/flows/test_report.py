@@ -24,7 +24,7 @@ def command_with_report(sample_job: Job, tmp_path) -> Command:
 
 
 def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
-    command_with_report: Command,
+    command_with_report,
 ):
     folder = command_with_report.folder / "pages"
     folder.mkdir()
@@ -41,7 +41,7 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
 
 
 def test_a_served_report_is_there_until_ctrl_c(
-    command_with_report: Command,
+    command_with_report,
     monkeypatch,
 ):
     monkeypatch.setenv("BROWSER", "true")

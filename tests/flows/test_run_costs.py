@@ -14,7 +14,6 @@ from tasks.config.job import Job
 from tasks.figures.scope import filled
 from tasks.figures.shown import FIGURES
 from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls
-from tests.flows.conftest import Run
 from tests.kit import at, call_entry, job_on, recorded, row, rows_in, written
 from tests.warehouse.parts import flip
 from warehouse import Warehouse
@@ -100,13 +99,13 @@ def killed_job(job: Job) -> Job:
     return job
 
 
-def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job: Job):
+def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job):
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
     assert sum_usd(spent(killed_job)) == TOTAL
     assert sum_usd(run_cost(killed_job, "killed")) == TOTAL
 
 
-def test_the_row_of_a_killed_run_gets_its_cost(killed_job: Job):
+def test_the_row_of_a_killed_run_gets_its_cost(killed_job):
     (killed_run,) = mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
@@ -117,7 +116,7 @@ def test_the_row_of_a_killed_run_gets_its_cost(killed_job: Job):
 
 
 @pytest.mark.parametrize("name", ["runs", "spend", "night_costs"])
-def test_every_page_shows_the_same_cost_of_a_killed_run(name: str, killed_job: Job):
+def test_every_page_shows_the_same_cost_of_a_killed_run(name, killed_job):
     mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
@@ -136,10 +135,10 @@ def test_every_page_shows_the_same_cost_of_a_killed_run(name: str, killed_job: J
     ],
 )
 def test_an_unknown_cost_is_never_0(
-    costs_by_caller: dict[tuple[str, str], list[float | None]],
-    cost: float | None,
-    n_unpriced: int,
-    job: Job,
+    costs_by_caller,
+    cost,
+    n_unpriced,
+    job,
 ):
     publish(job, runs=[run_in_progress(job.run_id)])
     record_calls(job, job.run_id, costs_by_caller)
@@ -158,14 +157,14 @@ def test_an_unknown_cost_is_never_0(
     assert page_row["unpriced_calls"] == n_unpriced
 
 
-def test_a_run_never_ends_before_it_began(job: Job):
+def test_a_run_never_ends_before_it_began(job):
     publish(job)
 
     # The clock was set back.
     assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)
 
 
-def test_a_damaged_ledger_lets_every_run_begin(killed_job: Job, capsys):
+def test_a_damaged_ledger_lets_every_run_begin(killed_job, capsys):
     with (killed_job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
 
@@ -178,10 +177,10 @@ def test_a_damaged_ledger_lets_every_run_begin(killed_job: Job, capsys):
 
 @pytest.mark.parametrize(("outcome", "cost"), [("done", TOTAL), (RUNNING, None)])
 def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
-    outcome: str,
-    cost: float | None,
-    job: Job,
-    run: Run,
+    outcome,
+    cost,
+    job,
+    run,
 ):
     publish(job, runs=[run_in_progress("a-run") | {"outcome": outcome}])
     record_calls(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})

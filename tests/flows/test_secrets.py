@@ -127,7 +127,7 @@ def recorded_run(tmp_path_factory) -> RecordedRun:
     return RecordedRun(folder, process, [entry.headers for entry in server.entries])
 
 
-def test_the_provider_gets_the_key_and_the_header(recorded_run: RecordedRun):
+def test_the_provider_gets_the_key_and_the_header(recorded_run):
     assert recorded_run.process.returncode == 3, recorded_run.process.stderr[-3000:]
     assert recorded_run.headers
     for headers in recorded_run.headers:
@@ -136,7 +136,7 @@ def test_the_provider_gets_the_key_and_the_header(recorded_run: RecordedRun):
 
 
 def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(
-    recorded_run: RecordedRun,
+    recorded_run,
 ):
     contents = {path: path.read_bytes() for path in recorded_run.files}
 
@@ -147,13 +147,13 @@ def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(
         assert [path for path, content in contents.items() if secret.encode() in content] == []
 
 
-def test_no_secret_is_in_a_table(recorded_run: RecordedRun):
+def test_no_secret_is_in_a_table(recorded_run):
     assert "[redacted]" in recorded_run.stored_values
     for secret in PLANTED:
         assert secret not in recorded_run.stored_values
 
 
-def test_the_secret_of_prefect_s_server_is_in_its_own_file_alone(recorded_run: RecordedRun):
+def test_the_secret_of_prefect_s_server_is_in_its_own_file_alone(recorded_run):
     paths = [path for path in recorded_run.files if SERVER_SECRET.search(path.read_bytes())]
 
     assert [path.parent for path in paths] == [recorded_run.folder / "prefect" / "prbench"]

@@ -59,7 +59,7 @@ def start_hanging_run(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("prefect_api")
-def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer):
+def test_a_run_on_senders_goes_on(command, provider):
     interrupted_run, senders = start_hanging_run(command, provider)
     assert [sender.exists() for sender in senders] == [True, True]
     interrupted_run.send_signal(signal.SIGINT)
@@ -81,7 +81,7 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer):
 
 @pytest.mark.long
 def test_doctor_starts_senders_and_names_what_they_lack(
-    command: Command,
+    command,
     monkeypatch,
 ):
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)

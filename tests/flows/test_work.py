@@ -37,7 +37,7 @@ def data(tmp_path) -> Path:
     return folder
 
 
-def test_ingest_has_work_until_the_data_is_stored_and_checked(data: Path, tmp_path):
+def test_ingest_has_work_until_the_data_is_stored_and_checked(data, tmp_path):
     job = job_on(data, tmp_path / "data")
 
     assert has_work(job, "ingest")
@@ -47,7 +47,7 @@ def test_ingest_has_work_until_the_data_is_stored_and_checked(data: Path, tmp_pa
     assert not has_work(job, "ingest")
 
 
-def test_ingest_has_work_for_other_data_and_other_checks(data: Path, tmp_path):
+def test_ingest_has_work_for_other_data_and_other_checks(data, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
     assert has_work(job_on("sample", tmp_path / "data"), "ingest")
@@ -55,7 +55,7 @@ def test_ingest_has_work_for_other_data_and_other_checks(data: Path, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ingest", "evaluate"])
-def test_there_is_work_for_a_new_split(name: str, data: Path, tmp_path):
+def test_there_is_work_for_a_new_split(name, data, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
     shutil.copy(data / "a.jsonl", data / "b.jsonl")
@@ -125,13 +125,13 @@ def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["evaluate", "backfill", "assemble"])
-def test_a_flow_has_no_work_when_its_stages_are_done(name: str, finished_run: FinishedRun):
+def test_a_flow_has_no_work_when_its_stages_are_done(name, finished_run):
     assert not has_work(finished_run.job(), name)
 
 
 @pytest.mark.slow
 def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
-    finished_run: FinishedRun,
+    finished_run,
 ):
     n_calls = len(finished_run.server.book)
 
@@ -154,14 +154,14 @@ def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
     ],
 )
 def test_a_run_has_work_after_a_change_of_the_settings(
-    changes: dict[str, Any],
-    finished_run: FinishedRun,
+    changes,
+    finished_run,
 ):
     assert has_work(finished_run.job(**changes), "evaluate")
 
 
 @pytest.mark.slow
-def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run: FinishedRun):
+def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run):
     endpoint_of = finished_run.endpoint
     models = [endpoint_of("a"), endpoint_of("b")]
     judges = [endpoint_of("judge", rubric="examples_removed"), endpoint_of("j")]
@@ -173,7 +173,7 @@ def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run: FinishedRu
 
 @pytest.mark.slow
 def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
-    finished_run: FinishedRun,
+    finished_run,
 ):
     night = finished_run.job().model_copy(update={"night": "2026-11-22"})
     finished_night = row(
@@ -197,12 +197,12 @@ def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_without_data_every_flow_has_work(name: str, tmp_path):
+def test_without_data_every_flow_has_work(name, tmp_path):
     assert has_work(job_on("sample", tmp_path / "data"), name)
 
 
 @pytest.mark.parametrize("name", ["check", "compact"])
-def test_a_flow_whose_work_is_not_known_always_has_work(name: str, tmp_path):
+def test_a_flow_whose_work_is_not_known_always_has_work(name, tmp_path):
     job = job_on("sample", tmp_path / "data")
 
     assemble(prepared(job))
@@ -224,7 +224,7 @@ def written_report(tmp_path) -> Job:
     return job
 
 
-def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report: Job):
+def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report):
     assert is_up_to_date(written_report)
 
     (written_report.report_index.parent / "report-basis.txt").unlink()
@@ -232,13 +232,13 @@ def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_repor
     assert not is_up_to_date(written_report)
 
 
-def test_a_setting_that_no_page_shows_does_not_rewrite_a_report(written_report: Job):
+def test_a_setting_that_no_page_shows_does_not_rewrite_a_report(written_report):
     capped = written_report.with_settings(limits=Limits(max_usd=1.0))
 
     assert is_up_to_date(capped)
 
 
-def test_another_vintage_rewrites_a_report(written_report: Job):
+def test_another_vintage_rewrites_a_report(written_report):
     later = written_report.model_copy(update={"vintage": "later"})
 
     assert not is_up_to_date(later)
@@ -254,8 +254,8 @@ def test_another_vintage_rewrites_a_report(written_report: Job):
     ],
 )
 def test_a_changed_figure_query_or_page_rewrites_a_report(
-    name: str,
-    written_report: Job,
+    name,
+    written_report,
     tmp_path,
     monkeypatch,
 ):
@@ -274,7 +274,7 @@ def test_a_changed_figure_query_or_page_rewrites_a_report(
     assert not is_up_to_date(written_report)
 
 
-def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report: Job):
+def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report):
     foreign_file = written_report.report_index.parent / "data/of-somebody.txt"
 
     foreign_file.write_text("not listed", encoding="utf-8")
@@ -283,20 +283,20 @@ def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report: Job):
 
 
 @pytest.mark.parametrize("name", ["index.html", "prbench/index.html", "prbench/data/task.js"])
-def test_a_missing_page_rewrites_a_report(name: str, written_report: Job):
+def test_a_missing_page_rewrites_a_report(name, written_report):
     (written_report.report_folder / name).unlink()
 
     assert not is_up_to_date(written_report)
 
 
 @pytest.mark.parametrize("name", ["prbench/index.html", "prbench/data/task.js"])
-def test_a_cut_page_rewrites_a_report(name: str, written_report: Job):
+def test_a_cut_page_rewrites_a_report(name, written_report):
     (written_report.report_folder / name).write_text("a pag", encoding="utf-8")
 
     assert not is_up_to_date(written_report)
 
 
-def test_newly_published_rows_rewrite_a_report(written_report: Job):
+def test_newly_published_rows_rewrite_a_report(written_report):
     written(written_report.warehouse, {"labels": [row("labels")]}).publish()
 
     assert not is_up_to_date(written_report)

@@ -32,7 +32,7 @@ def marked(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", map(marked, kept()))
-def test_an_output_is_as_it_is_kept(outputs: Callable[[str], Outputs], name: str):
+def test_an_output_is_as_it_is_kept(outputs, name):
     of_part = outputs(name.partition("/")[0])
     assert name in of_part, f"{name} is gone"
     actual = differences(name, kept()[name], of_part[name])
@@ -40,5 +40,5 @@ def test_an_output_is_as_it_is_kept(outputs: Callable[[str], Outputs], name: str
 
 
 @pytest.mark.parametrize("part", map(marked, PARTS))
-def test_every_output_is_kept(outputs: Callable[[str], Outputs], part: str):
+def test_every_output_is_kept(outputs, part):
     assert {name for name in kept() if name.startswith(f"{part}/")} == set(outputs(part))

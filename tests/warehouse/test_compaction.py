@@ -30,7 +30,7 @@ def run_ids_in(store: PartStore) -> list[str]:
 # choosing parts to merge
 
 
-def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehouse, quick: None):
+def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse, quick):
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
@@ -43,7 +43,7 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehou
     assert runs == [("a", "run"), ("c", "run"), ("b", "again")]
 
 
-def test_the_sizes_of_parts_are_those_of_their_files(warehouse: Warehouse):
+def test_the_sizes_of_parts_are_those_of_their_files(warehouse):
     write_runs(warehouse, "a", "b")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
 
@@ -120,9 +120,7 @@ def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
 @pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=numbered_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
-def test_merging_parts_leaves_what_stands(
-    parts: list[tuple[int, list[Cell]]], large_rows: int, n_before: int
-):
+def test_merging_parts_leaves_what_stands(parts, large_rows, n_before):
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
         for number, (moment, rows) in enumerate(sorted(parts[:n_before], key=lambda part: part[0])):
@@ -157,7 +155,7 @@ def with_subfolder(warehouse: Warehouse, quick: None) -> Warehouse:
 
 
 def test_parts_that_an_earlier_version_merged_count_as_any_others(
-    with_subfolder: Warehouse,
+    with_subfolder,
 ):
     with_subfolder.publish()
 
@@ -166,7 +164,7 @@ def test_parts_that_an_earlier_version_merged_count_as_any_others(
 
 
 def test_parts_that_an_earlier_version_merged_are_merged_with_others(
-    with_subfolder: Warehouse,
+    with_subfolder,
 ):
     with_subfolder.compact()
 
@@ -174,7 +172,7 @@ def test_parts_that_an_earlier_version_merged_are_merged_with_others(
     assert run_ids_in(with_subfolder.store) == ["a", "b"]
 
 
-def test_a_part_that_appears_meanwhile_is_kept(warehouse: Warehouse, quick: None, monkeypatch):
+def test_a_part_that_appears_meanwhile_is_kept(warehouse, quick, monkeypatch):
     write_runs(warehouse, "a", "b")
     merge = compaction.merge
 
@@ -227,9 +225,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
 # publishing
 
 
-def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
-    warehouse: Warehouse, seen: list[bool]
-):
+def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(warehouse, seen):
     write_runs(warehouse, "a", "b")
     warehouse.publish()
     for run_id in ("c", "d"):
@@ -242,7 +238,7 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
     assert [run["run_id"] for run in published(warehouse, "runs")] == list("abcdef")
 
 
-def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse):
+def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse):
     for task_id in ("t1", "t2"):
         put(warehouse.root, "responses", 1, [response(task_id)])
     removals = [

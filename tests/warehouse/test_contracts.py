@@ -39,7 +39,7 @@ def columns(published: Reader) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("table_name", PROMISED)
-def test_the_promised_columns_are_there(table_name: str, columns: dict[str, set[str]]):
+def test_the_promised_columns_are_there(table_name, columns):
     assert set(PROMISED[table_name].split()) - columns[table_name] == set()
 
 
@@ -56,7 +56,7 @@ def test_the_columns_of_14_tables_are_promised():
         " where schema_name = 'main'",
     ],
 )
-def test_every_table_view_and_column_says_in_the_database_what_it_is(published: Reader, query: str):
+def test_every_table_view_and_column_says_in_the_database_what_it_is(published, query):
     rows = published.rows(f"{query} and database_name = 'published' and not internal")
 
     unexplained = [
@@ -68,7 +68,7 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(published: 
     assert unexplained == []
 
 
-def test_every_table_and_model_is_in_the_database(published: Reader):
+def test_every_table_and_model_is_in_the_database(published):
     rows = published.rows(
         "select concat(table_schema, '.', table_name) as name from information_schema.tables"
         " where table_catalog = 'published'"
@@ -78,7 +78,7 @@ def test_every_table_and_model_is_in_the_database(published: Reader):
     assert names == {*TABLES, *(model.name for model in PUBLISHED_MODELS), *INTERNAL}
 
 
-def test_users_see_tables_and_marts_alone(published: Reader):
+def test_users_see_tables_and_marts_alone(published):
     names = {row["name"] for row in published.rows("show tables")}
 
     assert names == {*TABLES, *sql.schema()["marts"], *INTERNAL}
@@ -92,7 +92,7 @@ def test_every_model_that_users_do_not_see_says_what_one_row_is():
 
 
 def test_no_column_has_a_type_that_other_programs_take_for_something_else(
-    published: Reader,
+    published,
 ):
     odd_columns = published.rows(
         "select table_name, column_name, data_type from duckdb_columns() where database_name ="
@@ -115,13 +115,13 @@ def test_every_column_of_the_contracts_is_in_a_table():
     assert names == COLUMNS.keys()
 
 
-def test_every_column_that_schema_yml_describes_exists(columns: dict[str, set[str]]):
+def test_every_column_that_schema_yml_describes_exists(columns):
     for model in PUBLISHED_MODELS:
         assert model.columns.keys() - columns[model.name.rpartition(".")[2]] == set()
 
 
 def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(
-    columns: dict[str, set[str]],
+    columns,
 ):
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
 

@@ -63,7 +63,7 @@ def rebuilt_rows(warehouse: Warehouse) -> PublishedRows:
 
 @pytest.mark.parametrize("name", ["the version", "a part", "the database"])
 def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_damaged(
-    filled: Warehouse, name: str
+    filled, name
 ):
     part = filled.store.standing("verdicts")[0]
     checks: dict[str, Callable[[], object]] = {
@@ -121,7 +121,7 @@ def full(warehouse: Warehouse, monkeypatch) -> Warehouse:
 
 @pytest.mark.long
 @pytest.mark.parametrize("damage", ["deleted", "a flipped bit", "cut short"])
-def test_damaged_parts_of_any_table_are_restored(full: Warehouse, damage: str):
+def test_damaged_parts_of_any_table_are_restored(full, damage):
     dice = random.Random(8)
     rows = rows_of(full)
     parts = {name: dice.choice(full.store.standing(name)) for name in TABLES}
@@ -148,7 +148,7 @@ def test_damaged_parts_of_any_table_are_restored(full: Warehouse, damage: str):
 
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(
-    filled: Warehouse,
+    filled,
 ):
     flip(filled.store.standing("runs")[-1])
     filled.write("runs", [row("runs", run_id="r", command="newer")])
@@ -179,9 +179,7 @@ def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
 
 
 @pytest.mark.parametrize("fill", [failed_rows, last_of_its_kind])
-def test_restored_rows_count_as_before(
-    warehouse: Warehouse, quick: None, fill: Callable[[Warehouse], list[Path]]
-):
+def test_restored_rows_count_as_before(warehouse, quick, fill):
     parts = fill(warehouse)
     rows = rows_of(warehouse)
     for part in parts:
@@ -198,7 +196,7 @@ def test_restored_rows_count_as_before(
 
 
 @pytest.mark.parametrize("n_compactions", [0, 2])
-def test_a_part_damaged_before_a_compaction_is_restored(filled: Warehouse, n_compactions: int):
+def test_a_part_damaged_before_a_compaction_is_restored(filled, n_compactions):
     rows = rows_of(filled)
     for _ in range(n_compactions):
         filled.compact()
@@ -215,7 +213,7 @@ def test_a_part_damaged_before_a_compaction_is_restored(filled: Warehouse, n_com
 # small files
 
 
-def test_the_file_of_the_version_is_written_anew(filled: Warehouse):
+def test_the_file_of_the_version_is_written_anew(filled):
     path = filled.root / "warehouse.json"
     content = path.read_bytes()
     for offset in range(len(content)):
@@ -228,7 +226,7 @@ def test_the_file_of_the_version_is_written_anew(filled: Warehouse):
     assert "warehouse.json: was damaged or missing" in reported_damage()
 
 
-def test_a_damaged_list_of_parts_is_written_anew(filled: Warehouse):
+def test_a_damaged_list_of_parts_is_written_anew(filled):
     rows = rows_of(filled)
     path = filled.store.root / "list.json"
     listing = json.loads(path.read_bytes())
@@ -254,7 +252,7 @@ def lose_verdicts(warehouse: Warehouse):
 
 
 def test_rows_that_nothing_restores_are_lost_in_addition_to_earlier_ones(
-    filled: Warehouse,
+    filled,
 ):
     lose_verdicts(filled)
     assert [loss.n_rows for loss in filled.losses()] == [20]
@@ -265,7 +263,7 @@ def test_rows_that_nothing_restores_are_lost_in_addition_to_earlier_ones(
     assert loss.line == f"40 rows of verdicts ({kind}) are lost"
 
 
-def test_lost_rows_that_are_written_again_are_lost_no_more(filled: Warehouse):
+def test_lost_rows_that_are_written_again_are_lost_no_more(filled):
     verdicts = rows_of(filled)["verdicts"]
     lose_verdicts(filled)
 
@@ -276,7 +274,7 @@ def test_lost_rows_that_are_written_again_are_lost_no_more(filled: Warehouse):
     assert len(rows_of(filled)["verdicts"]) == len(verdicts)
 
 
-def test_accepted_losses_are_losses_no_more(filled: Warehouse):
+def test_accepted_losses_are_losses_no_more(filled):
     lose_verdicts(filled)
 
     filled.accept_losses()
@@ -297,7 +295,7 @@ def large(warehouse: Warehouse) -> Warehouse:
     return warehouse
 
 
-def test_every_flipped_bit_of_a_database_is_found(large: Warehouse):
+def test_every_flipped_bit_of_a_database_is_found(large):
     content = large.database.read_bytes()
     dice = random.Random(11)
 
@@ -309,7 +307,7 @@ def test_every_flipped_bit_of_a_database_is_found(large: Warehouse):
         large.database.write_bytes(content)
 
 
-def test_a_database_that_is_cut_short_is_found(large: Warehouse):
+def test_a_database_that_is_cut_short_is_found(large):
     content = large.database.read_bytes()
     n_bytes = len(content)
 
@@ -319,7 +317,7 @@ def test_a_database_that_is_cut_short_is_found(large: Warehouse):
 
 
 def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(
-    filled: Warehouse,
+    filled,
 ):
     rows_of(filled)  # the published state is known, so the file is not read again
     for block in range(12_288, filled.database.stat().st_size - 64, 262_144):

@@ -47,7 +47,7 @@ def is_plain(star: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", LISTING)
-def test_a_model_lists_its_columns_each_on_a_line(name: str):
+def test_a_model_lists_its_columns_each_on_a_line(name):
     query = MODELS[name].query
     branch, *_ = last_selects(parsed(query))
 
@@ -59,7 +59,7 @@ def test_a_model_lists_its_columns_each_on_a_line(name: str):
 
 
 @pytest.mark.parametrize("name", LISTING)
-def test_further_branches_of_a_union_list_their_columns_or_are_a_whole_relation(name: str):
+def test_further_branches_of_a_union_list_their_columns_or_are_a_whole_relation(name):
     _, *branches = last_selects(parsed(MODELS[name].query))
 
     for branch in branches:
@@ -71,7 +71,7 @@ def test_further_branches_of_a_union_list_their_columns_or_are_a_whole_relation(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_model_chooses_columns_by_a_pattern_of_their_names(name: str):
+def test_no_model_chooses_columns_by_a_pattern_of_their_names(name):
     patterns = [star for star in stars(parsed(MODELS[name].query)) if star["columns"]]
 
     assert patterns == []

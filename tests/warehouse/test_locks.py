@@ -46,9 +46,7 @@ def refusal(lock: AbstractContextManager[None]) -> str:
     return str(caught.value)
 
 
-def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
-    warehouse: Warehouse, start: Start
-):
+def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(warehouse, start):
     holders, second = (holding(start, A_RUN, warehouse) for _ in range(2))
     with warehouse.writing():
         at_work = ", ".join(map(str, sorted([os.getpid(), holders.pid, second.pid])))
@@ -65,7 +63,7 @@ def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
         pass
 
 
-def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehouse, start: Start):
+def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse, start):
     process = holding(start, ALONE, warehouse)
 
     for lock in (warehouse.writing(), warehouse.alone()):
@@ -75,9 +73,7 @@ def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehou
         pass
 
 
-def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(
-    warehouse: Warehouse, start: Start
-):
+def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehouse, start):
     process = holding(start, A_NIGHT, warehouse)
     waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
 
@@ -89,7 +85,7 @@ def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(
     assert waiting.stdout.readline() == "held\n"
 
 
-def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, start: Start):
+def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse, start):
     process = holding(start, ALIVE, warehouse)
     assert warehouse.living_runs() == ["a run/1"]
     kill(process)
@@ -99,7 +95,7 @@ def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, st
 
 
 def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(
-    warehouse: Warehouse,
+    warehouse,
 ):
     assert warehouse.living_runs() == []
     with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):

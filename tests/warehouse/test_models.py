@@ -39,7 +39,7 @@ def _tables(node: Any, steps: frozenset[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_declares_the_tables_that_it_reads_and_no_others(name: str):
+def test_a_model_declares_the_tables_that_it_reads_and_no_others(name):
     model = MODELS[name]
 
     assert sorted(tables_in(model.query)) == sorted(model.depends_on)
@@ -58,7 +58,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_reads_tables_and_models_and_nothing_else(name: str):
+def test_a_query_reads_tables_and_models_and_nothing_else(name):
     query = re.sub(
         r"\b(from|join) \$\w+", r"\1 given", re.sub(r"\{\w+\}", "(given)", sql.read(name))
     )

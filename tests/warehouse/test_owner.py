@@ -68,7 +68,7 @@ def files(world: World) -> set[str]:
 
 
 def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(
-    world: World,
+    world,
 ):
     processes = [world.process_on("a"), world.process_on("a")]
     for process in processes:
@@ -83,7 +83,7 @@ def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_hear
     assert files(world) == {"processes.lock", "claim.lock"}
 
 
-def test_a_machine_begins_at_once_where_another_one_has_ended(world: World):
+def test_a_machine_begins_at_once_where_another_one_has_ended(world):
     ended = world.process_on("a")
     process = world.process_on("b")
     ended.begin()
@@ -98,7 +98,7 @@ def test_a_machine_begins_at_once_where_another_one_has_ended(world: World):
     assert world.lines == []
 
 
-def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World):
+def test_a_machine_is_refused_in_one_line_while_another_one_writes(world):
     writing = world.process_on("node7")
     writing.begin()
     world.meanwhile = lambda: beat(writing)
@@ -115,7 +115,7 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
 
 
 def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
-    world: World,
+    world,
 ):
     writing = world.process_on("a")
     writing.begin()
@@ -128,7 +128,7 @@ def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
 
 
 def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(
-    world: World,
+    world,
 ):
     failed = world.process_on("a")
     process = world.process_on("b", started_at_s=1e12)
@@ -144,7 +144,7 @@ def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own
 
 
 def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(
-    world: World,
+    world,
 ):
     stopped = world.process_on("a")
     rival = world.process_on("b")
@@ -163,7 +163,7 @@ def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothi
     assert FILE not in files(world)
 
 
-def test_who_was_stopped_and_nobody_took_over_goes_on(world: World):
+def test_who_was_stopped_and_nobody_took_over_goes_on(world):
     stopped = world.process_on("a")
     stopped.begin()
     world.now_s += 1e6
@@ -174,7 +174,7 @@ def test_who_was_stopped_and_nobody_took_over_goes_on(world: World):
     assert "a writes this warehouse" in world.refused(world.process_on("b"))
 
 
-def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World):
+def test_a_machine_that_was_started_again_does_not_wait_for_itself(world):
     world.process_on("a", kernel="before").begin()
     written_at_s = json.loads((world.root / FILE).read_text(encoding="utf-8"))["at_s"]
     restarted = world.process_on("a", kernel="after", started_at_s=written_at_s + 1)
@@ -186,9 +186,7 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
-def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
-    world: World, content: bytes
-):
+def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(world, content):
     (world.root / FILE).write_bytes(content)
     process = world.process_on("a")
     assert process.elsewhere() in {"another machine", "newer"}
@@ -198,7 +196,7 @@ def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
     assert process.elsewhere() is None
 
 
-def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World):
+def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world):
     process = world.process_on("a")
     process.begin()
     world.root.rename(world.root.with_name("away"))
@@ -218,7 +216,7 @@ def foreign(warehouse: Warehouse) -> Owner:
     return heartbeat
 
 
-def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Warehouse):
+def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse):
     warehouse.publish()
     foreign(warehouse)
     (warehouse.root / "living").mkdir(exist_ok=True)
@@ -230,7 +228,7 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Wa
 
 
 def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
-    warehouse: Warehouse,
+    warehouse,
 ):
     member = row("split_members", split="s", task_id="t", position=1)
     with warehouse.writing():
@@ -250,7 +248,7 @@ def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
     assert warehouse.elsewhere() == "node7"
 
 
-def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World):
+def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world):
     world.process_on("failed").begin()
     last_writer = world.process_on("c")
 
@@ -266,7 +264,7 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World
     assert last_writer.why_lost() is None
 
 
-def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: World):
+def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world):
     world.process_on("failed").begin()
     claiming = world.process_on("b")
     joining = world.process_on("b")
@@ -281,7 +279,7 @@ def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: Wor
     assert world.now_s == 190.0
 
 
-def test_told_to_take_over_nobody_watches(world: World):
+def test_told_to_take_over_nobody_watches(world):
     failed = world.process_on("a")
     process = world.process_on("b")
     failed.begin()

@@ -11,7 +11,6 @@ import pytest
 
 import sql
 from tests.kit import response, row, until, values_in
-from tests.warehouse.conftest import Start
 from tests.warehouse.parts import put_of_old
 from warehouse import Warehouse
 from warehouse.tables import TABLES
@@ -32,16 +31,14 @@ def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     ]
 
 
-def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse):
+def test_content_that_is_written_again_is_the_newest(warehouse):
     for command in ("first", "second", "first"):
         write_run(warehouse, "r", command)
 
     assert runs(warehouse, "command") == ["first"]
 
 
-def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
-    warehouse: Warehouse, start: Start
-):
+def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehouse, start):
     write_run(warehouse, "r")
     warehouse.publish()
     content = warehouse.database.read_bytes()
@@ -76,16 +73,14 @@ for i in range(3):
 
 
 @pytest.mark.slow
-def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, start: Start):
+def test_two_processes_that_publish_at_once_lose_nothing(warehouse, start):
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
     assert [process.wait(120) for process in processes] == [0, 0]
     assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
 
 
-def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
-    warehouse: Warehouse, quick: None
-):
+def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehouse, quick):
     warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
@@ -97,7 +92,7 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
 
 
 @pytest.mark.slow
-def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Warehouse, tmp_path):
+def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse, tmp_path):
     warehouse.write("responses", [response("t1"), response("t2")])
     warehouse.publish()
     warehouse.write("runs", [row("runs", run_id="r")])

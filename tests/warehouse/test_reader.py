@@ -26,7 +26,7 @@ def held_files(folder: Path) -> list[str]:
 
 
 def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(
-    warehouse: Warehouse,
+    warehouse,
 ):
     readers = []
     for number in range(4):
@@ -41,7 +41,7 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(
             assert reader.value("select count(*) from runs") == 4
 
 
-def test_several_threads_can_ask_one_reader_at_once(warehouse: Warehouse):
+def test_several_threads_can_ask_one_reader_at_once(warehouse):
     publish(warehouse, "r")
     query = "select {0} + count(*) + 0 * count(x) from runs, range(20000) as numbers (x)"
 
@@ -51,7 +51,7 @@ def test_several_threads_can_ask_one_reader_at_once(warehouse: Warehouse):
     assert [20_000 + number for number in range(40)] == actual
 
 
-def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse: Warehouse):
+def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse):
     publish(warehouse, "r")
     reader = warehouse.reader()
     assert held_files(warehouse.root)
@@ -64,7 +64,7 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse: Warehouse):
 
 
 def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(
-    warehouse: Warehouse,
+    warehouse,
 ):
     warehouse.write("runs", [row("runs", run_id="b", night="2026-11-01"), row("runs", run_id="a")])
     warehouse.publish()

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.kit import at, one_line, response, until
-from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
 
 
@@ -21,7 +20,7 @@ def visible(warehouse: Warehouse) -> list[Path]:
     )
 
 
-def test_a_part_is_named_by_its_content(warehouse: Warehouse):
+def test_a_part_is_named_by_its_content(warehouse):
     name = warehouse.write("responses", [response("t")])
     (path,) = visible(warehouse)
     assert str(name).endswith(f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet")
@@ -31,7 +30,7 @@ def test_a_part_is_named_by_its_content(warehouse: Warehouse):
     assert [name, second] == [part.name for part in warehouse.store.standing("responses")]
 
 
-def test_rows_come_back_as_they_were_written(warehouse: Warehouse):
+def test_rows_come_back_as_they_were_written(warehouse):
     rows = [
         response("t", created_at=at(0.25)),
         response("ü😀\n", error="a\x00b"),
@@ -55,9 +54,7 @@ MISFITS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", MISFITS)
-def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(
-    warehouse: Warehouse, case: str
-):
+def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(warehouse, case):
     with pytest.raises(WarehouseError) as caught:
         warehouse.write("responses", [response("t"), response("u") | MISFITS[case]])
 
@@ -67,7 +64,7 @@ def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("change", ["lacks", "adds"])
-def test_a_row_with_other_columns_is_refused_with_their_names(warehouse: Warehouse, change: str):
+def test_a_row_with_other_columns_is_refused_with_their_names(warehouse, change):
     row = response("t")
     wrong = {
         "lacks": {k: v for k, v in row.items() if k != "vintage"},
@@ -98,9 +95,7 @@ for i in range(10_000):
 """
 
 
-def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(
-    warehouse: Warehouse, start: Start
-):
+def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(warehouse, start):
     folder = warehouse.root / "parts" / "responses"
     for _ in range(5):
         process = start(WRITE_FOR_EVER, warehouse.root)

@@ -7,12 +7,12 @@ import pytest
 
 from tests.kit import one_line, row
 from tests.warehouse.parts import published, put
-from warehouse import Warehouse, WarehouseError, WarehouseOutdated, refuse_other_version
+from warehouse import WarehouseError, WarehouseOutdated, refuse_other_version
 from warehouse.files import read_sealed, write_sealed
 
 
 def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(
-    warehouse: Warehouse,
+    warehouse,
 ):
     assert refuse_other_version(warehouse.root) is None
     warehouse.write("runs", [row("runs")])
@@ -20,7 +20,7 @@ def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(
     assert read_sealed(warehouse.root / "warehouse.json") == {"version": 4}
 
 
-def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse):
+def test_a_warehouse_of_november_is_opened_as_it_is(warehouse):
     warehouse.write("runs", [row("runs", run_id="then")])
     warehouse.publish()
     write_sealed(warehouse.root / "warehouse.json", {"parser": 2, "version": 4})
@@ -45,9 +45,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("file_name", REFUSED)
 @pytest.mark.parametrize("version", [9, 3, None])
-def test_another_version_is_refused_in_one_line(
-    warehouse: Warehouse, file_name: str, version: int | None
-):
+def test_another_version_is_refused_in_one_line(warehouse, file_name, version):
     put(warehouse.root, "runs", 1, [row("runs")])
     if version is None:
         (warehouse.root / "warehouse.json").unlink()
@@ -64,7 +62,7 @@ def test_another_version_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"version": 2}', "[2]"])
-def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse, content: str):
+def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse, content):
     warehouse.root.mkdir()
     (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
 
@@ -81,9 +79,7 @@ def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse,
 @pytest.mark.parametrize(
     "change", ["update published_from set stamp = 'other'", "drop table published_from"]
 )
-def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
-    warehouse: Warehouse, change: str
-):
+def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(warehouse, change):
     warehouse.write("runs", [row("runs", run_id="r")])
     warehouse.publish()
     with duckdb.connect(str(warehouse.database)) as connection:

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -136,9 +135,7 @@ class Killing:
         pytest.param(10, {}, marks=pytest.mark.long),
     ],
 )
-def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
-    tmp_path, kills: int, judge: dict[str, Any]
-):
+def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(tmp_path, kills, judge):
     with FaultServer(slowed(LATENCY_S, FAULTY)) as server:
         configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
@@ -183,7 +180,7 @@ def is_consistent(data: Path) -> bool:
     return len({row["verdict_id"] for row in rows}) == len(rows)
 
 
-def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, tmp_path):
+def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages, tmp_path):
     with FaultServer(slowed(0.05, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first_run = stages.start(tmp_path, data)
@@ -203,9 +200,7 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, 
     assert is_complete(data)
 
 
-def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
-    stages: Stages, tmp_path
-):
+def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(stages, tmp_path):
     with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         killed_run = stages.start(tmp_path, data)
@@ -232,9 +227,7 @@ def sometimes_unreadable(request, number: int) -> HttpResponse:
 
 
 @pytest.mark.long
-def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
-    stages: Stages, tmp_path
-):
+def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages, tmp_path):
     with FaultServer(sometimes_unreadable) as server:
         data = configured(tmp_path, server.api_base)
         assert stages.start(tmp_path, data).wait() == 0
@@ -252,7 +245,7 @@ def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
     assert outcomes(data) == ["done", "done"]
 
 
-def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stages, tmp_path):
+def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages, tmp_path):
     with FaultServer(slowed(0.02, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
@@ -273,7 +266,7 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stag
     assert is_complete(data)
 
 
-def test_a_disk_that_is_full_for_a_part_costs_no_reply_of_its_rows(stages: Stages, tmp_path):
+def test_a_disk_that_is_full_for_a_part_costs_no_reply_of_its_rows(stages, tmp_path):
     with FaultServer() as server:
         data = configured(tmp_path, server.api_base)
         assert stages.start(tmp_path, data).wait() == 0

@@ -105,7 +105,7 @@ OWN_LABELS = pytest.mark.parametrize(
 
 
 def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
-    annotation: Annotation,
+    annotation,
 ):
     counts = Counter((call["model"], kind_of(prompt_of(call))) for call in annotation.calls)
 
@@ -114,7 +114,7 @@ def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
         assert counts["bob", kind] == N_TASKS
 
 
-def test_stored_labels_are_those_of_the_vocabulary(annotation: Annotation):
+def test_stored_labels_are_those_of_the_vocabulary(annotation):
     vocabularies = load_benchmark("prbench").annotations
     fields = {row["task_id"]: row["field"] for row in annotation.released}
 
@@ -128,18 +128,14 @@ def test_stored_labels_are_those_of_the_vocabulary(annotation: Annotation):
 
 
 @OWN_LABELS
-def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(
-    annotation: Annotation, kind: str, column: str
-):
+def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(annotation, kind, column):
     for released, row in zip(annotation.released, annotation.command.sql(TASKS), strict=True):
         assert row[column]
         assert row[column] == (released[column] or row[column])
 
 
 @OWN_LABELS
-def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(
-    annotation: Annotation, kind: str, column: str
-):
+def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(annotation, kind, column):
     rows = annotation.command.sql(
         f"select distinct task_id, source from labelled_tasks where kind = '{kind}'"
     )
@@ -149,7 +145,7 @@ def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(
         assert sources[row["task_id"]] == ("released" if row[column] else "annotated")
 
 
-def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation: Annotation):
+def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation):
     rows = annotation.command.sql(
         "select distinct task_id, source from labelled_tasks where kind = 'jurisdiction'"
     )
@@ -158,12 +154,12 @@ def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation: Annot
     assert {row["source"] for row in rows} == {"annotated"}
 
 
-def test_a_finished_annotation_makes_no_call(annotation: Annotation):
+def test_a_finished_annotation_makes_no_call(annotation):
     assert "nothing is missing, no model call made" in annotation.stderr
     assert annotation.n_calls == len(annotation.calls)
 
 
-def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command):
+def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command):
     assemble_sample(command, endpoint("released", "http://127.0.0.1:9/v1"))
 
     stderr = command("annotate", code=2).stderr

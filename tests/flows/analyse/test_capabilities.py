@@ -147,7 +147,7 @@ def planted(tmp_path_factory) -> Planted:
         return Planted(command, verdicts, calls, len(provider.book), stderr)
 
 
-def test_each_criterion_is_described_once(planted: Planted):
+def test_each_criterion_is_described_once(planted):
     descriptions = [call for call in planted.calls if not is_naming(call)]
     rows = planted.command.sql("select criterion_id from criterion_capabilities")
 
@@ -156,7 +156,7 @@ def test_each_criterion_is_described_once(planted: Planted):
 
 
 def test_each_node_has_a_name_of_its_own_and_all_criteria_are_in_its_leaves(
-    planted: Planted,
+    planted,
 ):
     n_namings = sum(map(is_naming, planted.calls))
 
@@ -170,12 +170,12 @@ def test_each_node_has_a_name_of_its_own_and_all_criteria_are_in_its_leaves(
     assert sum(leaf["n_criteria"] for leaf in leaves) == N_TASKS * N_CRITERIA
 
 
-def test_a_finished_analysis_makes_no_call(planted: Planted):
+def test_a_finished_analysis_makes_no_call(planted):
     assert "nothing is missing, no model call made" in planted.second_stderr
     assert planted.n_calls == len(planted.calls)
 
 
-def test_scores_are_those_of_plain_loops(planted: Planted):
+def test_scores_are_those_of_plain_loops(planted):
     members = planted.members()
 
     for score in planted.command.sql("from capability_scores"):
@@ -192,7 +192,7 @@ def test_scores_are_those_of_plain_loops(planted: Planted):
         assert score["ci_low"] is None or score["ci_low"] < score["value"] < score["ci_high"]
 
 
-def test_the_planted_weakness_alone_is_confirmed(planted: Planted):
+def test_the_planted_weakness_alone_is_confirmed(planted):
     members = planted.members()
     planted_criteria = {
         verdict["criterion"]
@@ -212,11 +212,11 @@ def test_the_planted_weakness_alone_is_confirmed(planted: Planted):
     assert planted.weaknesses("even")["weaknesses"] == []
 
 
-def test_a_weakness_is_confirmed_compared_with_another_model_too(planted: Planted):
+def test_a_weakness_is_confirmed_compared_with_another_model_too(planted):
     assert planted.weaknesses("weak", "--than", "even")["weaknesses"]
 
 
-def test_each_weakness_has_examples_of_its_topic(planted: Planted):
+def test_each_weakness_has_examples_of_its_topic(planted):
     result = planted.weaknesses("weak")
 
     weak_nodes = {weakness["node_id"] for weakness in result["weaknesses"]}
@@ -224,14 +224,14 @@ def test_each_weakness_has_examples_of_its_topic(planted: Planted):
     assert all(TOPICS[WEAK] in example["title"] for example in result["examples"])
 
 
-def test_the_page_shows_weaknesses_and_candidates(planted: Planted):
+def test_the_page_shows_weaknesses_and_candidates(planted):
     page = planted.command("weaknesses", "weak").stdout
 
     assert "Where models are weak" in page
     assert "\neven " in page.partition("Candidates for weaknesses")[2]
 
 
-def test_a_model_that_does_not_exist_is_refused(planted: Planted):
+def test_a_model_that_does_not_exist_is_refused(planted):
     assert "--model none: not found" in planted.command("weaknesses", "none", code=2).stderr
 
 
@@ -244,7 +244,7 @@ def whole_criterion(request, number: int) -> HttpResponse:
     return HttpResponse(json.dumps({"capability": criterion_of(prompt_of(request))}))
 
 
-def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command):
+def test_vectors_of_phrases_come_from_the_embedding_model_once(command):
     with FaultServer(whole_criterion) as provider:
         configure(
             command,

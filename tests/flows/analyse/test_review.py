@@ -75,7 +75,7 @@ def reviews(tmp_path_factory) -> Reviews:
 
 
 def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
-    reviews: Reviews,
+    reviews,
 ):
     assert "No criterion has been reviewed yet." in reviews.printed_before
     assert (
@@ -84,17 +84,17 @@ def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
     )
 
 
-def test_an_exported_sheet_says_how_to_fill_it_in(reviews: Reviews):
+def test_an_exported_sheet_says_how_to_fill_it_in(reviews):
     assert f"60 of {reviews.n_criteria} criteria" in reviews.printed_by_export
     assert "fill in reviewer: your name; decision: agree or disagree" in reviews.printed_by_export
 
 
-def test_imported_sheets_are_counted(reviews: Reviews):
+def test_imported_sheets_are_counted(reviews):
     assert reviews.printed_by_import.count("59 reviews imported, 0 already present") == 2
     assert reviews.printed_by_import.count("1 rows without a decision skipped") == 2
 
 
-def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews: Reviews):
+def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews):
     rows = reviews.command.json("reviews")["agreement"]
 
     (share,) = [row for row in rows if row["label"] == "these reviews"]
@@ -105,7 +105,7 @@ def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews: Revie
     assert share["n_population"] == reviews.n_criteria
 
 
-def test_the_agreement_of_two_reviewers_is_measured(reviews: Reviews):
+def test_the_agreement_of_two_reviewers_is_measured(reviews):
     rows = reviews.command.json("reviews")["reviewers"]
 
     (pair,) = [row for row in rows if row["reviewer_b"]]
@@ -113,14 +113,14 @@ def test_the_agreement_of_two_reviewers_is_measured(reviews: Reviews):
     assert pair["agreement"] == pytest.approx((59 - 5 - 8) / 59)
 
 
-def test_reviews_are_shown_beside_those_of_the_paper(reviews: Reviews):
+def test_reviews_are_shown_beside_those_of_the_paper(reviews):
     page = reviews.command("reviews").stdout
 
     assert "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)" in page
     assert "vague" in page
 
 
-def test_a_batch_of_reviews_can_be_retracted(reviews: Reviews):
+def test_a_batch_of_reviews_can_be_retracted(reviews):
     """It is the last test, because it removes reviews that the others read."""
     batch, *_ = re.findall(r"batch (\w+)", reviews.printed_by_import)
 

@@ -105,7 +105,7 @@ def turned(row: dict[str, Any], job: Job) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, Outputs]):
+def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world):
     folder, outputs_alone = world
 
     assert all(outputs_alone.values())
@@ -131,7 +131,7 @@ def test_settings_of_a_benchmark_override_the_shared_ones(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("name", "n_tasks"), [("prbench", 8), ("researchrubrics", 2), ("healthbench", 3)]
 )
-def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name: str, n_tasks: int):
+def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name, n_tasks):
     configure(tmp_path, dataset={"source": "sample"})
 
     job = load_job(Arguments(tmp_path / "prbench.yaml", name))
@@ -165,7 +165,7 @@ def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name: str, n_tasks:
         ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
     ],
 )
-def test_a_bad_module_is_refused(tmp_path, monkeypatch, name: str, text: str, message: str):
+def test_a_bad_module_is_refused(tmp_path, monkeypatch, name, text, message):
     (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
 
@@ -183,7 +183,7 @@ def test_what_a_benchmark_declares_is_not_shown_without_its_template(tmp_path, m
 
 
 @pytest.mark.parametrize("path", ["relative", "/nowhere/to/be/found"])
-def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch, path: str):
+def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch, path):
     monkeypatch.setenv(OWN_FOLDERS, path)
 
     reason = f"{OWN_FOLDERS}: {path} is not the absolute path of a folder; correct it"

@@ -44,7 +44,7 @@ def line_of(model: str, table: str) -> str:
     return next(line for line in table.splitlines()[2:] if f" {model} " in line)
 
 
-def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(uneven: Path, capsys):
+def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(uneven, capsys):
     run_here = run_on(uneven, capsys)
     rows = {row["model"]: row for row in run_here.json("leaderboard")}
     table = run_here("leaderboard", "--wide")
@@ -61,7 +61,7 @@ def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(uneven: Path, cap
     assert note in table
 
 
-def test_possible_ranks_are_those_of_the_unclipped_means(uneven: Path, capsys):
+def test_possible_ranks_are_those_of_the_unclipped_means(uneven, capsys):
     run_here = run_on(uneven, capsys)
     rows = run_here.json("leaderboard")
     table = run_here("leaderboard", "--wide")
@@ -76,7 +76,7 @@ def test_possible_ranks_are_those_of_the_unclipped_means(uneven: Path, capsys):
     assert " 2 to 3 " in line_of("below", table)
 
 
-def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven: Path, capsys):
+def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven, capsys):
     table = run_on(uneven, capsys)("leaderboard", "--wide")
 
     assert " 60                      59         60 " in line_of("good", table)
@@ -124,7 +124,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_writes_every_format_to_a_file(command: str, uneven: Path, tmp_path, capsys):
+def test_every_command_writes_every_format_to_a_file(command, uneven, tmp_path, capsys):
     run_here = run_on(uneven, capsys)
     paths = {ending: tmp_path / f"rows{ending}" for ending in ENDINGS}
     for path in paths.values():
@@ -140,7 +140,7 @@ def test_every_command_writes_every_format_to_a_file(command: str, uneven: Path,
 
 
 def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_lacks(
-    uneven: Path, tmp_path, capsys
+    uneven, tmp_path, capsys
 ):
     run_here = run_on(uneven, capsys)
 
@@ -150,7 +150,7 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
     assert sentence in run_here.err
 
 
-def test_nothing_to_show_is_no_file(uneven: Path, tmp_path, capsys):
+def test_nothing_to_show_is_no_file(uneven, tmp_path, capsys):
     line = run_on(uneven, capsys).refusal("reviews", "-o", tmp_path / "reviews.csv")
 
     assert "reviews.csv: not written. No criterion has been reviewed yet." in line
@@ -171,7 +171,7 @@ def test_nothing_to_show_is_no_file(uneven: Path, tmp_path, capsys):
         ("sql --describe scorse", "scores"),
     ],
 )
-def test_a_mistyped_name_gets_a_hint(command: str, hint: str, uneven: Path, capsys):
+def test_a_mistyped_name_gets_a_hint(command, hint, uneven, capsys):
     run_here = run_on(uneven, capsys)
 
     assert f"(did you mean `{hint}`?)" in run_here.refusal(*command.split())

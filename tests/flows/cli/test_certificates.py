@@ -1,14 +1,11 @@
 """`prbench certify` and `prbench verify`: their messages and exit codes."""
 
 import json
-from pathlib import Path
 
-from tasks.config.job import Job
-from tests.flows.conftest import Run
 from tests.tasks.certify.conftest import forged, with_row
 
 
-def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path, run: Run):
+def test_a_certificate_is_written_and_verified(sample_job, tmp_path, run):
     file = tmp_path / "figures.zip"
 
     content, digest_line = run("certify", file, "--warehouse", sample_job.warehouse).splitlines()
@@ -22,7 +19,7 @@ def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path, run: R
     assert output.endswith(f"(--texts)\ndigest: {digest}\n")
 
 
-def test_a_certificate_replaces_no_file(sample_job: Job, tmp_path, run: Run):
+def test_a_certificate_replaces_no_file(sample_job, tmp_path, run):
     file = tmp_path / "figures.zip"
     file.touch()
 
@@ -31,7 +28,7 @@ def test_a_certificate_replaces_no_file(sample_job: Job, tmp_path, run: Run):
     assert error == f"prbench: {file}: exists already; name a new file\n"
 
 
-def test_a_differing_figure_is_shown_with_both_values(certificate: Path, tmp_path, run: Run):
+def test_a_differing_figure_is_shown_with_both_values(certificate, tmp_path, run):
     change = with_row("figures/leaderboard.jsonl", 0, mean_score=0.5)
     forgery = forged(certificate, tmp_path / "other.zip", change)
 

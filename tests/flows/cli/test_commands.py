@@ -83,7 +83,7 @@ def refused(folder: Path, run: Run) -> Refused:
 
 
 @pytest.mark.parametrize("width", [80, 110])
-def test_help_is_whole_and_every_option_has_a_text(width: int):
+def test_help_is_whole_and_every_option_has_a_text(width):
     for name, command in [("", cli), *commands_of()]:
         with click.Context(
             command, info_name=f"prbench {name}", terminal_width=width - 2
@@ -118,7 +118,7 @@ SHOWING = {
 
 
 @pytest.mark.parametrize("option", ["file_format", "output", "is_wide"])
-def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option: str):
+def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option):
     names = set()
     texts = set()
     for name, command in LEAVES.items():
@@ -141,7 +141,7 @@ def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option: str):
 )
 @pytest.mark.parametrize("name", sorted(SHOWING))
 def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_else(
-    name: str, options: list[str], message: str, refused: Refused
+    name, options, message, refused
 ):
     assert message in refused(name, *NEEDED.get(name, ()), *options)
 
@@ -168,7 +168,7 @@ def test_examples_are_commands_that_click_can_read():
 
 
 @pytest.mark.parametrize("document", ["README.md", "flows/operations.md", "flows/cli/guide.md"])
-def test_commands_in_the_documents_are_ones_that_click_can_read(document: str):
+def test_commands_in_the_documents_are_ones_that_click_can_read(document):
     text = (PROJECT / document).read_text(encoding="utf-8")
     lines = re.findall(r"^(?:\$ )?uv run prbench (.+)$", text, re.MULTILINE)
     assert lines
@@ -179,7 +179,7 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document: str):
 @pytest.mark.parametrize(
     ("arguments", "code"), [([], 2), (["remove"], 2), (["import"], 0), (["export"], 0)]
 )
-def test_a_group_without_a_command_shows_its_help(arguments: list[str], code: int, run: Run):
+def test_a_group_without_a_command_shows_its_help(arguments, code, run):
     help_page = run(*arguments, code=code)
 
     assert help_page == run.out + run.err
@@ -188,9 +188,7 @@ def test_a_group_without_a_command_shows_its_help(arguments: list[str], code: in
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES.keys() - WORKS_ALONE))
-def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
-    name: str, refused: Refused
-):
+def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(name, refused):
     line = refused(*name.split(), *NEEDED.get(name, ()))
 
     advice = ("run `prbench ", "check ", "name ", "export again", "makes one", "set `")
@@ -198,7 +196,7 @@ def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES))
-def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused: Refused):
+def test_a_wrong_option_configuration_or_benchmark_is_refused(name, refused):
     words = [*name.split(), *NEEDED.get(name, ())]
     options = {parameter.name for parameter in LEAVES[name].params}
 
@@ -212,16 +210,14 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
 @pytest.mark.parametrize(
     "name", ["run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard"]
 )
-def test_an_unknown_split_is_refused_without_a_warehouse(name: str, refused: Refused):
+def test_an_unknown_split_is_refused_without_a_warehouse(name, refused):
     assert "has no split 'nope'; it has sample" in refused(name, "--split", "nope")
 
 
 @pytest.mark.parametrize(
     ("name", "vintage"), [("run", "2026-13-45"), ("backfill", "2026-02-30"), ("plan", "20261345")]
 )
-def test_a_new_vintage_that_looks_like_a_date_must_be_one(
-    name: str, vintage: str, refused: Refused
-):
+def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused):
     line = refused(name, "--vintage", vintage)
 
     assert line.startswith(f"--vintage {vintage}: is not a date; write 2026-11-22")
@@ -267,9 +263,7 @@ def test_a_new_vintage_that_looks_like_a_date_must_be_one(
         (["remove", "response"], "name the responses to remove"),
     ],
 )
-def test_the_impossible_is_refused_without_a_warehouse(
-    arguments: list[str], message: str, refused: Refused
-):
+def test_the_impossible_is_refused_without_a_warehouse(arguments, message, refused):
     assert message in refused(*arguments)
 
 
@@ -284,7 +278,7 @@ def test_the_impossible_is_refused_without_a_warehouse(
         ("capabilities", "no model describes capabilities; set `capabilities"),
     ],
 )
-def test_an_analysis_without_a_model_is_refused(command: str, message: str, tmp_path, run: Run):
+def test_an_analysis_without_a_model_is_refused(command, message, tmp_path, run):
     prepared(job_on("sample", tmp_path))
 
     assert message in run.refusal(command, "--warehouse", str(tmp_path), code=2)

@@ -10,7 +10,6 @@ import yaml
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
-from tests.flows.conftest import Run
 from tests.kit import combined, written
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
@@ -59,9 +58,7 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
 
 
 @pytest.mark.slow
-def test_an_aggregation_stores_what_the_command_computes(
-    file: Path, warehouse: Path, tmp_path, run: Run
-):
+def test_an_aggregation_stores_what_the_command_computes(file, warehouse, tmp_path, run):
     copy = Path(shutil.copytree(warehouse, tmp_path / "copy"))
     options = configured(file, copy)
     computed = run.json("conditions", *options)
@@ -74,7 +71,7 @@ def test_an_aggregation_stores_what_the_command_computes(
     assert {row["condition"] for row in rows} == {"web search", "same"}
 
 
-def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path, run: Run):
+def test_a_changed_configuration_counts_immediately(file, warehouse, run):
     options = configured(file, warehouse, {"gpt": {"baseline": "search", "none": "plain"}})
 
     [row] = run.json("conditions", *options)["differences"]
@@ -83,7 +80,7 @@ def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path,
     assert row["difference"] == pytest.approx(-5 / 30)
 
 
-def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run):
+def test_a_condition_without_verdicts_is_named(file, warehouse, run):
     conditions = {
         "gpt": {
             "baseline": "plain",

@@ -1,7 +1,6 @@
 """An invalid configuration is refused in one line with the path of the key."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +13,6 @@ from flows.run.settings_problems import sound_settings
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
 from tasks.run.run_context import callees
-from tests.flows.conftest import Run
 from tests.golden.outputs import kept
 from tests.kit import prepared, row
 from warehouse import Warehouse
@@ -45,7 +43,7 @@ def refusal(arguments: Arguments) -> str:
     return str(refused.value)
 
 
-def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path):
+def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file):
     file.write_text("trials: 1", encoding="utf-8")
 
     assert "helathbench" in refusal(Arguments(config=file, benchmark="helathbench"))
@@ -54,7 +52,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path):
 @pytest.mark.parametrize(
     ("text", "path"), yaml.safe_load(REFUSED.read_text(encoding="utf-8")).items()
 )
-def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text: str, path: str):
+def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path):
     configured(text, file)
 
     assert refusal(Arguments(config=file)).startswith(f"{file}: {path}")
@@ -87,7 +85,7 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text
         (BILLION_LAUGHS, "is nested too deeply"),
     ],
 )
-def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str):
+def test_a_file_that_says_nothing_usable_is_refused(file, text, message):
     file.write_text(text, encoding="utf-8")
 
     assert refusal(Arguments(config=file)).startswith(f"{file}: {message}")
@@ -132,13 +130,13 @@ def configured(text: str = "", file: Path = NIGHT) -> Path:
     ],
 )
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
-    folder: Path,
+    folder,
     monkeypatch,
-    setting: str,
-    environment: str,
-    option: str | None,
-    path: str,
-    source: str,
+    setting,
+    environment,
+    option,
+    path,
+    source,
 ):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
@@ -148,7 +146,7 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
     assert job.warehouse_source == source
 
 
-def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path):
+def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder):
     job = load_job(Arguments())
     configured(file=Path("prbench.yaml"))
     configured_job = load_job(Arguments())
@@ -158,7 +156,7 @@ def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path):
     assert configured_job.warehouse == folder / "warehouse/data"
 
 
-def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: Path):
+def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder):
     (folder / "warehouse/data").mkdir(parents=True)
 
     job = load_job(Arguments())
@@ -176,7 +174,7 @@ def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: P
     ],
 )
 def test_a_choice_of_a_folder_holds_for_the_embedded_default(
-    folder: Path, monkeypatch, environment: str, option: str | None, path: str
+    folder, monkeypatch, environment, option, path
 ):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
@@ -185,7 +183,7 @@ def test_a_choice_of_a_folder_holds_for_the_embedded_default(
     assert job.warehouse == folder / path
 
 
-def test_a_report_is_beside_the_configuration(folder: Path):
+def test_a_report_is_beside_the_configuration(folder):
     job = load_job(Arguments(config=configured("report: {folder: pages}")))
 
     assert job.report_folder == folder / "sub/pages"
@@ -206,9 +204,7 @@ def test_a_report_is_beside_the_configuration(folder: Path):
         ),
     ],
 )
-def test_the_home_of_nobody_is_refused_in_one_line(
-    settings: str, arguments: dict[str, Any], name: str
-):
+def test_the_home_of_nobody_is_refused_in_one_line(settings, arguments, name):
     config = configured(settings)
 
     line = refusal(Arguments(**{"config": config, **arguments}))
@@ -216,7 +212,7 @@ def test_the_home_of_nobody_is_refused_in_one_line(
     assert line == f"{name}: ~nobody-at-all/x: there is no such user; write the whole path"
 
 
-def test_doctor_and_status_name_the_data_folder_and_its_source(folder: Path, monkeypatch, run: Run):
+def test_doctor_and_status_name_the_data_folder_and_its_source(folder, monkeypatch, run):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
     job = prepared(load_job(Arguments()))
 
@@ -235,7 +231,7 @@ def test_commands_to_try_next_begin_as_this_one_did(monkeypatch):
     assert next_commands(Arguments()).startswith("uv run prbench leaderboard")
 
 
-def test_a_configuration_is_to_try_next_where_there_is_none(folder: Path):
+def test_a_configuration_is_to_try_next_where_there_is_none(folder):
     without_any = next_commands(Arguments())
     with_another = next_commands(Arguments(config=Path("another.yaml")))
     (folder / "prbench.yaml").touch()
@@ -257,7 +253,7 @@ def test_commands_to_try_next_are_about_the_same_data(tmp_path):
     assert f"prbench sql --config 'my night.yaml' --warehouse {tmp_path} " in query
 
 
-def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path):
+def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file):
     file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
     job = load_job(Arguments(config=file, warehouse=file.parent / "data"))
 
@@ -270,7 +266,7 @@ def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path):
     assert findings["configuration"].detail == "prbench, 0 models, 1 judge, trials 1"
 
 
-def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path):
+def test_an_imported_model_calls_nobody_and_survives_being_stored(file):
     configured("models: [{label: x, source: imported}]", file)
 
     job = load_job(Arguments(config=file))
@@ -280,7 +276,7 @@ def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path):
 
 
 def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(
-    file: Path,
+    file,
 ):
     configured(f"{TWO}stopping: {{pairs: [[a, b]]}}", file)
 
@@ -303,7 +299,7 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration():
     assert len(settings.judges) == 1
 
 
-def test_the_problems_of_keys_are_reported_together(file: Path):
+def test_the_problems_of_keys_are_reported_together(file):
     configured("trials: 0\nlimits: {tials: 1}\n", file)
 
     error = refusal(Arguments(config=file))
@@ -312,7 +308,7 @@ def test_the_problems_of_keys_are_reported_together(file: Path):
     assert "limits.tials: there is no such key (did you mean `trials`?)" in error
 
 
-def test_a_missing_data_set_is_reported_with_other_problems(file: Path):
+def test_a_missing_data_set_is_reported_with_other_problems(file):
     file.write_text("judges: [{name: a, source: b}]\n")
 
     error = refusal(Arguments(config=file))
@@ -320,7 +316,7 @@ def test_a_missing_data_set_is_reported_with_other_problems(file: Path):
     assert "judges[0].source: there is no such key; dataset" in error
 
 
-def test_the_problems_of_models_and_judges_are_reported_together(file: Path):
+def test_the_problems_of_models_and_judges_are_reported_together(file):
     models = "models: [{name: a, label: x}, {name: b, label: x}]\n"
     configured(f"{models}judges: [{{name: a, rubric: augmented}}, {{name: a}}]\n", file)
 

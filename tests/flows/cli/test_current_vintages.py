@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import Run
 from tests.kit import at, combined, job_on, prepared, response, row, stored, write_jsonl
 from tests.tasks.compare.comparisons import judged, tasks_of
 
@@ -38,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
     return stored(tmp_path_factory.mktemp("current"), rows)
 
 
-def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run):
+def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here):
     alpha, beta = run_here.json("leaderboard")
     output = run_here("leaderboard")
 
@@ -50,14 +49,14 @@ def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run):
     assert f"alpha {PARTIAL} (" in output
 
 
-def test_a_requested_vintage_is_shown_however_partial(run_here: Run):
+def test_a_requested_vintage_is_shown_however_partial(run_here):
     rows = run_here.json("leaderboard", "--vintage", PARTIAL)
 
     assert {board_row["vintage"] for board_row in rows} == {PARTIAL}
 
 
 def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_named(
-    run_here: Run,
+    run_here,
 ):
     alpha, beta = run_here.json("leaderboard")
     output = run_here("leaderboard")
@@ -70,7 +69,7 @@ def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_na
     assert "not counted until as complete as these: alpha trial 2" in output
 
 
-def test_rows_of_a_file_with_an_impossible_date_are_refused(tmp_path, run: Run):
+def test_rows_of_a_file_with_an_impossible_date_are_refused(tmp_path, run):
     job = prepared(job_on("sample", tmp_path / "data"))
     imported = {
         "task": "sample-fin-1",

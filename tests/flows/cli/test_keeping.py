@@ -81,9 +81,7 @@ def spend_row(run_id: str, cost_usd: float) -> dict[str, Any]:
 # spend
 
 
-def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(
-    folder: Path, job: Job
-):
+def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(folder, job):
     # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the
     # tables.
     write(folder, spend=[spend_row("gone", 1.0), spend_row("both", 0.25)])
@@ -107,9 +105,7 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
 @pytest.mark.parametrize(
     ("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)]
 )
-def test_a_moment_is_named_as_a_span_or_a_date(
-    folder: Path, run_here: Run, since: str, n_days: int
-):
+def test_a_moment_is_named_as_a_span_or_a_date(folder, run_here, since, n_days):
     write(folder, runs=[row("runs", run_id="r")])
     today = datetime.now(UTC)
     record(folder, "a", "r", today - timedelta(days=4))
@@ -134,9 +130,7 @@ def run_row(run_id: str, started_at_s: float, outcome: str = "running", **values
     )
 
 
-def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
-    folder: Path, job: Job
-):
+def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(folder, job):
     ended = run_row("ended", 1, "done", responses_made=7, verdicts_made=8, cost_usd=0.5)
     runs = [ended, run_row("killed", 2), run_row("living", 3)]
     responses = [
@@ -157,13 +151,13 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
     ]
 
 
-def test_the_latest_runs_are_those_since_a_moment(folder: Path, job: Job):
+def test_the_latest_runs_are_those_since_a_moment(folder, job):
     write(folder, runs=[run_row("earlier", 2), run_row("later", 3)])
 
     assert [run["run_id"] for run in latest_runs(job, at(2.5))] == ["later"]
 
 
-def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job: Job, run_here: Run):
+def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job, run_here):
     prepared(job)
     published = response("t1", run_id="killed")
     runs = [run_row("ended", 1, "done"), run_row("killed", 2)]
@@ -199,7 +193,7 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job: Jo
     )
 
 
-def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job: Job, monkeypatch):
+def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job, monkeypatch):
     monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 2)
     run_ids = ["old", "ended", "ended", "on", "on", "ended", "on"]
     entries = []
@@ -228,7 +222,7 @@ def unused_port() -> int:
     return port
 
 
-def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, monkeypatch):
+def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder, monkeypatch):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -243,7 +237,7 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, 
     assert "secret-path" not in failure.detail
 
 
-def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder: Path, monkeypatch):
+def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     monkeypatch.delenv("ANTHROPIC_API_BASE", raising=False)
@@ -258,9 +252,7 @@ def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder:
     assert "at its provider's default address" in rows["model anthropic/m"].detail
 
 
-def test_doctor_names_variables_of_the_network_that_cannot_work(
-    folder: Path, monkeypatch, unused_port: int
-):
+def test_doctor_names_variables_of_the_network_that_cannot_work(folder, monkeypatch, unused_port):
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:hidden-0011@127.0.0.1:{unused_port}")
     monkeypatch.setenv("SSL_CERT_FILE", str(folder / "none.pem"))
 
@@ -273,7 +265,7 @@ def test_doctor_names_variables_of_the_network_that_cannot_work(
 
 
 def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(
-    folder: Path, monkeypatch, unused_port: int
+    folder, monkeypatch, unused_port
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{unused_port}/v1")
@@ -285,7 +277,7 @@ def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(
     assert finding.detail.endswith("; start the server or correct OPENAI_BASE_URL")
 
 
-def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys):
+def test_no_line_of_doctor_is_longer_than_100_characters(folder, capsys):
     run = run_on(folder, capsys)
     run("doctor", "--no-call")
 
@@ -294,7 +286,7 @@ def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys):
 
 
 @pytest.mark.slow
-def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path, unused_port: int):
+def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path, unused_port):
     dataset = {
         "source": "hub",
         "revision": "a" * 40,
@@ -319,7 +311,7 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path, unused_p
     assert f"the hub at 127.0.0.1:{unused_port}: Cannot read ScaleAI/PRBench" in finding["detail"]
 
 
-def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder: Path, monkeypatch):
+def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder, monkeypatch):
     monkeypatch.setenv("all_proxy", "socks://127.0.0.1:7890/")
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
 
@@ -345,7 +337,7 @@ def changed_call(tmp_path, capsys) -> Run:
 
 
 def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(
-    changed_call: Run,
+    changed_call,
 ):
     changed_call("doctor", "--no-call", code=3)
     report = " ".join(changed_call.out.split())  # lines are wrapped
@@ -358,7 +350,7 @@ def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggrega
     assert "1 of 2 calls ever recorded were recovered" in repair
 
 
-def test_aggregate_verifies_calls_of_which_doctor_has_said_nothing(changed_call: Run):
+def test_aggregate_verifies_calls_of_which_doctor_has_said_nothing(changed_call):
     changed_call("aggregate", code=3)
 
     assert "table calls: 1 row with a wrong checksum" in changed_call.err
@@ -384,7 +376,7 @@ REPLIES: dict[str, tuple[HttpResponse, bool | None, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REPLIES)
-def test_doctor_calls_each_model_once_to_try_its_key(case: str, folder: Path, monkeypatch):
+def test_doctor_calls_each_model_once_to_try_its_key(case, folder, monkeypatch):
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     reply, is_ok, detail = REPLIES[case]
     with FaultServer(lambda _request, _number: reply) as server:
@@ -408,7 +400,7 @@ def test_doctor_calls_each_model_once_to_try_its_key(case: str, folder: Path, mo
 
 
 @pytest.mark.slow
-def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder: Path):
+def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder):
     record(folder, "k", "earlier", NOW)
     price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
     with FaultServer() as server:
@@ -423,7 +415,7 @@ def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder: Path):
     assert models == {"judge": "m", "doctor": "hosted_vllm/a"}
 
 
-def test_doctor_names_an_outdated_database(folder: Path, monkeypatch):
+def test_doctor_names_an_outdated_database(folder, monkeypatch):
     write(folder, responses=[response("t1")])
     monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of another version")
 
@@ -433,7 +425,7 @@ def test_doctor_names_an_outdated_database(folder: Path, monkeypatch):
     assert "published by another version" in finding.detail
 
 
-def test_doctor_names_a_newer_warehouse(folder: Path):
+def test_doctor_names_a_newer_warehouse(folder):
     write(folder, responses=[response("t1")])
     write_sealed(folder / "warehouse.json", {"version": 99})
 

@@ -82,7 +82,7 @@ def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch):
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch):
+def test_a_quiet_command_shows_no_step(is_terminal, monkeypatch):
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
 
@@ -95,7 +95,7 @@ def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch):
     assert stream.getvalue() == ""
 
 
-def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(clock: list[float], capsys):
+def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(clock, capsys):
     with progress("judge", {"a-model": 10}):
         clock[0] += 100  # until everything has started
         advance("judge", "a-model", succeeded=True)
@@ -110,7 +110,7 @@ def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(clock: list[
     ]
 
 
-def test_lines_in_a_pipe_become_rarer_in_a_long_stage(clock: list[float], capsys):
+def test_lines_in_a_pipe_become_rarer_in_a_long_stage(clock, capsys):
     n_units = 12 * 3600
     with progress("judge", {"": n_units}):
         for _ in range(n_units - 1):

@@ -15,7 +15,7 @@ import pytest
 
 from flows.cli.output import show_table
 from sql.cookbook import recipes
-from tests.flows.conftest import PROJECT, Command, Run
+from tests.flows.conftest import PROJECT, Command
 from tests.kit import row, until, written
 from tests.warehouse.test_contracts import PROMISED
 from warehouse import TABLES, Warehouse
@@ -46,7 +46,7 @@ def folder(tmp_path_factory) -> Path:
         "select * from nowhere",
     ],
 )
-def test_what_writes_is_refused(folder: Path, query: str, run_here: Run, tmp_path, monkeypatch):
+def test_what_writes_is_refused(folder, query, run_here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     content = (folder / "prbench.duckdb").read_bytes()
 
@@ -70,19 +70,19 @@ ROWS = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
         ("markdown", "| a | a_1 | b |\n| --- | --- | --- |\n| 1 | x,y | – |\n| 2 | z | 0.5 |\n"),
     ],
 )
-def test_every_format_holds_every_column_and_row(run_here: Run, file_format: str, text: str):
+def test_every_format_holds_every_column_and_row(run_here, file_format, text):
     assert run_here("sql", QUERY, "--format", file_format) == text
 
 
-def test_json_holds_every_column_and_row(run_here: Run):
+def test_json_holds_every_column_and_row(run_here):
     assert run_here.json("sql", QUERY) == ROWS
 
 
-def test_json_has_null_for_what_is_no_number(run_here: Run):
+def test_json_has_null_for_what_is_no_number(run_here):
     assert run_here.json("sql", "select 'nan'::double as n") == [{"n": None}]
 
 
-def test_parquet_holds_every_column_and_row_with_its_type(run_here: Run, tmp_path):
+def test_parquet_holds_every_column_and_row_with_its_type(run_here, tmp_path):
     run_here("sql", QUERY, "-o", tmp_path / "rows.parquet")
 
     table = pq.read_table(tmp_path / "rows.parquet")
@@ -100,21 +100,21 @@ def test_parquet_holds_every_column_and_row_with_its_type(run_here: Run, tmp_pat
     ],
 )
 def test_a_file_is_in_the_named_format_or_that_of_its_ending(
-    tmp_path, run_here: Run, name: str, options: tuple[str, ...], text: str
+    tmp_path, run_here, name, options, text
 ):
     run_here("sql", "select 1 as a", *options, "-o", tmp_path / name)
 
     assert (tmp_path / name).read_text() == text
 
 
-def test_a_file_of_its_ending_can_be_a_workbook(tmp_path, run_here: Run):
+def test_a_file_of_its_ending_can_be_a_workbook(tmp_path, run_here):
     run_here("sql", "select 1 as a", "-o", tmp_path / "q.xlsx")
 
     [sheet] = openpyxl.load_workbook(tmp_path / "q.xlsx").worksheets
     assert sheet["A2"].value == 1
 
 
-def test_a_file_of_an_unknown_ending_is_refused(tmp_path, run_here: Run):
+def test_a_file_of_an_unknown_ending_is_refused(tmp_path, run_here):
     error = run_here("sql", "select 1 as a", "-o", tmp_path / "q.xls", code=2)
 
     assert "q.xls: the ending is none of .csv, " in error
@@ -127,7 +127,7 @@ HOSTILE = (
 )
 
 
-def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here: Run, tmp_path):
+def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here, tmp_path):
     run_here("sql", HOSTILE, "-o", tmp_path / "q.csv")
 
     text = (tmp_path / "q.csv").read_text("utf-8")
@@ -135,7 +135,7 @@ def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here:
     assert run_here("sql", HOSTILE, "--format", "csv") == text
 
 
-def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path):
+def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here, tmp_path):
     query = "select 'a' || chr(13) || '=1+1' as label, 1 as n"
 
     run_here("sql", query, "-o", tmp_path / "q.csv")
@@ -143,7 +143,7 @@ def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path):
     assert (tmp_path / "q.csv").read_bytes() == b'label,n\n"a\r=1+1",1\n'
 
 
-def test_formats_for_machines_are_exact(run_here: Run, tmp_path):
+def test_formats_for_machines_are_exact(run_here, tmp_path):
     row = {
         "=x": "=1+1",
         "label": "<script>[a](javascript:b)|`c`",
@@ -158,13 +158,13 @@ def test_formats_for_machines_are_exact(run_here: Run, tmp_path):
     assert json.loads(run_here("sql", HOSTILE, "--format", "jsonl")) == row
 
 
-def test_markdown_of_a_query_holds_texts_alone(run_here: Run):
+def test_markdown_of_a_query_holds_texts_alone(run_here):
     row = run_here("sql", HOSTILE, "--format", "markdown").splitlines()[2]
 
     assert row == r"| =1+1 | &lt;script&gt;[a\]\(javascript:b)\|\`c\` | -1.5 | '-1 |"
 
 
-def test_a_query_of_several_lines_comes_whole_through_a_pipe(run_here: Run, monkeypatch):
+def test_a_query_of_several_lines_comes_whole_through_a_pipe(run_here, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("select 2\n as b;\n"))
 
     assert run_here.json("sql") == [{"b": 2}]
@@ -176,7 +176,7 @@ def stdin_terminal(monkeypatch):
 
 
 @pytest.mark.usefixtures("stdin_terminal")
-def test_without_a_query_it_names_the_database_and_the_recipes(folder: Path, run_here: Run):
+def test_without_a_query_it_names_the_database_and_the_recipes(folder, run_here):
     output = run_here("sql")
 
     database = str(folder / "prbench.duckdb")
@@ -186,12 +186,12 @@ def test_without_a_query_it_names_the_database_and_the_recipes(folder: Path, run
 
 @pytest.mark.usefixtures("stdin_terminal")
 @pytest.mark.parametrize("options", [("-o", "rows.csv"), ("--json",), ("--format", "csv")])
-def test_options_of_rows_need_a_query(run_here: Run, options: tuple[str, ...]):
+def test_options_of_rows_need_a_query(run_here, options):
     assert "need a query" in run_here("sql", *options, code=2)
 
 
 @pytest.mark.usefixtures("stdin_terminal")
-def test_without_a_query_and_a_database_nothing_is_published(tmp_path, run: Run):
+def test_without_a_query_and_a_database_nothing_is_published(tmp_path, run):
     assert "nothing is published here yet" in run("sql", "--warehouse", tmp_path, code=1)
 
 
@@ -200,7 +200,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_ctrl_c_ends_a_query_of_hours(folder: Path):
+def test_ctrl_c_ends_a_query_of_hours(folder):
     query = "select a.range from range(3000000) a, range(3000000) b where a.range + b.range < 0"
     with Command(folder).start("sql", query, "--warehouse", ".") as process:
         # After three seconds all is imported, and the query runs.
@@ -215,7 +215,7 @@ def test_ctrl_c_ends_a_query_of_hours(folder: Path):
     assert output == ("", "\nprbench: interrupted\n")
 
 
-def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path):
+def test_help_and_commands_that_only_read_import_nothing_heavy(folder):
     commands = [
         ["sql", "--help"],
         ["leaderboard", "--warehouse", str(folder)],
@@ -253,11 +253,11 @@ def empty(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("name", [recipe.name for recipe in recipes()])
-def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, run: Run):
+def test_every_recipe_runs_where_there_is_nothing_yet(empty, name, run):
     assert isinstance(run.json("sql", "--cookbook", name, "--warehouse", str(empty)), list)
 
 
-def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run):
+def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here):
     missing_verdicts = run_here("sql", "--show", "run/missing_verdicts")
     run_total = run_here("sql", "--show", "run_total")
 
@@ -265,7 +265,7 @@ def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run):
     assert "with spend as (\n    -- One row: the sums over a run's calls on a day" in run_total
 
 
-def test_only_tables_and_views_are_described(run_here: Run):
+def test_only_tables_and_views_are_described(run_here):
     error = run_here("sql", "--describe", "model_runs", code=2)
 
     assert "there is no table or view model_runs" in error
@@ -299,7 +299,7 @@ def test_a_pipe_is_never_too_narrow(capsys, monkeypatch):
 
 
 def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(
-    run_here: Run,
+    run_here,
 ):
     tables = run_here.json("sql", "--describe")
     subjects = [table["subject"] for table in tables]
@@ -311,7 +311,7 @@ def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subj
     assert "internal" not in subjects
 
 
-def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run_here: Run):
+def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run_here):
     public = [table["table"] for table in run_here.json("sql", "--describe")]
     tables = run_here.json("sql", "--describe", "--all")
 
@@ -324,11 +324,11 @@ def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run
 
 
 @pytest.mark.parametrize("arguments", [("select 1",), ("--describe", "runs")])
-def test_all_is_for_the_list_of_tables(run_here: Run, arguments: tuple[str, ...]):
+def test_all_is_for_the_list_of_tables(run_here, arguments):
     assert "use it with --describe" in run_here.refusal("sql", *arguments, "--all")
 
 
-def test_describe_says_which_names_are_deprecated_and_they_can_be_read(run_here: Run):
+def test_describe_says_which_names_are_deprecated_and_they_can_be_read(run_here):
     deprecated = set()
     for column in run_here.json("sql", "--describe", "task_scores"):
         if column["meaning"].startswith("Deprecated, use"):

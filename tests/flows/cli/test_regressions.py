@@ -54,9 +54,7 @@ def folder(tmp_path_factory) -> Path:
         (("baseline", "worse"), ("--json",), 3),
     ],
 )
-def test_a_significantly_worse_model_is_exit_code_3(
-    folder: Path, capsys, names: tuple[str, ...], options: tuple[str, ...], code: int
-):
+def test_a_significantly_worse_model_is_exit_code_3(folder, capsys, names, options, code):
     run_here = run_on(folder, capsys)
 
     run_here("diff", *names, "--fail-if", "worse", *options, code=code)
@@ -66,7 +64,7 @@ def test_a_significantly_worse_model_is_exit_code_3(
     assert all(line.startswith("exit code 3 (worse): worse is 0.") for line in reasons)
 
 
-def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys):
+def test_without_the_option_a_worse_model_is_no_failure(folder, capsys):
     run_on(folder, capsys)("diff", "baseline", "worse", code=0)
 
 
@@ -82,9 +80,7 @@ def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys):
         (("baseline", "nobody"), (), "prbench: nobody: no model"),
     ],
 )
-def test_nothing_to_compare_is_never_exit_code_0(
-    folder: Path, capsys, names: tuple[str, ...], options: tuple[str, ...], reason: str
-):
+def test_nothing_to_compare_is_never_exit_code_0(folder, capsys, names, options, reason):
     run_here = run_on(folder, capsys)
 
     run_here("diff", *names, "--fail-if", "worse", *options, code=(1, 2))
@@ -92,7 +88,7 @@ def test_nothing_to_compare_is_never_exit_code_0(
     assert reason in run_here.err
 
 
-def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder: Path, capsys, tmp_path):
+def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder, capsys, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("Before.\n", encoding="utf-8")
 
@@ -121,7 +117,7 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder: Path, c
     ],
 )
 def test_a_summary_without_a_comparison_has_its_reason(
-    folder: Path, capsys, tmp_path, name: str, code: int, sentence: str
+    folder, capsys, tmp_path, name, code, sentence
 ):
     summary = tmp_path / "summary.md"
 
@@ -142,13 +138,11 @@ def test_a_summary_without_a_comparison_has_its_reason(
         (("--summary", "no/such/folder"), "no/such/folder"),
     ],
 )
-def test_options_that_mean_nothing_together_are_refused(
-    folder: Path, capsys, options: tuple[str, ...], reason: str
-):
+def test_options_that_mean_nothing_together_are_refused(folder, capsys, options, reason):
     assert reason in run_on(folder, capsys).refusal("diff", "baseline", "worse", *options)
 
 
-def test_the_first_line_says_what_is_compared(folder: Path, capsys):
+def test_the_first_line_says_what_is_compared(folder, capsys):
     output = run_on(folder, capsys)("diff", "baseline", "worse")
 
     assert output.startswith(

@@ -10,7 +10,6 @@ import flows.report
 import flows.report_server.server
 from flows.cli.main import main
 from tasks.config.job import Job
-from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 
@@ -33,16 +32,14 @@ def reports(tmp_path, monkeypatch) -> list[Job]:
 
 
 @pytest.mark.parametrize(("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))])
-def test_options_alone_narrow_to_splits(
-    reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
-):
+def test_options_alone_narrow_to_splits(reports, options, splits):
     assert main(["report", *options]) == 0
 
     [job] = reports
     assert job.settings.dataset.splits == splits
 
 
-def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run):
+def test_live_without_serve_is_refused_in_one_line(reports, run):
     assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
     assert reports == []
 
@@ -61,9 +58,7 @@ def live_flags(monkeypatch, tmp_path) -> list[bool]:
 
 
 @pytest.mark.parametrize("options", [(), ("--live",)])
-def test_a_served_report_is_written_first(
-    reports: list[Job], live_flags: list[bool], tmp_path, options: tuple[str, ...]
-):
+def test_a_served_report_is_written_first(reports, live_flags, tmp_path, options):
     Warehouse(tmp_path / "warehouse/data").publish()
 
     assert main(["report", "--serve", *options]) == 0
@@ -72,16 +67,14 @@ def test_a_served_report_is_written_first(
     assert live_flags == [bool(options)]
 
 
-def test_live_writes_no_report_where_nothing_is_published(
-    reports: list[Job], live_flags: list[bool]
-):
+def test_live_writes_no_report_where_nothing_is_published(reports, live_flags):
     assert main(["report", "--serve", "--live"]) == 0
 
     assert reports == []
     assert live_flags == [True]
 
 
-def test_live_writes_no_report_in_a_run(reports: list[Job], live_flags: list[bool], tmp_path):
+def test_live_writes_no_report_in_a_run(reports, live_flags, tmp_path):
     warehouse = Warehouse(tmp_path / "warehouse/data")
     warehouse.publish()
 

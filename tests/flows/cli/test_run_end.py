@@ -13,7 +13,7 @@ from flows.run import outcomes
 from tasks.config.job import Job
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
-from tests.flows.conftest import N_CRITERIA, N_TASKS, Command, settings
+from tests.flows.conftest import N_CRITERIA, N_TASKS, settings
 from tests.kit import call_entry, job_on, recorded, row, written
 
 NIGHT = "2026-11-22"
@@ -40,7 +40,7 @@ def lines_of(job: Job, *reports: StageReport, outcome: str = outcomes.DONE) -> l
     return list(end_lines(execution))
 
 
-def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job: Job):
+def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job):
     recorded(
         job,
         call_entry("1", "earlier"),
@@ -63,9 +63,7 @@ def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job: Job):
         ([None, 0.5], "0.5000 USD in 2 calls (1 of them have no known price)"),
     ],
 )
-def test_calls_without_a_price_are_no_calls_for_nothing(
-    costs: list[float | None], sentence: str, job: Job
-):
+def test_calls_without_a_price_are_no_calls_for_nothing(costs, sentence, job):
     recorded(job, *(call_entry(str(number), cost_usd=cost) for number, cost in enumerate(costs)))
 
     lines = lines_of(job.model_copy(update={"night": None}))
@@ -73,7 +71,7 @@ def test_calls_without_a_price_are_no_calls_for_nothing(
     assert lines[0] == f"Spent: {sentence}; took 1 min 15 s"
 
 
-def test_failures_are_counted_by_cause_in_one_line(job: Job):
+def test_failures_are_counted_by_cause_in_one_line(job):
     sample = StageReport("sample", rows=9, failures=Counter(timeout=2))
     judge = StageReport("judge", rows=9, failures=Counter(refused=1, parse_error=4))
 
@@ -82,7 +80,7 @@ def test_failures_are_counted_by_cause_in_one_line(job: Job):
     assert failures == "Failed: responses 2 timeout; verdicts 4 parse_error, 1 refused"
 
 
-def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_bar(job: Job):
+def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_bar(job):
     unrelated = StageReport("judge", warnings=["a remark"])
     warnings = ["alpha: 1 of 2", "beta: 0 of 2"]
     coverage = StageReport("coverage", warnings=warnings, is_below_bar=True)
@@ -92,7 +90,7 @@ def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_ba
     assert reason == "exit code 3 (below the bar): alpha: 1 of 2; and 1 more"
 
 
-def test_the_reason_for_exit_code_3_without_a_warning_is_the_line_of_the_stage(job: Job):
+def test_the_reason_for_exit_code_3_without_a_warning_is_the_line_of_the_stage(job):
     report = StageReport("review", notes=["2 reviews made"], is_below_bar=True)
 
     reason = lines_of(job, report, outcome=outcomes.BELOW_BAR)[-1]
@@ -100,7 +98,7 @@ def test_the_reason_for_exit_code_3_without_a_warning_is_the_line_of_the_stage(j
     assert reason == "exit code 3 (below the bar): review: 2 reviews made"
 
 
-def test_the_reason_for_a_stop_is_the_time(job: Job):
+def test_the_reason_for_a_stop_is_the_time(job):
     job = job.model_copy(update={"stop_at": datetime(2026, 11, 22, 6, 30, tzinfo=UTC)})
     report = StageReport(
         "review",
@@ -118,7 +116,7 @@ def test_the_reason_for_a_stop_is_the_time(job: Job):
     )
 
 
-def test_the_reason_for_a_failure_is_its_error(job: Job):
+def test_the_reason_for_a_failure_is_its_error(job):
     report = StageReport("report", warnings=["no report: the disk is full"], has_failed=True)
 
     reason = lines_of(job, report, outcome=outcomes.FAILED)[-1]
@@ -126,7 +124,7 @@ def test_the_reason_for_a_failure_is_its_error(job: Job):
     assert reason == "exit code 1 (failed): no report: the disk is full"
 
 
-def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job: Job):
+def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job):
     job = job.model_copy(update={"is_quiet": True})
     report = StageReport("coverage", warnings=["alpha: 1 of 2"], is_below_bar=True)
 
@@ -138,9 +136,7 @@ def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job: Jo
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(
-    command: Command, provider: FaultServer
-):
+def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(command, provider):
     command.configure(**settings(provider, trials=1))
 
     output = command("run", "--limit", "3", "--warehouse", "data")
@@ -154,9 +150,7 @@ def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(
 
 
 @pytest.mark.slow
-def test_a_run_that_stops_at_its_budget_ends_in_three_lines(
-    command: Command, provider: FaultServer
-):
+def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command, provider):
     configuration = settings(provider, trials=1)
     for endpoint in (*configuration["models"], *configuration["judges"]):
         endpoint |= {"price": PRICE, "max_tokens": 50}
@@ -185,7 +179,7 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(
 
 
 @pytest.mark.slow
-def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command: Command):
+def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command):
     def unreadable(request, number: int) -> HttpResponse:
         return HttpResponse("true") if is_judge_request(request) else well_behaved(request, number)
 

@@ -8,7 +8,6 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
-from tests.flows.conftest import Run
 from tests.kit import combined, configure, job_on, row, write_jsonl, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
@@ -75,9 +74,7 @@ READING = (
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_the_only_revision_is_read_from_anywhere(
-    world: Path, elsewhere: Path, run: Run, command: list[str]
-):
+def test_the_only_revision_is_read_from_anywhere(world, elsewhere, run, command):
     output = run(*command, "--json", "--warehouse", world / "data")
     notices = run.err
     (elsewhere / "sheet.csv").unlink(missing_ok=True)
@@ -103,14 +100,14 @@ def two_revisions(elsewhere: Path) -> Path:
     return elsewhere / "data"
 
 
-def test_of_several_revisions_none_is_guessed_and_those_are_named(two_revisions: Path, run: Run):
+def test_of_several_revisions_none_is_guessed_and_those_are_named(two_revisions, run):
     error = run("leaderboard", "--warehouse", two_revisions, code=2)
 
     assert "(finance_hard: 4 tasks, 0 responses, 0 verdicts)" in error
     assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in error
 
 
-def test_the_revisions_of_another_benchmark_are_named(two_revisions: Path, run: Run):
+def test_the_revisions_of_another_benchmark_are_named(two_revisions, run):
     benchmark = ("--benchmark", "researchrubrics")
 
     error = run("leaderboard", *benchmark, "--warehouse", two_revisions, code=2)
@@ -118,9 +115,7 @@ def test_the_revisions_of_another_benchmark_are_named(two_revisions: Path, run: 
     assert "it has prbench another-revi" in error
 
 
-def test_a_configured_revision_without_verdicts_is_named_with_the_others(
-    two_revisions: Path, run: Run
-):
+def test_a_configured_revision_without_verdicts_is_named_with_the_others(two_revisions, run):
     configure(Path.cwd(), dataset={"source": "finance_hard.jsonl"})
 
     output = run("leaderboard", "--warehouse", two_revisions)

@@ -62,7 +62,7 @@ def run(capsys) -> Run:
     return Safe(capsys)
 
 
-def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data: Path, tmp_path, run: Run):
+def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data, tmp_path, run):
     backup = run("backup", "s3://results/backup", "--warehouse", data)
     renewal = run("backup", "s3://results/backup", "--verify", "--warehouse", data)
     verification = run("verify", "s3://results/backup")
@@ -76,13 +76,13 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data: Path, tmp_pa
     assert counts_in(tmp_path / "restored") == counts_in(data)
 
 
-def test_what_is_no_backup_is_not_restored(tmp_path, run: Run):
+def test_what_is_no_backup_is_not_restored(tmp_path, run):
     output = run("restore", "s3://results/none", "--warehouse", tmp_path / "other", code=1)
 
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
 
-def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tmp_path, run: Run):
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data, tmp_path, run):
     run("export", "s3://results/shared", "--warehouse", data)
     run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
 
@@ -92,7 +92,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tm
     assert output == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
 
 
-def test_publications_are_read_as_the_guide_says(data: Path, tmp_path, run: Run, monkeypatch):
+def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatch):
     [address, _] = re.findall(r"^uv run prbench publish (s3://\S+)", GUIDE, re.MULTILINE)
     run("publish", address, "--warehouse", data)
     assert "nothing was published" in run("publish", address, "--warehouse", data)

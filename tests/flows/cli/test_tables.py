@@ -111,7 +111,7 @@ def heading_of(table: str) -> str:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str):
+def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name):
     figure = FIGURES[name]
     essential = figure.essential
     columns = terminal_columns(figure.columns, [usual_row(figure)], essential)
@@ -125,9 +125,7 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", FIGURES)
-def test_no_essential_column_is_missing_and_no_line_is_too_long(
-    name: str, width: int, monkeypatch, capsys
-):
+def test_no_essential_column_is_missing_and_no_line_is_too_long(name, width, monkeypatch, capsys):
     figure = FIGURES[name]
     on_terminal(monkeypatch, width)
     sentence = "Many words in a row. " * 9
@@ -147,7 +145,7 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(name: str, capsys):
+def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(name, capsys):
     figure = FIGURES[name]
     full = [usual_row(figure), usual_row(figure)]
     empty = [dict.fromkeys(full[0])]
@@ -221,7 +219,7 @@ def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_column_of_a_query_is_nothing(width: int, monkeypatch, capsys):
+def test_no_column_of_a_query_is_nothing(width, monkeypatch, capsys):
     on_terminal(monkeypatch, width)
     names = [f"column_{index}" for index in range(12)]
 
@@ -242,9 +240,7 @@ def test_no_column_of_a_query_is_nothing(width: int, monkeypatch, capsys):
         ("backfill", "prbench leaderboard --wide"),
     ],
 )
-def test_a_cut_board_names_an_option_that_exists(
-    command_name: str, option: str, monkeypatch, capsys
-):
+def test_a_cut_board_names_an_option_that_exists(command_name, option, monkeypatch, capsys):
     on_terminal(monkeypatch, 80)
     board = FIGURES["leaderboard"]
     command = cli.commands[command_name]

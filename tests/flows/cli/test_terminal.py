@@ -22,7 +22,7 @@ from tasks.console import advance, notice, progress, shown_visibly
 from tasks.console.tables import TableColumn, print_table
 from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
-from tests.flows.conftest import PRBENCH, Run, opened_terminal
+from tests.flows.conftest import PRBENCH, opened_terminal
 from tests.kit import row, written
 
 TITLE = "\x1b]0;owned\x07"
@@ -72,7 +72,7 @@ def on_terminal(*arguments: str, **environment: str) -> str:
     return output.decode("utf-8", "surrogateescape")
 
 
-def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path):
+def test_what_a_query_finds_is_text_on_a_real_terminal(folder):
     output = on_terminal("sql", "select command from runs", "--warehouse", str(folder))
 
     assert commands_in(HARMLESS.sub("", output)) == []
@@ -82,7 +82,7 @@ def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path):
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
-def test_a_format_for_machines_is_text_on_a_terminal(folder: Path, file_format: str, monkeypatch):
+def test_a_format_for_machines_is_text_on_a_terminal(folder, file_format, monkeypatch):
     terminal = opened_terminal(monkeypatch, "stdout", n_columns=200)
 
     query = ["sql", "select command from runs", "--format", file_format]
@@ -96,7 +96,7 @@ def test_a_format_for_machines_is_text_on_a_terminal(folder: Path, file_format: 
 
 
 @pytest.mark.slow
-def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path):
+def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder):
     query = "select error('x\x1b[2Jy')"
 
     output = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
@@ -114,11 +114,11 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path):
     ],
 )
 def test_machines_get_every_character(
-    folder: Path,
-    file_format: str,
-    text: str,
+    folder,
+    file_format,
+    text,
     tmp_path,
-    capfdbinary: pytest.CaptureFixture[bytes],
+    capfdbinary,
 ):
     file = tmp_path / "rows"
     command = ["sql", "select command from runs", "--format", file_format]
@@ -167,7 +167,7 @@ def test_what_any_command_prints_goes_through_the_guard(capsys):
     assert output.out.endswith("after\n")
 
 
-def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path, run: Run):
+def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path, run):
     output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
 
     assert commands_in(output) == []
@@ -176,7 +176,7 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path, r
 
 
 @pytest.mark.parametrize("label", [EVIL, "[/b]", "\x1b[8mm"])
-def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch):
+def test_progress_bars_say_what_a_label_holds(label, monkeypatch):
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=300)
 
     with shown_visibly(), progress("sample", {label: 2}):
@@ -207,7 +207,7 @@ def guarded_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
 
 
 def test_log_records_are_text_whoever_shows_them(
-    guarded_log: tuple[logging.Logger, io.StringIO],
+    guarded_log,
 ):
     logger, output = guarded_log
 

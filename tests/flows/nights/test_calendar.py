@@ -99,7 +99,7 @@ def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
 @settings(max_examples=200)
 @given(nights())
 def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
-    night: tuple[Nightly, datetime],
+    night,
 ):
     nightly, start = night
 
@@ -110,8 +110,8 @@ def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
 
 @given(nights(), st.timedeltas(-timedelta(seconds=9), timedelta(hours=30)))
 def test_the_latest_night_is_the_one_that_prefect_fired_last(
-    night: tuple[Nightly, datetime],
-    late: timedelta,
+    night,
+    late,
 ):
     nightly, start = night
     times = fired(nightly, start, 6)
@@ -123,8 +123,8 @@ def test_the_latest_night_is_the_one_that_prefect_fired_last(
 
 @given(nights(), st.floats(-9, 0) | st.floats(0, 1e5))
 def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the_next_one(
-    night: tuple[Nightly, datetime],
-    late_s: float,
+    night,
+    late_s,
 ):
     nightly, start = night
     times = fired(nightly, start, 6)
@@ -138,8 +138,8 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
 
 @given(nights(), st.floats(-9, 0))
 def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(
-    night: tuple[Nightly, datetime],
-    early_s: float,
+    night,
+    early_s,
 ):
     nightly, start = night
     moment = fired(nightly, start, 3)[1]
@@ -152,7 +152,7 @@ def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_s
 
 @given(nights())
 def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
-    night: tuple[Nightly, datetime],
+    night,
 ):
     nightly, start = night
     assert nightly.stop_at is not None
@@ -197,10 +197,10 @@ def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
     ],
 )
 def test_a_night_near_a_change_of_the_clocks(
-    cron: str,
-    timezone: str,
-    moment: str,
-    night: str,
+    cron,
+    timezone,
+    moment,
+    night,
 ):
     nightly = Nightly(cron=cron, timezone=timezone)
 
@@ -219,10 +219,10 @@ def test_a_night_near_a_change_of_the_clocks(
     ],
 )
 def test_a_stop_time_near_a_change_of_the_clocks(
-    cron: str,
-    stop_at: str,
-    moment: str,
-    end: str,
+    cron,
+    stop_at,
+    moment,
+    end,
 ):
     nightly = Nightly(
         cron=cron,
@@ -244,8 +244,8 @@ def test_a_stop_time_near_a_change_of_the_clocks(
     ],
 )
 def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(
-    moment: str,
-    end: str,
+    moment,
+    end,
     monkeypatch,
 ):
     monkeypatch.setenv("TZ", "Europe/London")

@@ -46,7 +46,7 @@ def utc(hour: int, minute: int = 0) -> datetime:
 
 
 @pytest.mark.parametrize("moment", [utc(1), utc(5, 30), utc(9), utc(23)])
-def test_a_late_night_stops_no_later(tmp_path, moment: datetime):
+def test_a_late_night_stops_no_later(tmp_path, moment):
     night_job = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), moment)
 
     assert night_job.night == "2026-11-22"
@@ -64,8 +64,8 @@ def test_a_late_night_stops_no_later(tmp_path, moment: datetime):
 )
 def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
     tmp_path,
-    moment: datetime,
-    next_stop: datetime,
+    moment,
+    next_stop,
 ):
     configured = job(tmp_path, nightly={"stop_at": "07:00"})
     repeated = configured.model_copy(update={"night": "2026-11-20"})
@@ -168,7 +168,7 @@ def scheduler(tmp_path, monkeypatch) -> Scheduler:
 
 
 def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_it_starts_early(
-    scheduler: Scheduler,
+    scheduler,
 ):
     state = scheduler.start("2096-03-25T00:00:00+00:00", "auto-scheduled")
 
@@ -178,7 +178,7 @@ def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_i
     assert state.is_completed()
 
 
-def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Scheduler):
+def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler):
     scheduler.start("2096-03-25T09:00:00+00:00")
 
     (night_job,) = scheduler.nights
@@ -188,7 +188,7 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Sch
 
 
 def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
-    scheduler: Scheduler,
+    scheduler,
     capsys,
 ):
     state = scheduler.start("2026-03-29T00:00:00+00:00", "auto-scheduled")
@@ -226,8 +226,8 @@ def night_in_progress(tmp_path) -> Iterator[Job]:
 
 
 def test_a_night_beside_another_is_skipped_with_an_alert(
-    night_in_progress: Job,
-    executed_nights: list[str | None],
+    night_in_progress,
+    executed_nights,
 ):
     next_night = night_in_progress.model_copy(update={"night": "2026-11-23"})
 
@@ -241,8 +241,8 @@ def test_a_night_beside_another_is_skipped_with_an_alert(
 
 
 def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
-    night_in_progress: Job,
-    executed_nights: list[str | None],
+    night_in_progress,
+    executed_nights,
     capsys,
 ):
     skipped = run_night(night_in_progress, is_verbose=False)
@@ -256,7 +256,7 @@ def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
 
 def test_a_queued_night_waits_for_the_end_of_another(
     tmp_path,
-    executed_nights: list[str | None],
+    executed_nights,
 ):
     prepared(job(tmp_path))
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
@@ -276,7 +276,7 @@ def test_a_queued_night_waits_for_the_end_of_another(
 
 def test_a_killed_night_is_an_alert_of_the_next_one(
     tmp_path,
-    executed_nights: list[str | None],
+    executed_nights,
 ):
     killed = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r1"})
     record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
@@ -302,7 +302,7 @@ def test_a_killed_night_is_an_alert_of_the_next_one(
 )
 def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
     tmp_path,
-    receiver: dict[str, str],
+    receiver,
 ):
     night_job = job(tmp_path, alerts={"to": [receiver]})
 
@@ -314,7 +314,7 @@ def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
 
 
 @pytest.mark.parametrize("label", ["base", "not a date", "2026-13-40", "2026-11-22T06", "20261122"])
-def test_a_night_is_named_by_its_date(label: str):
+def test_a_night_is_named_by_its_date(label):
     with pytest.raises(UsageError, match=f"--night {label}: is not a date"):
         load_job(Arguments(night=label))
 
@@ -364,9 +364,9 @@ LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
     ],
 )
 def test_a_night_is_the_day_at_which_the_schedule_last_fired(
-    schedule: Nightly,
-    moment: str,
-    night: str,
+    schedule,
+    moment,
+    night,
 ):
     assert night_of(schedule, datetime.fromisoformat(moment)) == night
 
@@ -376,7 +376,7 @@ def test_a_night_is_the_day_at_which_the_schedule_last_fired(
     st.integers(0, 23),
     st.integers(0, 59),
 )
-def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int):
+def test_a_night_lasts_until_the_next_one_begins(moment, hour, minute):
     schedule = Nightly(cron=f"{minute} {hour} * * *")
     begin = moment.replace(
         hour=hour,
@@ -399,7 +399,7 @@ def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, mi
         ("2026-11-23T06:30+00:00", datetime(2026, 11, 23, 6, 30, tzinfo=UTC)),
     ],
 )
-def test_a_time_of_day_is_the_next_one(text: str, moment: datetime):
+def test_a_time_of_day_is_the_next_one(text, moment):
     assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN)) == moment
 
 
@@ -420,12 +420,12 @@ def test_a_time_of_day_is_the_next_one(text: str, moment: datetime):
         "2026W481",
     ],
 )
-def test_a_stop_time_may_be_written_in_many_ways(text: str):
+def test_a_stop_time_may_be_written_in_many_ways(text):
     assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year == 2026
 
 
 @pytest.mark.parametrize("text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"])
-def test_what_is_no_stop_time_is_refused(text: str):
+def test_what_is_no_stop_time_is_refused(text):
     with pytest.raises(UsageError, match="--stop-at"):
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
 
@@ -442,6 +442,6 @@ def test_what_is_no_stop_time_is_refused(text: str):
         ({"timezone": "Mars/Olympus"}, "Europe/Berlin"),
     ],
 )
-def test_a_schedule_that_names_no_time_is_refused(setting: dict[str, str], message: str):
+def test_a_schedule_that_names_no_time_is_refused(setting, message):
     with pytest.raises(ValueError, match=message):
         Nightly(**setting)

@@ -43,29 +43,29 @@ def nights(tmp_path_factory) -> Iterator[Nights]:
         yield Nights(world, first, second, regressed, regressed_again, drifted, failed)
 
 
-def test_the_first_night_samples_and_judges_all_models(nights: Nights):
+def test_the_first_night_samples_and_judges_all_models(nights):
     assert Counter(nights.first.sampled_models) == {"pinned": N_TASKS, "fresh": N_TASKS}
     assert nights.first.n_judge_calls == 2 * N_CRITERIA + N_CONTROL
 
 
-def test_a_later_night_calls_for_nightly_models_and_controls_alone(nights: Nights):
+def test_a_later_night_calls_for_nightly_models_and_controls_alone(nights):
     assert nights.second.sampled_models == ["fresh"] * N_TASKS
     assert nights.second.n_judge_calls == N_CRITERIA + N_CONTROL
 
 
-def test_a_night_without_a_change_alerts_nobody(nights: Nights):
+def test_a_night_without_a_change_alerts_nobody(nights):
     assert nights.first.messages == []
     assert nights.second.messages == []
 
 
-def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights):
+def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights):
     (line,) = nights.second.lines("compact: ")
 
     assert "0 raw replies older than 1 days deleted" in line
     assert "ledger files skipped" not in line
 
 
-def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nights):
+def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights):
     (alert,) = nights.regressed.alerts.values()
     (comparison,) = nights.world.command.json(
         "diff",
@@ -88,7 +88,7 @@ def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nig
         assert facts[name] == pytest.approx(comparison[name]), name
 
 
-def test_a_regression_is_significant_and_its_line_names_no_drift(nights: Nights):
+def test_a_regression_is_significant_and_its_line_names_no_drift(nights):
     (alert,) = nights.regressed.alerts.values()
 
     facts = alert["facts"]
@@ -98,7 +98,7 @@ def test_a_regression_is_significant_and_its_line_names_no_drift(nights: Nights)
     assert "drifted" not in alert["line"]
 
 
-def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights: Nights):
+def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights):
     (without_earlier_night,) = nights.first.lines("exit code")
     (without_change,) = nights.second.lines("exit code")
     (with_regression,) = nights.regressed_again.lines("exit code")
@@ -110,7 +110,7 @@ def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights: Nights):
     assert with_regression.startswith("exit code 3 (worse): fresh fell by ")
 
 
-def test_each_night_with_a_gate_adds_to_the_summary(nights: Nights):
+def test_each_night_with_a_gate_adds_to_the_summary(nights):
     summary = (nights.world.command.folder / "summary.md").read_text(encoding="utf-8")
 
     assert [line for line in summary.splitlines() if line.startswith("## ")] == [
@@ -122,7 +122,7 @@ def test_each_night_with_a_gate_adds_to_the_summary(nights: Nights):
 
 
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(
-    nights: Nights,
+    nights,
 ):
     stored_alerts = nights.world.command.sql("from alerts where night = '2026-11-03'")
 
@@ -133,7 +133,7 @@ def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivere
     assert len(stored_alerts) == 1
 
 
-def test_a_drifting_judge_is_an_alert(nights: Nights):
+def test_a_drifting_judge_is_an_alert(nights):
     alert = nights.drifted.alerts["judge_drift"]
 
     assert alert["subject"] == "judge"
@@ -143,14 +143,14 @@ def test_a_drifting_judge_is_an_alert(nights: Nights):
     assert alert["facts"]["met_share"] == 0.0
 
 
-def test_a_drop_in_a_night_with_a_drifting_judge_names_the_judge(nights: Nights):
+def test_a_drop_in_a_night_with_a_drifting_judge_names_the_judge(nights):
     assert set(nights.drifted.alerts) == {"judge_drift", "score_drop"}
     alert = nights.drifted.alerts["score_drop"]
     assert alert["facts"]["judge_drifted"] is True
     assert "so the judge may be the cause, not the model" in alert["line"]
 
 
-def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights: Nights):
+def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights):
     deliveries = nights.world.command.sql(
         "select night, receiver, status, n_alerts, error from alert_deliveries"
         " where night <= '2026-11-05' and receiver <> 'ping' order by night, receiver"
@@ -173,7 +173,7 @@ def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights: Nights):
 
 
 def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
-    nights: Nights,
+    nights,
 ):
     stored_configs = nights.world.command.sql("select config from runs")
     stored_deliveries = nights.world.command.sql("from alert_deliveries")
@@ -184,7 +184,7 @@ def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_show
     assert "a-secret-path" not in f"{stored_configs} {stored_deliveries} {outputs}"
 
 
-def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights):
+def test_a_night_that_fails_sends_one_line_that_says_why(nights):
     (alert,) = nights.failed.alerts.values()
 
     assert alert["kind"] == "failure"
@@ -194,7 +194,7 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights):
     assert nights.failed.output.stderr.count("prbench: ") == 1
 
 
-def test_the_dead_man_s_switch_is_called_after_each_night_that_finished(nights: Nights):
+def test_the_dead_man_s_switch_is_called_after_each_night_that_finished(nights):
     assert nights.first.n_pings == 1
     assert nights.second.n_pings == 1
     assert nights.regressed.n_pings == 1
@@ -214,7 +214,7 @@ def enlarged_world(nights: Nights) -> NightWorld:
 LATE_AND_LOCKED = ("backfill", "--model", "late", "--model", "locked")
 
 
-def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world: NightWorld):
+def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world):
     dry_run = enlarged_world.watched(*LATE_AND_LOCKED, "--dry-run")
     json_run = enlarged_world.watched(*LATE_AND_LOCKED, "--dry-run", "--json")
 
@@ -229,7 +229,7 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world: NightWorld):
         assert label in dry_run.output.stdout
 
 
-def test_a_dry_run_of_one_cell_plans_its_calls_alone(enlarged_world: NightWorld):
+def test_a_dry_run_of_one_cell_plans_its_calls_alone(enlarged_world):
     cell = ("--model", "late", "--task", "sample-leg-1", "--trial", "2")
 
     dry_run = enlarged_world.watched("backfill", *cell, "--dry-run", "--json")
@@ -265,7 +265,7 @@ def backfills(enlarged_world: NightWorld) -> Backfills:
     )
 
 
-def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills: Backfills):
+def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills):
     n_sampled = Counter(backfills.refused.sampled_models)
 
     assert n_sampled["late"] == N_TASKS
@@ -273,7 +273,7 @@ def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills: Backfills
     assert backfills.refused.n_judge_calls == N_CRITERIA
 
 
-def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills: Backfills):
+def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills):
     (stop_line,) = backfills.refused.lines("stopped for this run")
 
     assert stop_line.strip().startswith("hosted_vllm/locked at ")
@@ -281,13 +281,13 @@ def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills: Backfill
     assert backfills.refused.lines("responses of locked, trial 1: 0 of 8 are done")
 
 
-def test_the_next_backfill_makes_the_missing_calls_alone(backfills: Backfills):
+def test_the_next_backfill_makes_the_missing_calls_alone(backfills):
     assert backfills.repeated.sampled_models == ["locked"] * N_TASKS
     assert backfills.repeated.n_judge_calls == N_CRITERIA
 
 
 def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(
-    backfills: Backfills,
+    backfills,
 ):
     earlier_ids = {row["selection_id"] for row in backfills.earlier_selections}
     ids = {row["selection_id"] for row in backfills.selections}
@@ -298,7 +298,7 @@ def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(
         assert row in backfills.selections
 
 
-def test_a_backfill_ranks_the_new_models(nights: Nights, backfills: Backfills):
+def test_a_backfill_ranks_the_new_models(nights, backfills):
     assert backfills.repeated.calls
     leaderboard = nights.world.command.json("leaderboard", "--warehouse", "data")
     assert {"pinned", "late", "locked"} <= {row["model"] for row in leaderboard}

@@ -108,7 +108,7 @@ def cells(figure: PageFigure) -> list[list[str]]:
     return rows
 
 
-def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job):
+def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job):
     figures = figures_of(job, MODELS | {"vintage": "base"})
 
     flips = cells(figures["diff_flips"])
@@ -119,7 +119,7 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
     assert len(flips) == 4
 
 
-def test_of_several_differences_the_chosen_one_is_explained(job: Job):
+def test_of_several_differences_the_chosen_one_is_explained(job):
     page = page_of(job, JUDGES)
     page_on_b = page_of(job, JUDGES | {"model": "b"})
 
@@ -128,7 +128,7 @@ def test_of_several_differences_the_chosen_one_is_explained(job: Job):
     assert page.figures[1].table != page_on_b.figures[1].table
 
 
-def test_runs_are_compared_as_the_command_does(job: Job):
+def test_runs_are_compared_as_the_command_does(job):
     page = page_of(
         job,
         {
@@ -155,9 +155,7 @@ def test_runs_are_compared_as_the_command_does(job: Job):
         ),
     ],
 )
-def test_only_what_can_be_compared_is_offered_and_chosen(
-    job: Job, kind: str, texts: list[str], choices: list[str]
-):
+def test_only_what_can_be_compared_is_offered_and_chosen(job, kind, texts, choices):
     page = page_of(job, {"of": kind})
 
     first_field, second_field = page.fields[:2]
@@ -167,7 +165,7 @@ def test_only_what_can_be_compared_is_offered_and_chosen(
     assert page.figures == ()
 
 
-def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader):
+def test_the_table_and_its_notes_are_those_of_the_command(job, reader):
     result = ask(reader, "a", "b", judges=("a-judge",))
     verdicts = apart(reader, result, result.differences)["verdicts"]
     rows = list(map(with_verdicts, rows_of(result), verdicts))
@@ -194,16 +192,14 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
         ({"judge": "nobody"}, "a has no verdict under these options"),
     ],
 )
-def test_an_impossible_comparison_shows_its_reason_and_choices(
-    job: Job, choices: dict[str, str], trouble: str
-):
+def test_an_impossible_comparison_shows_its_reason_and_choices(job, choices, trouble):
     page = page_of(job, MODELS | choices)
 
     assert page.fields
     assert trouble in (page.trouble or "")
 
 
-def test_models_begin_in_their_current_vintages(job: Job):
+def test_models_begin_in_their_current_vintages(job):
     page = page_of(job, MODELS)
 
     [vintage_field] = [field for field in page.fields if field.name == "vintage"]
@@ -217,7 +213,7 @@ def test_models_begin_in_their_current_vintages(job: Job):
     assert "why in a: 1" in page.figures[1].table
 
 
-def test_models_can_be_compared_in_another_vintage(job: Job):
+def test_models_can_be_compared_in_another_vintage(job):
     figures = figures_of(job, MODELS | {"vintage": "base"})
 
     assert "why in a: 1.0" in figures["diff_flips"].table
@@ -239,11 +235,11 @@ def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_complete
 
 
 @pytest.mark.parametrize("choices", [{"of": "password"}, {"first": "only one"}])
-def test_incomplete_choices_show_no_figure(job: Job, choices: dict[str, str]):
+def test_incomplete_choices_show_no_figure(job, choices):
     assert page_of(job, choices).figures == ()
 
 
-def test_invalid_parameters_are_ignored(job: Job):
+def test_invalid_parameters_are_ignored(job):
     figures = figures_of(job, MODELS | {"show": "x"})
 
     assert figures["diff_flips"] == figures_of(job, MODELS)["diff_flips"]

@@ -53,7 +53,7 @@ def live(job: Job) -> dict[str, Any]:
     return LiveView(job, job.report_index).now()
 
 
-def test_a_folder_without_anything_has_no_run(job: Job):
+def test_a_folder_without_anything_has_no_run(job):
     page = live(job)
 
     assert page["runs"] == []
@@ -74,9 +74,7 @@ def test_a_folder_without_anything_has_no_run(job: Job):
         ),
     ],
 )
-def test_a_run_without_known_coverage_is_shown_with_the_reason(
-    job: Job, record: dict[str, str], trouble: str
-):
+def test_a_run_without_known_coverage_is_shown_with_the_reason(job, record, trouble):
     with Warehouse(job.warehouse).living("r1"):
         store(job, RUNNING, **record)
         [run] = live(job)["runs"]
@@ -91,7 +89,7 @@ def running_in(page: dict[str, Any]) -> list[str]:
 
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
-    job: Job,
+    job,
 ):
     view = LiveView(job, job.report_index)
     second_job = job.model_copy(update={"run_id": "r2"})
@@ -116,7 +114,7 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
     assert last_run.outcome == DONE
 
 
-def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job):
+def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job):
     written(job.warehouse, tasks_of(RUBRICS))
     limited = job.model_copy(update={"limit": 2})
     with Warehouse(job.warehouse).living("r1"):
@@ -143,9 +141,7 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
         ([], [], ("all",)),
     ],
 )
-def test_the_data_of_a_run_on_other_splits_is_known(
-    tmp_path, viewed_splits: list[str], run_splits: list[str], splits: tuple[str, ...]
-):
+def test_the_data_of_a_run_on_other_splits_is_known(tmp_path, viewed_splits, run_splits, splits):
     dataset = {"source": "a-folder-that-is-not-there"}
     viewed_job = job_on("sample", tmp_path, dataset=dataset | {"splits": viewed_splits})
     viewed_job = viewed_job.looking_up(lambda: data_on(tuple(viewed_splits) or ("all",)))
@@ -157,7 +153,7 @@ def test_the_data_of_a_run_on_other_splits_is_known(
     assert data.splits == splits
 
 
-def test_the_record_of_a_run_gives_back_its_job(job: Job):
+def test_the_record_of_a_run_gives_back_its_job(job):
     narrowed = {
         "limit": 2,
         "vintage": "v",
@@ -226,7 +222,7 @@ def test_a_run_that_ended_has_its_outcome():
     assert texts["level"] == "warn"
 
 
-def test_the_page_links_to_a_report_if_there_is_one(job: Job):
+def test_the_page_links_to_a_report_if_there_is_one(job):
     assert not live(job)["has_report"]
 
     job.report_index.parent.mkdir(parents=True)
@@ -252,7 +248,7 @@ def ranking(job: Job) -> list[dict[str, Any]]:
 
 
 def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
-    job: Job,
+    job,
 ):
     rows = combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
     written(job.warehouse, rows).publish()

@@ -33,9 +33,7 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-def test_two_models_are_picked_and_changes_lead_to_tasks(
-    browser: Browser, world_job: Job, world_site: Path
-):
+def test_two_models_are_picked_and_changes_lead_to_tasks(browser, world_job, world_site):
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("index.html").page
         page.get_by_role("link", name="Compare").click()
@@ -57,9 +55,7 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(
         assert visit.faults == []
 
 
-def test_the_live_page_renews_itself_and_keeps_what_is_open(
-    browser: Browser, world_job: Job, world_site: Path
-):
+def test_the_live_page_renews_itself_and_keeps_what_is_open(browser, world_job, world_site):
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
         assert page.locator("#headline").inner_text() == "No run is in progress."
@@ -78,7 +74,7 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(
         page.wait_for_selector("#lost:not([hidden])")
 
 
-def test_nothing_that_anybody_wrote_acts(browser: Browser, hostile_job: Job, hostile_site: Path):
+def test_nothing_that_anybody_wrote_acts(browser, hostile_job, hostile_site):
     labels = [quote(model.label) for model in hostile_job.settings.models]
     address = f"compare.html?of=model&first={labels[0]}&second={labels[1]}"
     with visiting_server(browser, hostile_job, hostile_site, color_scheme="dark") as visit:

@@ -82,14 +82,14 @@ PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "asset
 
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
-def test_a_page_is_served_to_this_machine_only(port: int, path: str):
+def test_a_page_is_served_to_this_machine_only(port, path):
     assert get(port, path).status == 200
     assert get(port, path, Host="evil.example").status == 403
     assert get(port, path, Origin="http://evil.example").status == 403
 
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
-def test_a_page_can_only_be_read(port: int, path: str):
+def test_a_page_can_only_be_read(port, path):
     head = get(port, path, "HEAD")
 
     assert head.status == 200
@@ -109,7 +109,7 @@ def test_a_page_can_only_be_read(port: int, path: str):
         ("Sec-Fetch-Site", "same-origin"),
     ],
 )
-def test_requests_by_own_names_and_pages_are_served(port: int, header: str, value: str):
+def test_requests_by_own_names_and_pages_are_served(port, header, value):
     assert get(port, "index.html", **{header: value}).status == 200
 
 
@@ -133,18 +133,18 @@ def test_requests_by_own_names_and_pages_are_served(port: int, header: str, valu
         ("Sec-Fetch-Site", "same-site"),
     ],
 )
-def test_requests_by_other_names_and_pages_are_refused(port: int, header: str, value: str):
+def test_requests_by_other_names_and_pages_are_refused(port, header, value):
     assert get(port, "index.html", **{header: value}).status == 403
 
 
-def test_another_site_can_link_to_a_page(port: int):
+def test_another_site_can_link_to_a_page(port):
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
 
     assert get(port, "index.html", **headers).status == 200
 
 
 @pytest.mark.parametrize("path", ["index.html", "live.html", "nowhere.html"])
-def test_another_site_can_neither_load_nor_frame_a_page(port: int, path: str):
+def test_another_site_can_neither_load_nor_frame_a_page(port, path):
     headers = get(port, path).headers
 
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
@@ -164,7 +164,7 @@ def test_another_site_can_neither_load_nor_frame_a_page(port: int, path: str):
         "//evil",
     ],
 )
-def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd):
+def test_an_invalid_path_is_404_without_a_word(port, path, capfd):
     assert fetch(port, path).status == 404
     assert fetch(port, path, "HEAD").status == 404
     assert capfd.readouterr() == ("", "")
@@ -184,7 +184,7 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path):
+def test_links_that_lead_out_of_the_folder_are_not_followed(port, folder, tmp_path):
     secret = tmp_path / "index.html"
     secret.write_text("a secret")
     report = folder / "report/prbench"
@@ -205,7 +205,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: P
         assert get(port, path).status == 404, path
 
 
-def test_a_link_within_the_folder_is_followed(port: int, folder: Path):
+def test_a_link_within_the_folder_is_followed(port, folder):
     report = folder / "report/prbench"
     (report / "same.html").symlink_to(report / "index.html")
 
@@ -227,9 +227,7 @@ def test_a_link_within_the_folder_is_followed(port: int, folder: Path):
         ("live.html", "&lt;script&gt;attacked"),
     ],
 )
-def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(
-    port: int, address: str, text: str
-):
+def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(port, address, text):
     page = get(port, address).text
 
     assert text in page
@@ -252,11 +250,11 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
     assert "<form" not in page
 
 
-def test_too_many_parameters_are_status_404(port: int):
+def test_too_many_parameters_are_status_404(port):
     assert get(port, "compare.html?" + "p=1&" * 99).status == 404
 
 
-def test_serving_writes_nothing(port: int, folder: Path):
+def test_serving_writes_nothing(port, folder):
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
     for path in PATHS:

@@ -18,7 +18,7 @@ REFUSED = {401, 403}
 
 @pytest.mark.slow
 def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
-    prefect_server: PrefectServer,
+    prefect_server,
 ):
     secret = prefect_server.secret.partition(":")[2]
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
@@ -35,7 +35,7 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
 
 @pytest.mark.slow
 def test_the_server_serves_its_own_page_also_through_a_tunnel(
-    prefect_server: PrefectServer,
+    prefect_server,
 ):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         assert client.post("/flows/filter", json={}).status_code == 200
@@ -46,7 +46,7 @@ def test_the_server_serves_its_own_page_also_through_a_tunnel(
 
 
 @pytest.mark.slow
-def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server: PrefectServer):
+def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server):
     with httpx.Client(timeout=60) as client:
         for origin in (EVIL, "null", "http://127.0.0.1:1"):
             http_response = client.send(preflight(prefect_server.url, origin))
@@ -58,9 +58,7 @@ def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server: Prefe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/events/in", "/events/out", "/logs/out"])
-def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
-    prefect_server: PrefectServer, path: str
-):
+def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server, path):
     address = f"{prefect_server.url.replace('http', 'ws', 1)}{path}"
     secret = prefect_server.secret
     own_page = prefect_server.url.removesuffix("/api")
@@ -74,7 +72,7 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
 
 @pytest.mark.slow
 def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
-    prefect_server: PrefectServer,
+    prefect_server,
 ):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]

@@ -45,7 +45,7 @@ def server(tmp_path, monkeypatch) -> Iterator[Server]:
         yield server
 
 
-def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path):
+def test_a_server_without_a_secret_is_a_problem(server, tmp_path):
     server.secret = None
 
     findings = {
@@ -73,13 +73,13 @@ def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path):
     ],
 )
 def test_a_server_is_well_if_it_requires_the_configured_secret(
-    server: Server,
+    server,
     monkeypatch,
-    secret: str | None,
-    status: int,
-    own_secret: str,
-    is_ok: bool | None,
-    sentence: str,
+    secret,
+    status,
+    own_secret,
+    is_ok,
+    sentence,
 ):
     server.secret = secret
     server.status = status
@@ -117,7 +117,7 @@ def test_without_a_configured_server_all_is_well():
     assert is_ok
 
 
-def test_a_server_of_a_profile_is_checked(without_variables: Server, tmp_path):
+def test_a_server_of_a_profile_is_checked(without_variables, tmp_path):
     (tmp_path / "prefect").mkdir()
     (tmp_path / "prefect" / "profiles.toml").write_text(
         'active = "team"\n[profiles.team]\n'

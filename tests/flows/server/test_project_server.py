@@ -64,7 +64,7 @@ def secret_of(job: Job) -> Path:
     return secret_path(folder_of(job).resolve())
 
 
-def test_a_folder_has_one_server(servers: list[StartedServer], tmp_path):
+def test_a_folder_has_one_server(servers, tmp_path):
     server = own_server(job(tmp_path))
 
     assert own_server(job(tmp_path)) == server
@@ -72,7 +72,7 @@ def test_a_folder_has_one_server(servers: list[StartedServer], tmp_path):
     assert len(servers) == 2
 
 
-def test_a_server_keeps_runs_as_long_as_configured(servers: list[StartedServer], tmp_path):
+def test_a_server_keeps_runs_as_long_as_configured(servers, tmp_path):
     own_server(job(tmp_path, retention={"prefect_days": 9}))
 
     environment = servers[0].environment
@@ -88,9 +88,7 @@ def test_the_users_of_a_server_share_a_lock(tmp_path):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_a_server_after_the_last_one_ended_has_the_same_secret(
-    servers: list[StartedServer], tmp_path
-):
+def test_a_server_after_the_last_one_ended_has_the_same_secret(servers, tmp_path):
     ended_server = own_server(job(tmp_path))
     servers[0].end()
 
@@ -104,7 +102,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_secret_is_its_users_alone(servers: list[StartedServer], tmp_path):
+def test_a_secret_is_its_users_alone(servers, tmp_path):
     umask = os.umask(0)
     try:
         server = own_server(job(tmp_path))
@@ -130,9 +128,7 @@ def test_a_secret_is_not_beside_the_data(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
-def test_a_secret_that_others_can_get_at_is_not_used(
-    servers: list[StartedServer], tmp_path, mode: int
-):
+def test_a_secret_that_others_can_get_at_is_not_used(servers, tmp_path, mode):
     own_server(job(tmp_path))
     servers[0].end()
     secret_of(job(tmp_path)).chmod(mode)
@@ -143,7 +139,7 @@ def test_a_secret_that_others_can_get_at_is_not_used(
     assert len(servers) == 1
 
 
-def test_a_secret_in_a_folder_of_others_is_not_used(servers: list[StartedServer], tmp_path):
+def test_a_secret_in_a_folder_of_others_is_not_used(servers, tmp_path):
     path = secret_of(job(tmp_path))
     path.parent.mkdir(parents=True)
     path.parent.chmod(0o777)
@@ -154,7 +150,7 @@ def test_a_secret_in_a_folder_of_others_is_not_used(servers: list[StartedServer]
     assert servers == []
 
 
-def test_a_secret_that_is_a_link_is_not_used(servers: list[StartedServer], tmp_path):
+def test_a_secret_that_is_a_link_is_not_used(servers, tmp_path):
     path = secret_of(job(tmp_path))
     path.parent.mkdir(parents=True, mode=0o700)
     (tmp_path / "elsewhere").write_text("prbench:known")
@@ -181,9 +177,7 @@ def move_to_another_machine(address: Path):
 
 
 @pytest.mark.parametrize("is_locked", [True, False])
-def test_a_server_of_another_machine_is_not_used(
-    servers: list[StartedServer], tmp_path, is_locked: bool, capsys
-):
+def test_a_server_of_another_machine_is_not_used(servers, tmp_path, is_locked, capsys):
     own_server(job(tmp_path))
     if not is_locked:
         servers[0].end()
@@ -196,9 +190,7 @@ def test_a_server_of_another_machine_is_not_used(
     )
 
 
-def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
-    servers: list[StartedServer], tmp_path
-):
+def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(servers, tmp_path):
     own_server(job(tmp_path))
     servers[0].end()
     address = folder_of(job(tmp_path)) / ADDRESS
@@ -212,11 +204,11 @@ def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
 
 @pytest.mark.parametrize("content", ["", "{"])
 def test_without_an_address_nothing_waits_for_ever(
-    servers: list[StartedServer],
+    servers,
     tmp_path,
     monkeypatch,
     capsys,
-    content: str,
+    content,
 ):
     monkeypatch.setattr("flows.server.START_S", 0.2)
     own_server(job(tmp_path))
@@ -231,14 +223,12 @@ def test_without_an_address_nothing_waits_for_ever(
 
 
 @pytest.mark.parametrize("value", ["off", False])  # False is how YAML reads `off`
-def test_unrecorded_runs_start_no_server(servers: list[StartedServer], tmp_path, value: Any):
+def test_unrecorded_runs_start_no_server(servers, tmp_path, value):
     assert server_of(job(tmp_path, prefect=value)) is None
     assert servers == []
 
 
-def test_the_environment_can_switch_recording_off(
-    servers: list[StartedServer], tmp_path, monkeypatch
-):
+def test_the_environment_can_switch_recording_off(servers, tmp_path, monkeypatch):
     monkeypatch.setenv("PRBENCH_PREFECT", "off")
 
     assert server_of(job(tmp_path)) is None
@@ -254,9 +244,7 @@ def test_the_server_of_another_user_is_not_used(tmp_path, monkeypatch, capsys):
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
 
 
-def test_a_silent_server_is_reported_without_its_password(
-    servers: list[StartedServer], tmp_path, monkeypatch, capsys
-):
+def test_a_silent_server_is_reported_without_its_password(servers, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
 
     server = server_of(job(tmp_path))
@@ -281,7 +269,7 @@ print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_re
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["flows", "prefect.context"])
 def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(
-    module: str, tmp_path, monkeypatch
+    module, tmp_path, monkeypatch
 ):
     for name in list(os.environ):
         if name.startswith("PREFECT_"):

@@ -85,12 +85,12 @@ def ran(flow: Any, folder: Path) -> Any:
     ],
 )
 def test_a_flow_ends_in_its_outcome_s_state(
-    prefect_api: str,
+    prefect_api,
     tmp_path,
-    reports: list[StageReport],
-    state_type: str,
-    state_name: str,
-    message: str,
+    reports,
+    state_type,
+    state_name,
+    message,
 ):
     async def work(_: Job) -> list[StageReport]:
         return list(reports)
@@ -105,7 +105,7 @@ def test_a_flow_ends_in_its_outcome_s_state(
     assert end["message"] == message
 
 
-def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api: str, tmp_path):
+def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api, tmp_path):
     async def fail(_: Job) -> StageReport:
         raise PipelineError("the file is gone")
 
@@ -121,7 +121,7 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api
 @pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("is_begun", [True, False])
 def test_a_lost_server_changes_no_work_and_is_reported_once(
-    tmp_path, monkeypatch, capsys, is_begun: bool
+    tmp_path, monkeypatch, capsys, is_begun
 ):
     from prefect.client.orchestration import PrefectClient
 
@@ -165,7 +165,7 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path, monkeypatch, capsys):
 
 
 def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
-    command: Command, sample_job: Job, prefect_api: str
+    command, sample_job, prefect_api
 ):
     data = copied(sample_job, command.folder / "data").warehouse
     command.configure(dataset={"source": "sample"}, report={"enabled": True})
@@ -253,7 +253,7 @@ def world(
 
 
 @pytest.mark.long
-def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch):
+def test_two_commands_at_once_are_recorded_by_one_server(world, monkeypatch):
     world.command("ingest", "--no-prefect")
     assert world.servers() == []
 
@@ -274,7 +274,7 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
     assert [run["state_name"] for run in runs] == ["Completed", "Completed"]
 
 
-def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch):
+def test_a_server_ends_by_itself_some_time_after_its_last_user(world, monkeypatch):
     monkeypatch.setattr("flows.server.UNUSED_S", 1.5)
     monkeypatch.setattr("flows.server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
@@ -293,9 +293,7 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     os.waitpid(pid, 0)
 
 
-def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
-    world: World, monkeypatch
-):
+def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(world, monkeypatch):
     world.slow_down(1.0)
     killed_run = world.under_way()
     killed_run.kill()
@@ -337,7 +335,7 @@ def cancel(url: str, run_id: str):
         client.post(f"/flow_runs/{run_id}/set_state", json={"state": state}).raise_for_status()
 
 
-def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World):
+def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world):
     world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
     code = (

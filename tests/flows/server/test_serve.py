@@ -161,7 +161,7 @@ def with_children(process: "subprocess.Popen[bytes]"):
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api, name: str):
+def test_the_form_of_every_deployment_explains_each_of_its_parameters(api, name):
     properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
 
     assert properties.keys() >= {"config", "warehouse"}
@@ -169,7 +169,7 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api, 
         assert parameter["description"]
 
 
-def test_a_backfill_can_be_narrowed(api: Api):
+def test_a_backfill_can_be_narrowed(api):
     properties = api.deployment("backfill")["parameter_openapi_schema"]["properties"]
 
     assert properties.keys() >= {"models", "judges", "trials", "splits", "tasks", "night"}
@@ -178,9 +178,7 @@ def test_a_backfill_can_be_narrowed(api: Api):
 @pytest.mark.parametrize(
     ("name", "value"), [("night", "not a date"), ("stop_at", "soon"), ("max_usd", -1)]
 )
-def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(
-    api: Api, name: str, value: Any
-):
+def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(api, name, value):
     with pytest.raises(httpx.HTTPStatusError, match="409") as caught:
         api.trigger("nightly", **{name: value})
 
@@ -189,14 +187,14 @@ def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(
     assert "\n" not in detail
 
 
-def test_a_night_that_is_no_date_is_refused(api: Api):
+def test_a_night_that_is_no_date_is_refused(api):
     run = api.ended(api.trigger("nightly", night="2026-13-40"))
 
     sentence = "night 2026-13-40: is not a date; write 2026-11-22"
     assert run["state"]["message"].endswith(sentence)
 
 
-def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld):
+def test_a_second_serve_of_the_same_deployments_is_refused(served, world):
     assert f"process {served.process.pid} is at work" in refusal(world, "data", 1)
 
 
@@ -210,9 +208,7 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
     return error.splitlines()[-1]
 
 
-def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(
-    api: Api, world: NightWorld
-):
+def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api, world):
     world.server.behaviour = Weather()
     run_id = api.trigger(
         "backfill",
@@ -247,9 +243,7 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     assert row["n"] == n_repeated
 
 
-def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
-    served: Served, world: NightWorld
-):
+def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(served, world):
     n_messages = len(world.receiver.seen)
     run_id = served.api.trigger("nightly", night="2026-11-19")
     until(lambda: killed_run(run_id), every_s=0.05)
@@ -291,9 +285,7 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
 
 
 @pytest.mark.long
-def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
-    served: Served, world: NightWorld
-):
+def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served, world):
     deployment = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
@@ -315,9 +307,7 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(
-    served: Served, world: NightWorld
-):
+def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served, world):
     run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
     served.api.set_clock("nightly", "resume")
     os.killpg(served.process.pid, signal.SIGINT)

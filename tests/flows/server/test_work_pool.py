@@ -21,7 +21,6 @@ import httpx
 import pytest
 
 from flows.server import PrefectServer
-from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import UNUSED
 from tests.kit import endpoint, until
@@ -170,9 +169,7 @@ def world(tmp_path) -> Iterator[World]:
         yield World(Path(folder), tmp_path, port)
 
 
-def test_the_steps_for_several_machines_work_and_another_worker_continues(
-    world: World, provider: FaultServer
-):
+def test_the_steps_for_several_machines_work_and_another_worker_continues(world, provider):
     command = Command(world.project)
     model = endpoint("pinned", provider.api_base)
     command.configure(

@@ -71,7 +71,7 @@ def stopped_run(tmp_path_factory) -> Iterator[StoppedRun]:
 
 
 def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
-    stopped_run: StoppedRun,
+    stopped_run,
 ):
     # `tests/golden` has the output of `status` and of the leaderboard.
     assert n_samples(stopped_run.entries) == {
@@ -83,7 +83,7 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
 
 
 def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
-    stopped_run: StoppedRun,
+    stopped_run,
 ):
     (stopped,) = [row for row in stopped_run.board if row["model"] == "bad"]
     (full,) = [row for row in stopped_run.filled_board if row["model"] == "bad"]
@@ -94,7 +94,7 @@ def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
 
 
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
-    stopped_run: StoppedRun,
+    stopped_run,
 ):
     assert n_samples(stopped_run.filling_entries) == {"bad": N_TASKS - BLOCK}
     for row in stopped_run.filled_board:
@@ -105,7 +105,7 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
 
 
 def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
-    stopped_run: StoppedRun,
+    stopped_run,
 ):
     n_looks = len(stopped_run.capped_looks)
 
@@ -114,7 +114,7 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
 
 
 def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
-    stopped_run: StoppedRun,
+    stopped_run,
 ):
     # The uninterrupted run is that of `tests/golden`.
     (lines,) = [lines for name, lines in kept().items() if "from stopping_looks" in name]
@@ -127,7 +127,7 @@ def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
 
 
 @pytest.mark.long
-def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command: Command):
+def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command):
     outputs = []
     sample_counts = []
     with FaultServer() as server:

@@ -5,12 +5,12 @@ import statistics
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
-from tests.kit import Fill, Row, Rows, aggregated, combined, differing, row, rows_in
+from tests.kit import Row, Rows, aggregated, combined, differing, row, rows_in
 from tests.tasks.aggregate.world import MAJORITIES, REFUSED, graded_world, refused
 from tests.tasks.compare.comparisons import judged, tasks_of
 from tests.tasks.rules.agreement_oracle import alpha_by_pairs
@@ -155,7 +155,7 @@ def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
 
 
 def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
-    figures: dict[FigureKey, Row], decision_pairs: dict[FigureKey, Pairs]
+    figures, decision_pairs
 ):
     expected = {}
     # scikit-learn takes a millisecond for each figure
@@ -176,9 +176,7 @@ def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
 
 
 @pytest.mark.slow
-def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
-    figures: dict[FigureKey, Row], decision_pairs: dict[FigureKey, Pairs]
-):
+def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(figures, decision_pairs):
     expected = {}
     for key, pairs in decision_pairs.items():
         if key.breakdown != "all":
@@ -200,7 +198,7 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
     assert differing(expected, figures) == []
 
 
-def test_graders_are_named_and_majorities_know_their_members(reader: Reader):
+def test_graders_are_named_and_majorities_know_their_members(reader):
     expected = {name: ("judge", [name]) for name in ("a-judge", "judge-b", "tern")}
     for name in ("a-judge#2", "a-judge#3", "judge-b#2"):
         expected[name] = ("judge", [name])
@@ -242,9 +240,7 @@ def reliability_in(reader: Reader) -> dict[tuple[str, str, str], Row]:
 
 
 @pytest.mark.parametrize("name", ["all graders", "a-judge (trials)", "panel", "four"])
-def test_effective_votes_without_labels_are_against_the_majority(
-    graded: Graded, reader: Reader, name: str
-):
+def test_effective_votes_without_labels_are_against_the_majority(graded, reader, name):
     figure = reliability_in(reader)[name, "all", ""]
 
     assert figure["n_voters"] == len(SETS[name])
@@ -256,7 +252,7 @@ def test_effective_votes_without_labels_are_against_the_majority(
 
 
 @pytest.mark.slow
-def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path):
+def test_effective_votes_are_against_people_who_label(few_draws, tmp_path):
     world = graded_world(seed=2, n_tasks=16)
     world["labellers"] = [row("labellers", judge="people", import_batch="b")]
 
@@ -277,7 +273,7 @@ def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path)
 # reliability and leniency
 
 
-def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, reader: Reader):
+def test_reliability_is_krippendorffs_alpha_by_its_definition(graded, reader):
     expected = {}
     for (name, members), (breakdown, label) in itertools.product(SETS.items(), graded.breakdowns()):
         if breakdown in {"all", "category", "severity"}:
@@ -298,7 +294,7 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
     assert differing(expected, figures) == []
 
 
-def test_leniency_is_the_share_called_met_beyond_that_of_others(graded: Graded, reader: Reader):
+def test_leniency_is_the_share_called_met_beyond_that_of_others(graded, reader):
     expected = {}
     for name in SETS["all graders"]:
         peers = [member for member in SETS["all graders"] if member != name]
@@ -377,10 +373,10 @@ def rows_of_graders(
     ],
 )
 def test_three_graders_make_a_majority_in_their_steps(
-    published: Fill,
-    decisions: dict[str, Any],
-    columns: dict[str, Row],
-    expected: list[tuple[Any, ...]],
+    published,
+    decisions,
+    columns,
+    expected,
 ):
     reader = published(rows_of_graders(decisions, columns=columns))
 
@@ -406,7 +402,7 @@ def test_a_configured_majority_may_replace_the_usual_one(tmp_path):
     assert rows_in(tmp_path, members_query) == [{"members": ["b", "c", "d"]}]
 
 
-def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill):
+def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published):
     rows = rows_of_graders(dict.fromkeys("abc", DECISIONS)) | refused("t1")
     rows["verdicts"] = [
         verdict
@@ -419,7 +415,7 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
     assert graders == [{"grader": "a"}, {"grader": "b"}]
 
 
-def test_responses_of_one_length_stand_in_one_quarter(published: Fill):
+def test_responses_of_one_length_stand_in_one_quarter(published):
     reader = published(rows_of_graders(dict.fromkeys("ab", DECISIONS), n_tasks=8))
 
     n_quarters = reader.value(

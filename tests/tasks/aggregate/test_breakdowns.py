@@ -50,14 +50,14 @@ def scored_rows(rows: Table) -> list[Row]:
     return [row for row in rows.values() if row["mean_score"] is not None]
 
 
-def test_the_world_has_rows_of_every_breakdown_and_size(rows: Table, world: Rows):
+def test_the_world_has_rows_of_every_breakdown_and_size(rows, world):
     assert {breakdown for _, _, (breakdown, _), _ in rows} == BREAKDOWNS
     assert {row["n_tasks"] for row in rows.values()} > {0, 1, 2}
     assert {len(task["decision_types"]) for task in world["task_rows"]} > {0, 2}
     assert REFUSED in {sampled_row["task_id"] for sampled_row in world["responses"]}
 
 
-def test_the_world_has_runs_of_every_kind(figures: Figures):
+def test_the_world_has_runs_of_every_kind(figures):
     n_trials_by_judge = {(run.judge, len(state.trials)) for run, state in figures.runs.items()}
     gradings = {(run.grading, run.judge_trial) for run in figures.runs}
 
@@ -66,11 +66,11 @@ def test_the_world_has_runs_of_every_kind(figures: Figures):
 
 
 @pytest.mark.parametrize("column", ["ci_low", "trials_mean"])
-def test_the_world_has_scores_with_and_without_an_interval(scored_rows: list[Row], column: str):
+def test_the_world_has_scores_with_and_without_an_interval(scored_rows, column):
     assert {row[column] is None for row in scored_rows} == {True, False}
 
 
-def test_the_world_has_complete_incomplete_and_clipped_scores(scored_rows: list[Row]):
+def test_the_world_has_complete_incomplete_and_clipped_scores(scored_rows):
     complete_sizes = [row["n_tasks"] for row in scored_rows if row["is_complete"]]
     partly_repeated = [
         row
@@ -88,7 +88,7 @@ def test_the_world_has_complete_incomplete_and_clipped_scores(scored_rows: list[
     assert clipped
 
 
-def test_the_world_has_certain_and_uncertain_ranks(scored_rows: list[Row]):
+def test_the_world_has_certain_and_uncertain_ranks(scored_rows):
     ranges = {(row["rank_low"], row["rank_high"]) for row in scored_rows}
     latest_rows = [row for row in scored_rows if row["is_latest"]]
 
@@ -97,9 +97,7 @@ def test_the_world_has_certain_and_uncertain_ranks(scored_rows: list[Row]):
     assert any(row["rank"] != row["latest_rank"] for row in latest_rows)
 
 
-def test_every_row_and_figure_is_that_of_the_independent_checker(
-    reader: Reader, figures: Figures, rows: Table
-):
+def test_every_row_and_figure_is_that_of_the_independent_checker(reader, figures, rows):
     differences: list[Any] = []
     for row in rows.values():
         differences += figures.compared(row)[1]
@@ -121,9 +119,7 @@ class ScoreKey(NamedTuple):
     category: str
 
 
-def test_scores_are_equations_1_and_3_with_their_bounds(
-    world: Rows, reader: Reader, figures: Figures
-):
+def test_scores_are_equations_1_and_3_with_their_bounds(world, reader, figures):
     sampled = {
         (sampled_row["task_id"], sampled_row["model"], sampled_row["trial"], sampled_row["vintage"])
         for sampled_row in world["responses"]
@@ -169,9 +165,7 @@ def test_scores_are_equations_1_and_3_with_their_bounds(
     assert any(row["value"] is None and row["n_decided"] for row in rows)
 
 
-def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(
-    reader: Reader, figures: Figures
-):
+def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader, figures):
     expected = {}
     for key in figures.all_rows():
         for trial, (n_tasks, mean_score) in figures.trial_scores(*key).items():
@@ -187,9 +181,7 @@ def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(
 # severities
 
 
-def test_the_severity_leaderboard_pools_the_gravest_criteria(
-    reader: Reader, figures: Figures, rows: Table
-):
+def test_the_severity_leaderboard_pools_the_gravest_criteria(reader, figures, rows):
     actual = {
         figures.about(row | {"score_name": ""})[:2]: row
         for row in reader.rows("from severity_leaderboard")
@@ -239,7 +231,7 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 # small cases
 
 
-def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill):
+def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published):
     rubrics = {task_id: [(1, "Risk")] * 10 for task_id in "abc"}
     boards = []
     for model, n_met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
@@ -266,7 +258,7 @@ def partly_judged(published: Fill) -> Reader:
     return published(tasks_of(rubrics), verdicts, {"responses": unjudged})
 
 
-def test_a_vintage_that_nobody_judged_replaces_none(partly_judged: Reader):
+def test_a_vintage_that_nobody_judged_replaces_none(partly_judged):
     boards = partly_judged.rows(
         "select model, vintage, is_judged, is_latest, rank, rank_high from leaderboard"
         " where is_primary order by all"
@@ -281,7 +273,7 @@ def test_a_vintage_that_nobody_judged_replaces_none(partly_judged: Reader):
 
 
 def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(
-    partly_judged: Reader,
+    partly_judged,
 ):
     (row,) = partly_judged.select("leaderboard", model="imported", is_primary=True)
 
@@ -312,7 +304,7 @@ def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(
         ("points + offset_points", "macros"),
     ],
 )
-def test_what_an_equation_takes_from_its_definition_is_read_in_one_place(factor: str, file: str):
+def test_what_an_equation_takes_from_its_definition_is_read_in_one_place(factor, file):
     texts = {path.stem: path.read_text() for path in sql.FOLDER.rglob("*.sql")}
     del texts["all_scores"]  # lists the definitions
 
@@ -401,9 +393,7 @@ def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
         return float(stats.spearmanr(scores, lengths).statistic)
 
 
-def test_the_correlation_is_that_of_scipy(
-    score_lengths: Lengths, correlations: dict[CorrelationKey, Row]
-):
+def test_the_correlation_is_that_of_scipy(score_lengths, correlations):
     expected = {}
     for key, pairs in score_lengths.items():
         expected[key] = {"n": len(pairs), "rank_correlation": rank_correlation(pairs)}
@@ -413,7 +403,7 @@ def test_the_correlation_is_that_of_scipy(
 
 
 def test_a_correlation_has_fishers_interval_from_ten_on_none_below(
-    correlations: dict[CorrelationKey, Row],
+    correlations,
 ):
     expected: dict[CorrelationKey, Row] = {}
     for key, row in correlations.items():

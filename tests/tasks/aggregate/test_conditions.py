@@ -75,15 +75,13 @@ def n_tested(root: Path, **settings: Any) -> int:
         ),
     ],
 )
-def test_conditions_are_stored_with_the_baseline_first(
-    root: Path, conditions: dict[str, str], expected: list[tuple[Any, ...]]
-):
+def test_conditions_are_stored_with_the_baseline_first(root, conditions, expected):
     aggregate(job_on("sample", root, conditions={"gpt": conditions}))
 
     assert stored(root) == expected
 
 
-def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path):
+def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root):
     aggregate(
         job_on("sample", root, conditions=CONDITIONS | {"gone": {"a": "plain", "b": "other"}})
     )
@@ -100,7 +98,7 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
 
 
 def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(
-    root: Path,
+    root,
 ):
     n_figures = 2 * (1 + 2)  # two scores of the whole rubric and of two categories
     assert n_tested(root, conditions=CONDITIONS) == 2 * n_figures

@@ -8,7 +8,7 @@ import pytest
 
 import sql
 from sql.cookbook import recipes
-from tests.kit import Fill, admitted, aggregated, at, combined, row
+from tests.kit import admitted, aggregated, at, combined, row
 from tests.tasks.aggregate.test_current_vintages import FINANCE, LEGAL, sampled, tasks_of_both
 from tests.tasks.aggregate.test_current_vintages import NIGHT as NEXT_NIGHT
 from tests.tasks.aggregate.world import small_world
@@ -90,7 +90,7 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_every_recipe_has_rows(reader: Reader, recipe: Any):
+def test_every_recipe_has_rows(reader, recipe):
     columns, rows = reader.table(recipe.query)
 
     assert rows
@@ -98,12 +98,12 @@ def test_every_recipe_has_rows(reader: Reader, recipe: Any):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_reads_only_tables_that_describe_lists(name: str):
+def test_a_recipe_reads_only_tables_that_describe_lists(name):
     assert tables_in(RECIPES[name].query) <= sql.public_tables().keys()
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES.keys() - OF_NO_VINTAGE))
-def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader: Reader, name: str):
+def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader, name):
     columns, _ = reader.table(RECIPES[name].query)
 
     assert [column for column in columns if "vintage" in column or "night" in column]
@@ -113,9 +113,7 @@ def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader: Re
 @pytest.mark.parametrize(
     "name", ["ranking", "categories", "risk", "cost", "failures", "critical-mistakes", "length"]
 )
-def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
-    reader: Reader, name: str
-):
+def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(reader, name):
     columns, rows = reader.table(RECIPES[name].query)
 
     for values in rows:
@@ -126,7 +124,7 @@ def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
 
 
 def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
-    reader: Reader,
+    reader,
 ):
     columns, rows = reader.table(RECIPES["flips"].query)
     flips = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -139,7 +137,7 @@ def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
     assert len({(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}) == len(flips)
 
 
-def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published: Fill):
+def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published):
     tasks = tasks_of_both()
     tasks["split_members"] += admitted(["f0"], "hard")["split_members"]
     task_ids = [*FINANCE, *LEGAL]
@@ -160,7 +158,7 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
     assert len(flips) == len(task_ids)
 
 
-def test_failed_requests_are_counted_by_night_and_cause(reader: Reader):
+def test_failed_requests_are_counted_by_night_and_cause(reader):
     columns, rows = reader.table(RECIPES["retries"].query)
     retries = [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -170,7 +168,7 @@ def test_failed_requests_are_counted_by_night_and_cause(reader: Reader):
     ]
 
 
-def test_the_spend_of_a_night_is_that_of_its_runs(reader: Reader):
+def test_the_spend_of_a_night_is_that_of_its_runs(reader):
     columns, rows = reader.table(RECIPES["spend-by-night"].query)
     spend = dict(zip(columns, rows[0], strict=True))
 

@@ -95,9 +95,7 @@ def statistics(reader: Reader) -> dict[GradedCriterion, Row]:
     return by_criterion
 
 
-def test_the_share_met_is_over_complete_responses(
-    statistics: dict[GradedCriterion, Row], complete: Complete
-):
+def test_the_share_met_is_over_complete_responses(statistics, complete):
     expected = {}
     for criterion, responses in complete.items():
         values = [response.decisions[criterion.criterion_id] for response in responses]
@@ -145,9 +143,7 @@ def correlations(world: Rows, complete: Complete) -> dict[GradedCriterion, float
     }
 
 
-def test_the_rest_correlation_is_that_of_numpy(
-    statistics: dict[GradedCriterion, Row], correlations: dict[GradedCriterion, float | None]
-):
+def test_the_rest_correlation_is_that_of_numpy(statistics, correlations):
     expected = {key: {"rest_correlation": value} for key, value in correlations.items()}
 
     assert differing(expected, statistics) == []
@@ -156,9 +152,9 @@ def test_the_rest_correlation_is_that_of_numpy(
 
 
 def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
-    statistics: dict[GradedCriterion, Row],
-    correlations: dict[GradedCriterion, float | None],
-    complete: Complete,
+    statistics,
+    correlations,
+    complete,
 ):
     expected: dict[GradedCriterion, dict[str, Any]] = {}
     for criterion, correlation in correlations.items():
@@ -173,9 +169,7 @@ def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
     assert ends == {True, False}
 
 
-def test_disagreement_is_the_share_of_differing_pairs(
-    graded: Graded, statistics: dict[GradedCriterion, Row]
-):
+def test_disagreement_is_the_share_of_differing_pairs(graded, statistics):
     """The pairs are of judges and people in their first repetition, ternary read as binary, over
     all responses.
     """

@@ -65,9 +65,7 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
-def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
-    reader: Reader, table: str
-):
+def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(reader, table):
     rows = reader.rows(
         f"select distinct vintage, model_config_hash, judge, template_hash from {table} where"
         " is_current order by judge"
@@ -84,7 +82,7 @@ def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
     ]
 
 
-def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reader: Reader):
+def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reader):
     tables = (
         "verdict_details",
         "scores",
@@ -103,7 +101,7 @@ def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reade
         assert vintages == {"base", "2026-11-21"}, table
 
 
-def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader):
+def test_a_task_has_one_row_with_its_splits_field_and_topic(reader):
     (task,) = reader.rows(
         "select field, topic, splits, mean_score, value from task_scores where is_primary and"
         " is_current and judge = 'a-judge'"
@@ -115,7 +113,7 @@ def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader):
     assert task["mean_score"] == task["value"]
 
 
-def test_the_judge_with_most_scored_tasks_is_the_main_one(reader: Reader):
+def test_the_judge_with_most_scored_tasks_is_the_main_one(reader):
     main = reader.rows("select judge, template_hash from judge_configurations where is_main")
 
     assert main == [{"judge": "a-judge", "template_hash": "a-template"}]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.aggregate import aggregate, has_stale_measures
 from tasks.config.job import Job
-from tests.kit import EPOCH, Fill, Rows, admitted, job_on, row, values_in
+from tests.kit import EPOCH, Rows, admitted, job_on, row, values_in
 from tests.tasks.compare.comparisons import Rubrics, judged, tasks_of
 from warehouse import Reader, Warehouse
 
@@ -78,7 +78,7 @@ def current(reader: Reader, relation: str = "leaderboard") -> dict[str, str]:
     return vintages
 
 
-def test_a_partial_backfill_does_not_replace_a_complete_night(published: Fill):
+def test_a_partial_backfill_does_not_replace_a_complete_night(published):
     full = sampled("base", 1, [*FINANCE])
     stopped_at_budget = sampled(NIGHT, 2, [*FINANCE][:4])
 
@@ -91,7 +91,7 @@ def test_a_partial_backfill_does_not_replace_a_complete_night(published: Fill):
     assert reader.rows(ranks) == [{"vintage": "base", "latest_rank": 1}]
 
 
-def test_a_later_night_at_the_bar_is_the_current_one(published: Fill):
+def test_a_later_night_at_the_bar_is_the_current_one(published):
     reader = published(
         tasks_of(FINANCE),
         rule(0.9),
@@ -103,7 +103,7 @@ def test_a_later_night_at_the_bar_is_the_current_one(published: Fill):
 
 
 def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(
-    published: Fill,
+    published,
 ):
     reader = published(
         tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:6]), sampled(NIGHT, 2, [*FINANCE][:4])
@@ -113,7 +113,7 @@ def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(
 
 
 def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(
-    published: Fill,
+    published,
 ):
     reader = published(
         tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:4]), sampled(NIGHT, 2, [*FINANCE][4:8])
@@ -122,7 +122,7 @@ def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(
     assert current(reader) == {"finance": NIGHT}
 
 
-def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill):
+def test_each_split_and_judge_has_a_current_vintage_of_its_own(published):
     reader = published(
         tasks_of_both(),
         sampled("base", 1, [*FINANCE, *LEGAL]),
@@ -150,7 +150,7 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill):
     ]
 
 
-def test_tasks_that_stopping_left_out_count_as_covered(published: Fill):
+def test_tasks_that_stopping_left_out_count_as_covered(published):
     stopped = row(
         "stopping_scores",
         split="finance",
@@ -174,7 +174,7 @@ def test_tasks_that_stopping_left_out_count_as_covered(published: Fill):
     assert current(reader, "(from leaderboard where judge = 'another')") == {"finance": NIGHT}
 
 
-def test_a_split_that_stopping_did_not_see_is_not_covered(published: Fill):
+def test_a_split_that_stopping_did_not_see_is_not_covered(published):
     stopped = row(
         "stopping_scores",
         split="finance",
@@ -195,7 +195,7 @@ def test_a_split_that_stopping_did_not_see_is_not_covered(published: Fill):
 
 
 def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its_leaderboard(
-    published: Fill,
+    published,
 ):
     tasks = tasks_of_both()
     tasks["split_members"] += admitted([*FINANCE][:3], "hard")["split_members"]
@@ -229,7 +229,7 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
     assert reader.rows(twice) == []
 
 
-def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published: Fill):
+def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
     rule_of_b = rule(
         0.3,
         model="b",
@@ -264,7 +264,7 @@ WANTED = {
 
 
 def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
-    published: Fill,
+    published,
 ):
     two_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2)]
     third = sampled("base", 2, [*FINANCE][:2], trial=3)
@@ -282,7 +282,7 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
     assert reader.value("select count(*) from scores where score_name = 'score' and trial = 3") == 2
 
 
-def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published: Fill):
+def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published):
     three_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2, 3)]
 
     reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), *three_trials)
@@ -290,7 +290,7 @@ def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(publis
     assert board(reader)["n_trials"] == 3
 
 
-def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published: Fill):
+def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published):
     reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), sampled("base", 1, [*FINANCE]))
 
     assert board(reader)["coverage"] == 0.5
@@ -342,9 +342,7 @@ def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path
     counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4),
     bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]),
 )
-def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
-    published: Fill, counts: list[int], bar: float
-):
+def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(published, counts, bar):
     samplings = [sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)]
     at_bar = [i for i, count in enumerate(counts) if count >= bar * N_TASKS]
     expected = (

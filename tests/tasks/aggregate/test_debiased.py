@@ -38,9 +38,7 @@ def figure_of(reader: Reader, model: str, score_name: str = "score", category: s
         ("min_normalized", CATEGORIES[1]),
     ],
 )
-def test_it_is_that_of_python(
-    reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
-):
+def test_it_is_that_of_python(reader, labelled, model, score, category):
     figure = figure_of(reader, model, score, category)
 
     expected = labelled.expected(model, score, category or None)
@@ -55,16 +53,14 @@ def test_it_is_that_of_python(
 
 
 @pytest.mark.parametrize("model", ["ada", "bob"])
-def test_an_expected_score_lies_in_its_interval(reader: Reader, model: str):
+def test_an_expected_score_lies_in_its_interval(reader, model):
     figure = figure_of(reader, model)
 
     assert figure["expected_score_ci_low"] < figure["expected_score"]
     assert figure["expected_score"] < figure["expected_score_ci_high"]
 
 
-def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(
-    reader: Reader, labelled: LabelledWorld
-):
+def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader, labelled):
     cell = labelled.unsampled
     model_without = {"ada": "bob", "bob": "ada"}[cell.model]
 
@@ -78,7 +74,7 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(
 
 
 @pytest.mark.slow
-def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path):
+def test_binary_labels_correct_only_the_binary_reading(labelled, tmp_path):
     tables = labelled.tables()
     for verdict in tables["verdicts"]:
         if verdict["source"] == "judged":
@@ -96,9 +92,7 @@ def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, 
 
 
 @pytest.mark.slow
-def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
-    labelled: LabelledWorld, tmp_path
-):
+def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled, tmp_path):
     tables = labelled.tables()
     for sheet in tables["label_sheets"]:
         sheet["covered_responses"] = [
@@ -157,7 +151,7 @@ def partly_labelled(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reade
     [("bob", ""), ("bob", CATEGORIES[0]), ("bob", CATEGORIES[1]), ("ada", CATEGORIES[0])],
 )
 def test_a_model_or_category_without_a_label_is_shown_to_have_none(
-    partly_labelled: Reader, model: str, category: str
+    partly_labelled, model, category
 ):
     figure = figure_of(partly_labelled, model, "min_normalized", category)
 
@@ -167,7 +161,7 @@ def test_a_model_or_category_without_a_label_is_shown_to_have_none(
 
 
 @pytest.mark.slow
-def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled: Reader):
+def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled):
     figure = figure_of(partly_labelled, "ada", "min_normalized", CATEGORIES[1])
 
     assert figure["n_labels"] > 50
@@ -175,7 +169,7 @@ def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled:
 
 @pytest.mark.slow
 def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
-    partly_labelled: Reader,
+    partly_labelled,
 ):
     differences = partly_labelled.select("debiased_differences", score_name="min_normalized")
 
@@ -185,7 +179,7 @@ def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
 
 
 @pytest.mark.slow
-def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled: Reader):
+def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled):
     n_unlabelled = partly_labelled.value(
         "select count(*) from intermediate.debiased_figures join measures using (figure_id, basis)"
         " where n_labels = 0"
@@ -195,9 +189,7 @@ def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled: Reader
 
 
 @pytest.mark.slow
-def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(
-    labelled: LabelledWorld, tmp_path
-):
+def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(labelled, tmp_path):
     tables = {
         name: rows for name, rows in labelled.tables().items() if not name.startswith("label")
     }

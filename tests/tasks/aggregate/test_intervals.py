@@ -55,7 +55,7 @@ def changed_figures(
     ]
 
 
-def test_aggregating_again_computes_no_interval_and_writes_no_part(copied: Path):
+def test_aggregating_again_computes_no_interval_and_writes_no_part(copied):
     parts = sorted((copied / "parts").rglob("*.parquet"))
 
     line = aggregated_again(copied)
@@ -64,9 +64,7 @@ def test_aggregating_again_computes_no_interval_and_writes_no_part(copied: Path)
     assert sorted((copied / "parts").rglob("*.parquet")) == parts
 
 
-def test_a_rebuilt_database_has_the_same_intervals(
-    figures: Figures, copied: Path, leaderboard_rows: Table
-):
+def test_a_rebuilt_database_has_the_same_intervals(figures, copied, leaderboard_rows):
     (copied / "prbench.duckdb").unlink()
 
     assert changed_figures(published_rows(figures, copied), leaderboard_rows) == []
@@ -91,9 +89,7 @@ def decided_at_last(world: Rows, figures: Figures) -> Row:
     raise AssertionError("the world has no such verdict")
 
 
-def test_a_changed_verdict_renews_figures(
-    world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
-):
+def test_a_changed_verdict_renews_figures(world, figures, copied, leaderboard_rows):
     decided = decided_at_last(world, figures)
     verdicts = {verdict["verdict_id"]: verdict for verdict in (*world["verdicts"], decided)}
     changed = figures_of({**world, "verdicts": list(verdicts.values())})
@@ -143,7 +139,7 @@ def figures_with(seed: int, root: Path, folder: Path, monkeypatch) -> list[list[
 
 
 def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
-    root: Path, tmp_path, monkeypatch
+    root, tmp_path, monkeypatch
 ):
     with_four_threads = figures_with(4, root, tmp_path / "four", monkeypatch)
     with_one_thread = figures_with(1, root, tmp_path / "one", monkeypatch)
@@ -167,15 +163,13 @@ def old_root(copied: Path) -> Path:
     return copied
 
 
-def test_a_table_of_november_is_not_missed(old_root: Path):
+def test_a_table_of_november_is_not_missed(old_root):
     assert Warehouse(old_root).damage() == []
     assert Warehouse(old_root).losses() == []
     assert not has_damage()
 
 
-def test_measures_of_november_are_recomputed(
-    figures: Figures, old_root: Path, leaderboard_rows: Table
-):
+def test_measures_of_november_are_recomputed(figures, old_root, leaderboard_rows):
     rows_before = published_rows(figures, old_root)
 
     aggregated_again(old_root)

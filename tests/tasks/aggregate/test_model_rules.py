@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Fill, Row, Rows, aggregated, at, combined, response, row, rows_in, verdict
+from tests.kit import Row, Rows, aggregated, at, combined, response, row, rows_in, verdict
 from tests.tasks.compare.comparisons import Rubric, criteria_of, judged, tasks_of
 from warehouse import Warehouse
 
@@ -28,7 +28,7 @@ def labels_of_annotator(template_hash: str, label: str, seconds: float) -> Row:
     )
 
 
-def test_only_labels_with_the_annotators_latest_prompt_count(published: Fill):
+def test_only_labels_with_the_annotators_latest_prompt_count(published):
     annotations = [
         labels_of_annotator("z-old", "Planning", seconds=1),
         labels_of_annotator("a-new", "Analysis", seconds=2),
@@ -40,7 +40,7 @@ def test_only_labels_with_the_annotators_latest_prompt_count(published: Fill):
     assert labels == [{"label": "Analysis"}]
 
 
-def test_two_graders_are_in_the_agreement_before_it_is_measured(published: Fill):
+def test_two_graders_are_in_the_agreement_before_it_is_measured(published):
     verdicts = {"t2": [1.0, 1.0]}
 
     reader = published(
@@ -67,7 +67,7 @@ def stopped_after(n_tasks_evaluated: int) -> Row:
 
 
 def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(
-    published: Fill,
+    published,
 ):
     reader = published(
         tasks_of(FOUR_TASKS),
@@ -83,7 +83,7 @@ def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(
 
 
 def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(
-    published: Fill,
+    published,
 ):
     reader = published(
         tasks_of(FOUR_TASKS),
@@ -98,7 +98,7 @@ def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(
     assert part["sequence_high"] is None
 
 
-def test_tasks_of_a_stopped_model_whose_response_failed_were_tried(published: Fill):
+def test_tasks_of_a_stopped_model_whose_response_failed_were_tried(published):
     reader = published(
         tasks_of(FOUR_TASKS),
         judged({"a": [1.0]}, rubrics=FOUR_TASKS),
@@ -110,7 +110,7 @@ def test_tasks_of_a_stopped_model_whose_response_failed_were_tried(published: Fi
     assert tried == [{"n_tasks_tried": 2}]
 
 
-def test_a_model_with_half_as_many_tasks_as_another_is_ranked(published: Fill):
+def test_a_model_with_half_as_many_tasks_as_another_is_ranked(published):
     reader = published(
         tasks_of(FOUR_TASKS),
         judged({"a": [1.0], "b": [1.0]}, "many", rubrics=FOUR_TASKS),
@@ -137,7 +137,7 @@ def review_of_model(reviewer: str) -> Row:
     )
 
 
-def test_a_reviewer_that_is_not_configured_counts_beside_one_that_is(published: Fill):
+def test_a_reviewer_that_is_not_configured_counts_beside_one_that_is(published):
     configured = row(
         "analysts",
         purpose="review",
@@ -155,7 +155,7 @@ def test_a_reviewer_that_is_not_configured_counts_beside_one_that_is(published: 
     assert reviews == [{"reviewer": "configured"}, {"reviewer": "other"}]
 
 
-def test_a_response_without_a_decision_has_met_nothing(published: Fill):
+def test_a_response_without_a_decision_has_met_nothing(published):
     reader = published(tasks_of({"a": FOUR_TASKS["a"]}), judged({"a": [None]}, rubrics=FOUR_TASKS))
 
     points = reader.rows("select n_met from intermediate.response_points where breakdown = 'all'")
@@ -163,7 +163,7 @@ def test_a_response_without_a_decision_has_met_nothing(published: Fill):
 
 
 def test_a_variant_of_a_criterion_whose_content_changed_is_not_in_the_rubric(
-    published: Fill,
+    published,
 ):
     rubric = criteria_of("t1", [(8, "Accuracy"), (2, "Risk")])
     original_hashes = [rubric[0]["content_hash"], "hash of a former content"]
@@ -190,7 +190,7 @@ def test_a_variant_of_a_criterion_whose_content_changed_is_not_in_the_rubric(
     assert negated == [{"original_id": "t1-c0"}]
 
 
-def test_a_weight_below_1_is_positive(published: Fill):
+def test_a_weight_below_1_is_positive(published):
     rubric = criteria_of("t1", [(1, "Risk"), (-2, "Risk")])
     rubric[0]["weight"] = 0.5
 
@@ -222,7 +222,7 @@ def control_rows(first_values: list[float], values: list[float]) -> Rows:
     return rows
 
 
-def test_chance_agreement_of_a_control_set_counts_partly_met(published: Fill):
+def test_chance_agreement_of_a_control_set_counts_partly_met(published):
     reader = published(control_rows(first_values=[0.5, 0.5, 1.0], values=[0.5, 1.0, 1.0]))
 
     (night,) = reader.rows("select agreement, kappa from judge_drift")
@@ -231,7 +231,7 @@ def test_chance_agreement_of_a_control_set_counts_partly_met(published: Fill):
     assert night["kappa"] == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
 
 
-def test_a_control_set_has_no_drift_before_its_first_night(published: Fill):
+def test_a_control_set_has_no_drift_before_its_first_night(published):
     reader = published(control_rows(first_values=[1.0], values=[]))
 
     assert reader.value("select count(*) from control_set") == 1
@@ -262,7 +262,7 @@ def test_a_corrected_p_value_of_exactly_5_percent_is_significant(tmp_path):
     assert difference["is_significant"] is True
 
 
-def test_the_cached_tokens_of_a_run_are_a_sum(published: Fill):
+def test_the_cached_tokens_of_a_run_are_a_sum(published):
     responses = [response(task_id, cached_tokens=100) for task_id in ("a", "b")]
 
     reader = published({"responses": responses})
@@ -270,7 +270,7 @@ def test_the_cached_tokens_of_a_run_are_a_sum(published: Fill):
     assert reader.rows("select cached_tokens from run_costs") == [{"cached_tokens": 200}]
 
 
-def test_only_the_members_of_a_configured_majority_decide_its_grading(published: Fill):
+def test_only_the_members_of_a_configured_majority_decide_its_grading(published):
     responses = judged({"a": [1.0]}, rubrics=FOUR_TASKS)["responses"]
     criteria = criteria_of("a", FOUR_TASKS["a"])
     gradings = {"one": "ternary", "two": "ternary", "three": "binary"}
@@ -289,7 +289,7 @@ def test_only_the_members_of_a_configured_majority_decide_its_grading(published:
     assert majorities == [{"grading": "ternary"}]
 
 
-def test_a_severity_without_a_negative_weight_is_no_mistake(published: Fill):
+def test_a_severity_without_a_negative_weight_is_no_mistake(published):
     tasks = tasks_of({"t1": [(8, "Accuracy"), (2, "Accuracy")]})
     tasks["criteria"][0]["severity"] = "important"
     tasks["criteria"][1]["severity"] = "minor"

@@ -51,9 +51,7 @@ ARRANGED = [
 
 
 @pytest.mark.parametrize("is_judged", [False, True])
-def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
-    is_judged: bool, tmp_path
-):
+def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(is_judged, tmp_path):
     verdicts = verdicts_of("other", CRITERIA)
     if is_judged:
         verdicts += verdicts_of("a-judge", CRITERIA)
@@ -92,9 +90,7 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path):
 @pytest.mark.parametrize(
     ("names", "judges"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())]
 )
-def test_the_figure_shows_a_judge_without_any_other_verdict(
-    names: tuple[str, ...], judges: set[str], tmp_path
-):
+def test_the_figure_shows_a_judge_without_any_other_verdict(names, judges, tmp_path):
     rows = responses_to(
         CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA)
     )

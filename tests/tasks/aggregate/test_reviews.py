@@ -12,7 +12,6 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from tests.kit import (
-    Fill,
     Row,
     Rows,
     admitted,
@@ -183,9 +182,7 @@ def assert_within_interval(figures: Iterable[Row], name: str):
         assert figure[name] < figure[f"{name}_ci_high"]
 
 
-def test_the_share_of_agreement_weighs_by_one_over_the_probability(
-    reader: Reader, reviews: Reviews
-):
+def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader, reviews):
     rows = reader.rows("from review_agreement")
     actual = {(figure["breakdown"], figure["label"]): figure for figure in rows}
 
@@ -216,9 +213,7 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(
     assert abs(all_criteria["agreeing_share"] - all_criteria["unweighted_share"]) > 0.002
 
 
-def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
-    reader: Reader, reviews: Reviews
-):
+def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader, reviews):
     rows = reader.rows("from reviewer_agreement where reviewer_b is not null")
     actual = {
         (figure["review_check"], figure["reviewer_a"], figure["reviewer_b"]): figure
@@ -272,9 +267,7 @@ def prediction(failing: Mapping[Key, float], outcomes: Mapping[Key, float]) -> d
     }
 
 
-def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
-    reader: Reader, reviews: Reviews
-):
+def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader, reviews):
     rows = reader.rows("from review_predictions")
     actual = {
         (figure["outcome"], figure["reviewer"], figure["review_check"]): figure for figure in rows
@@ -296,7 +289,7 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
     assert_within_interval(rows, "auc")
 
 
-def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, reviews: Reviews):
+def test_an_older_configuration_of_a_reviewer_counts_no_more(published, reviews):
     tables = reviews.tables()
     older_reviews = []
     for review in tables["model_reviews"]:

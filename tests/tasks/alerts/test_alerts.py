@@ -62,9 +62,7 @@ NO_FALL = {
 @example(**JUST_SIGNIFICANT)
 @example(**JUST_LARGE_ENOUGH)
 @example(**NO_FALL)
-def test_alerts_are_large_falls_that_step_down_rejects(
-    falls: list[tuple[float, float | None]], least_drop: float, alpha: float
-):
+def test_alerts_are_large_falls_that_step_down_rejects(falls, least_drop, alpha):
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
     comparisons = []
     expected_models = []
@@ -137,7 +135,7 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
 @pytest.mark.parametrize(
     ("kind", "limit"), [("budget", "its budget"), ("stop_time", "its stop time")]
 )
-def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind: str, limit: str):
+def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind, limit):
     notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = []
     for stage, n_skipped in (("sample", 3), ("judge", 70)):

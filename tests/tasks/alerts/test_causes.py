@@ -151,7 +151,7 @@ def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is():
 
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
-def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int):
+def test_a_control_set_below_the_bar_is_an_alert(n_decided, n_alerts):
     control_set = {
         "judge": "strict",
         "n_decided": n_decided,
@@ -183,9 +183,7 @@ def drawn_cell(draw: st.DrawFn) -> CoverageCell:
     st.lists(drawn_cell(), max_size=12),
     st.dictionaries(st.sampled_from(["gamma", "strict"]), st.just(SILENT)),
 )
-def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(
-    cells: list[CoverageCell], reasons: dict[str, str]
-):
+def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(cells, reasons):
     incomplete = low(*cells)
 
     alerts = coverage_alerts(incomplete, stops(**reasons))

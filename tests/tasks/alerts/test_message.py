@@ -70,7 +70,7 @@ def fell(**changes: Any) -> Alert:
         ),
     ],
 )
-def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str):
+def test_the_title_says_what_happened_to_whom(alerts, title):
     message = night_message(NIGHT, alerts, RESULTS)
 
     assert message.title == f"{title} (prbench, 2026-11-22)"
@@ -87,9 +87,7 @@ def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str):
         (0.01, -0.0001, ".010 to .000"),
     ],
 )
-def test_means_have_as_many_decimals_as_their_difference_needs(
-    first_mean: float, second_mean: float, text: str
-):
+def test_means_have_as_many_decimals_as_their_difference_needs(first_mean, second_mean, text):
     alert = fell(
         first_mean=first_mean, second_mean=second_mean, difference=second_mean - first_mean
     )
@@ -204,9 +202,7 @@ def any_alert(draw: st.DrawFn) -> Alert:
 
 
 @given(st.lists(any_alert(), max_size=40), st.sampled_from([None, RESULTS]))
-def test_a_message_has_at_most_six_lines_whatever_happened(
-    alerts: list[Alert], results: Results | None
-):
+def test_a_message_has_at_most_six_lines_whatever_happened(alerts, results):
     message = night_message(NIGHT, alerts, results)
 
     assert len(message.lines) <= MOST_LINES
@@ -244,7 +240,7 @@ def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "cha
     return [call.json["title"].partition(" (")[0] for call in hook.seen]
 
 
-def test_a_standing_alert_is_sent_once(tmp_path, hook: Hook):
+def test_a_standing_alert_is_sent_once(tmp_path, hook):
     gamma = silent("model gamma")
     strict = silent("judge strict")
 
@@ -253,13 +249,13 @@ def test_a_standing_alert_is_sent_once(tmp_path, hook: Hook):
     assert titles == ["model gamma gave no reply", "judge strict gave no reply"]
 
 
-def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path, hook: Hook):
+def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path, hook):
     gamma = silent("model gamma")
 
     assert len(hold_nights(tmp_path, hook, [gamma], [], [gamma])) == 2
 
 
-def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, hook: Hook):
+def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, hook):
     nights = [[silent("model gamma", share / 100)] for share in (80, 79, 77, 74, 73, 20)]
 
     titles = hold_nights(tmp_path, hook, *nights)
@@ -267,7 +263,7 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, 
     assert len(titles) == 3  # 80 %, 74 % and 20 %
 
 
-def test_another_cause_is_a_change(tmp_path, hook: Hook):
+def test_another_cause_is_a_change(tmp_path, hook):
     gamma = silent("model gamma")
     facts = {**gamma.facts, "happened": "refused all calls"}
     refusal = replace(gamma, happened="refused all calls", facts=facts)
@@ -288,13 +284,13 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path):
     assert not history_of(tonight, [gamma]).has_received("webhook 1", alert_id(tonight, gamma))
 
 
-def test_a_failed_night_is_news_every_night(tmp_path, hook: Hook):
+def test_a_failed_night_is_news_every_night(tmp_path, hook):
     full = failure("out of disk")
 
     assert len(hold_nights(tmp_path, hook, [full], [full])) == 2
 
 
-def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook: Hook):
+def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook):
     gamma = silent("model gamma")
 
     titles = hold_nights(tmp_path, hook, [], [gamma], [gamma], when="always")
@@ -308,7 +304,7 @@ def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook:
 
 @pytest.mark.parametrize("is_standing", [True, False])
 def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_something_else(
-    tmp_path, hook: Hook, is_standing: bool
+    tmp_path, hook, is_standing
 ):
     gamma = silent("model gamma")
     hold_nights(tmp_path, hook, [], [gamma], when="always")
@@ -321,7 +317,7 @@ def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_s
     assert len(deliveries) == (0 if is_standing else 1)
 
 
-def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook):
+def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook):
     settings = alerts_to({"webhook": hook.address}, when="always")
 
     assert deliver(settings, [], NIGHT) == []

@@ -18,7 +18,7 @@ from tasks.alerts.sending import Delivery, History, deliver, ping
 from tasks.llm.exchange import Redirected
 from tasks.llm.transport import watched
 from tests.faults.anything import Plain
-from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, Trust, alerts_to
+from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, dripping, serving_mail
 
 UNTRUSTED = "unable to get local issuer certificate"
@@ -31,7 +31,7 @@ def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
     return delivery
 
 
-def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook):
+def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook):
     deliveries = deliver(
         alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT
     )
@@ -56,7 +56,7 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook):
     }
 
 
-def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch):
+def test_slack_gets_one_text_without_links_and_mentions(hook, monkeypatch):
     monkeypatch.setenv("SLACK", f"{hook.address}\n")  # env files often add such a line break
     alerts = [DROP, Alert("failure", "", "<!channel> @here failed")]
 
@@ -68,7 +68,7 @@ def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch)
     assert "&lt;!channel&gt; @\u200bhere failed" in call.json["text"]
 
 
-def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch):
+def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook, monkeypatch):
     monkeypatch.setenv("ANY_SERVICE", hook.address.replace("http://", "form://"))
 
     delivery = sent_to("${ANY_SERVICE}", "apprise")
@@ -86,7 +86,7 @@ def test_an_unknown_service_of_apprise_is_a_failure(monkeypatch):
     assert delivery == Delivery("apprise 1", "failed", 1, error, 1)
 
 
-def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook):
+def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook):
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     drop_id = alert_id(NIGHT, DROP)
     drift_id = alert_id(NIGHT, DRIFT)
@@ -98,14 +98,14 @@ def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook):
     assert delivery.alert_ids == (drift_id,)
 
 
-def test_no_receiver_is_called_without_an_alert(hook: Hook):
+def test_no_receiver_is_called_without_an_alert(hook):
     assert deliver(alerts_to({"webhook": hook.address}), [], NIGHT) == []
     assert hook.seen == []
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("kind", ["webhook", "slack", "apprise json", "apprise slack", "ping"])
-def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch):
+def test_no_redirect_is_followed(hook, status, kind, monkeypatch):
     from apprise.plugins.slack import NotifySlack
 
     monkeypatch.setattr(NotifySlack, "webhook_url", hook.address)
@@ -166,11 +166,11 @@ def test_a_server_of_another_protocol_is_a_failure():
     ],
     ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],
 )
-def test_an_unreachable_address_is_reported_in_one_line(address: str, attempts: int, cause: str):
+def test_an_unreachable_address_is_reported_in_one_line(address, attempts, cause):
     assert sent_to(address) == Delivery("webhook 1", "failed", attempts, cause, 1)
 
 
-def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: Hook):
+def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook):
     with Hook() as second_hook:
         hook.meeting = threading.Barrier(2)
         second_hook.meeting = hook.meeting
@@ -189,7 +189,7 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
     }
 
 
-def test_no_library_logs_an_address(hook: Hook, monkeypatch, caplog):
+def test_no_library_logs_an_address(hook, monkeypatch, caplog):
     monkeypatch.setenv("WHERE_TO", hook.address.replace("http", "json"))
     monkeypatch.setattr(logging.getLogger("apprise"), "level", logging.DEBUG)
     hook.plan = [Plain(500), Plain(400, body=lambda: [b"a-secret-path is unknown"]), Plain(404)]
@@ -205,7 +205,7 @@ def test_no_library_logs_an_address(hook: Hook, monkeypatch, caplog):
     assert "127.0.0.1" not in caplog.text
 
 
-def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monkeypatch):
+def test_a_server_with_an_untrusted_certificate_gets_nothing(trust, monkeypatch):
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     with Hook(trust.server) as hook:
         delivery = sent_to(hook.address)
@@ -215,7 +215,7 @@ def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monke
     assert UNTRUSTED in str(delivery.error)
 
 
-def test_a_certificate_is_trusted_only_for_its_own_host(trust: Trust, monkeypatch):
+def test_a_certificate_is_trusted_only_for_its_own_host(trust, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
     with Hook(trust.server) as hook:
         delivery = sent_to(hook.address)
@@ -226,7 +226,7 @@ def test_a_certificate_is_trusted_only_for_its_own_host(trust: Trust, monkeypatc
     assert MISMATCH in str(mismatch.error)
 
 
-def test_no_library_behind_a_service_follows_a_redirect(hook: Hook):
+def test_no_library_behind_a_service_follows_a_redirect(hook):
     async def post():
         async with aiohttp.ClientSession() as session:
             await session.post(hook.address)
@@ -289,7 +289,7 @@ def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_password_is_sent_only_to_a_trusted_server(security: str, trust: Trust, monkeypatch):
+def test_a_password_is_sent_only_to_a_trusted_server(security, trust, monkeypatch):
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     contexts: Any = {security: trust.server}
@@ -308,7 +308,7 @@ def test_a_password_is_sent_only_to_a_trusted_server(security: str, trust: Trust
     assert mailbox.were_encrypted == [True]
 
 
-def test_a_wrong_password_is_tried_once(trust: Trust, monkeypatch, caplog):
+def test_a_wrong_password_is_tried_once(trust, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(logging.getLogger("apprise"), "level", 1)
     monkeypatch.setenv("MAIL_PASSWORD", "a-wrong-password")
@@ -335,7 +335,7 @@ def test_names_with_line_breaks_add_no_header():
 @pytest.mark.parametrize(
     "address", ["evals", "a@b.org, c@d.org", "evals@example.org\r\nBcc: thief@example.org"]
 )
-def test_what_is_not_one_address_is_refused_in_the_configuration(address: str):
+def test_what_is_not_one_address_is_refused_in_the_configuration(address):
     with pytest.raises(ValidationError, match=r"to\.0\.email\.to\.0"):
         mailed(25, to=[address])
 
@@ -352,7 +352,7 @@ CLOSED = Plain(403, body=lambda: [b"No, a-secret-path is not open"])
     ],
 )
 def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address(
-    hook: Hook, plan: list[Plain], n_attempts: int, error: str | None
+    hook, plan, n_attempts, error
 ):
     hook.plan = list(plan)
 
@@ -363,7 +363,7 @@ def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address
     assert len(hook.seen) == n_attempts
 
 
-def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook):
+def test_the_dead_mans_switch_is_called_until_it_succeeds(hook):
     hook.plan = [Plain(502)]
 
     delivery = ping(alerts_to(ping=hook.address))
@@ -390,9 +390,7 @@ def test_without_a_dead_mans_switch_nothing_is_called():
         ([], "starttls", 1, "failed: SMTPNotSupportedError"),
     ],
 )
-def test_only_a_mail_put_off_is_sent_again(
-    plan: list[str], security: str, attempts: int, error: str | None
-):
+def test_only_a_mail_put_off_is_sent_again(plan, security, attempts, error):
     with serving_mail() as mailbox:
         mailbox.plan = plan
         delivery = mailed(mailbox.port, DROP, security=security)

@@ -40,7 +40,7 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
 
 @settings(max_examples=8, deadline=None)
 @given(st.permutations(range(120)))
-def test_the_order_of_items_changes_nothing(order: list[int]):
+def test_the_order_of_items_changes_nothing(order):
     items = PHRASES[:120]
     shuffled = [items[index] for index in order]
 
@@ -96,7 +96,7 @@ def test_vectors_are_compared_by_their_direction():
         [f"word{number}" for number in range(2 * FEWEST_CRITERIA - 1)],
     ],
 )
-def test_what_cannot_be_divided_is_a_root_alone(items: list[str]):
+def test_what_cannot_be_divided_is_a_root_alone(items):
     tree = build_tree(items)
 
     assert ((-1,) if items else ()) == tree.parents

@@ -141,14 +141,14 @@ def scores_of(
     return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
 
 
-def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World):
+def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world):
     query = "select check_name, severity, n_failed from checks where not success"
     assert values_in(world.job, query) == [("weight_range", "quarantine", 3)]
     assert values_in(world.job, "select task_id from quarantine") == [("too heavy",)]
     assert world.n_judged == 2 * sum(map(len, TITLES))
 
 
-def test_all_declared_invariants_are_checked(world: World):
+def test_all_declared_invariants_are_checked(world):
     names = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
     assert {name for (name,) in names} == set(benchmarks.load_benchmark("minutes").invariants)
@@ -157,9 +157,9 @@ def test_all_declared_invariants_are_checked(world: World):
 @pytest.mark.parametrize("model", [EVEN, ODD])
 @pytest.mark.parametrize("name", ["share", "from_worst"])
 def test_both_scores_are_those_of_the_formulas(
-    world: World,
-    model: str,
-    name: str,
+    world,
+    model,
+    name,
 ):
     query = (
         "select mean_score from leaderboard where judge = 'judge' and model = ? and score_name = ?"
@@ -180,7 +180,7 @@ def scores_by(world: World, capsys, kind: str) -> dict[tuple[str, str], float]:
     return {(row["label"], row["model"]): row["mean_score"] for row in board}
 
 
-def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(world: World, capsys):
+def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(world, capsys):
     expected = {}
     for row, model in product(ROWS, (EVEN, ODD)):
         expected[row["meeting"], model] = scores_of(model, row)["share"]
@@ -189,9 +189,7 @@ def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(world: World,
 
 
 @pytest.mark.parametrize("model", [EVEN, ODD])
-def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
-    world: World, capsys, model: str
-):
+def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(world, capsys, model):
     scores = [scores_of(model, row, about="decisions")["from_worst"] for row in ROWS]
 
     actual = scores_by(world, capsys, "category")["decisions", model]
@@ -199,7 +197,7 @@ def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
     assert actual == pytest.approx(fmean(scores))
 
 
-def test_published_marks_stand_beside_the_judge(world: World, capsys):
+def test_published_marks_stand_beside_the_judge(world, capsys):
     (pair,) = world.command(capsys, "judges")["pairs"]
 
     assert {pair["grader_a"], pair["grader_b"]} == {"a reader", "judge"}

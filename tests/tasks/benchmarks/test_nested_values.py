@@ -39,7 +39,7 @@ def flat(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name: str):
+def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name):
     benchmark, row = ROWS[name]
 
     task = benchmark.parse_row({column: flat(value) for column, value in row.items()})
@@ -49,7 +49,7 @@ def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name: str)
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name: str):
+def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name):
     benchmark, row = ROWS[name]
     column = "rubric" if name == "prbench" else "rubrics"
 

@@ -143,13 +143,13 @@ def scores(job: Job) -> list[float]:
     return [value / highest for value, highest in zip(points, positive_points, strict=True)]
 
 
-def test_the_score_is_points_over_positive_points(job: Job, scores: list[float]):
+def test_the_score_is_points_over_positive_points(job, scores):
     query = "select value from scores where judge = 'reader' order by task_id"
 
     assert [value for (value,) in values_in(job, query)] == pytest.approx(scores)
 
 
-def test_the_mean_score_of_a_theme_is_clipped(job: Job, scores: list[float]):
+def test_the_mean_score_of_a_theme_is_clipped(job, scores):
     board = values_in(
         job,
         "select label, mean_score from breakdown_leaderboard where judge = 'reader' "
@@ -164,7 +164,7 @@ def test_the_mean_score_of_a_theme_is_clipped(job: Job, scores: list[float]):
     )
 
 
-def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job):
+def test_physicians_verdicts_are_those_of_the_meta_evaluation(job):
     rows = values_in(
         job,
         "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
@@ -212,7 +212,7 @@ def test_the_id_of_a_criterion_does_not_depend_on_points_and_tags():
         ({"prompt": [{"role": "tool", "content": "x"}]}, "role"),
     ],
 )
-def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed: dict[str, Any], cause: str):
+def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed, cause):
     with pytest.raises(RowError, match=cause):
         parse_row(health_row(0, **changed))
 
@@ -345,7 +345,7 @@ def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_
     assert not lenient.is_below_bar
 
 
-def test_three_steps_are_read_as_two_without_a_call(world: World):
+def test_three_steps_are_read_as_two_without_a_call(world):
     query = "select distinct value, grading from verdicts where judge = 'three' order by value"
     assert values_in(world.job(), query) == [
         (0.0, "ternary"),
@@ -359,7 +359,7 @@ def test_three_steps_are_read_as_two_without_a_call(world: World):
     assert values_in(world.job(), query) == [(2 * TASKS,)]
 
 
-def test_a_rewritten_criterion_has_its_own_id(world: World):
+def test_a_rewritten_criterion_has_its_own_id(world):
     variants = rows_in(world.job(), "from criterion_variants where status = 'ok'")
 
     assert len(variants) == 2 * TASKS * CRITERIA - 1
@@ -369,7 +369,7 @@ def test_a_rewritten_criterion_has_its_own_id(world: World):
             assert "e.g." not in variant["title"]
 
 
-def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world: World):
+def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world):
     (variant,) = rows_in(world.job(), "from criterion_variants where status <> 'ok'")
 
     assert variant["rubric"] == "augmented"
@@ -377,7 +377,7 @@ def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world: World):
     assert "no more than the original" in variant["error"]
 
 
-def test_rewritten_criteria_count_for_the_coverage_of_the_original_ones(world: World):
+def test_rewritten_criteria_count_for_the_coverage_of_the_original_ones(world):
     query = "select judge, coverage from leaderboard where score_name = 'compliance'"
 
     coverage = dict(values_in(world.job(), query))
@@ -463,7 +463,7 @@ def test_a_table_may_name_its_judge():
         COMPILED | {"final_presence": '{"gemini_present": {"values": ["Error", "Unknown"]}}'},
     ],
 )
-def test_a_failed_call_of_the_published_code_is_no_verdict(row: dict[str, Any]):
+def test_a_failed_call_of_the_published_code_is_no_verdict(row):
     assert {graded_row["verdict"] for graded_row in read(row)} == {None}
 
 
@@ -495,14 +495,12 @@ def test_other_rows_are_passed_on():
         ),
     ],
 )
-def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
-    cells: dict[str, Any], cause: str
-):
+def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells, cause):
     with pytest.raises(RowError, match=cause):
         read(COMPILED | cells)
 
 
-def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path):
+def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world, tmp_path):
     decisions = [
         {"criteria_met": True},
         {"criteria_met": "false"},

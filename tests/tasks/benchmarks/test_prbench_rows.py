@@ -28,7 +28,7 @@ def only_criterion(item: Any) -> Criterion:
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
-def test_the_weight_is_the_field_that_the_weight_class_names(severity: str):
+def test_the_weight_is_the_field_that_the_weight_class_names(severity):
     weights = dict.fromkeys(WEIGHT_FIELDS, 99)
     weights[f"{severity.replace(' ', '_')}_weight"] = 7
 
@@ -51,9 +51,7 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str):
         (10**400, None, str(10**400)),
     ],
 )
-def test_a_number_is_the_weight_and_all_else_a_text(
-    value: Any, weight: float | None, text: str | None
-):
+def test_a_number_is_the_weight_and_all_else_a_text(value, weight, text):
     criterion = only_criterion(hub_criterion("c", "important", value))
 
     assert criterion.weight == weight
@@ -61,7 +59,7 @@ def test_a_number_is_the_weight_and_all_else_a_text(
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
-def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None):
+def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class):
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
@@ -82,7 +80,7 @@ def test_a_weight_class_that_names_an_empty_field_gives_no_weight():
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])
-def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any):
+def test_a_criterion_that_is_no_criterion_is_still_counted(item):
     criterion = only_criterion(item)
 
     assert criterion.criterion_id == "position-0"
@@ -92,7 +90,7 @@ def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any):
 
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
-def test_a_criterion_s_hash_is_that_of_its_title_alone(changes: dict[str, Any]):
+def test_a_criterion_s_hash_is_that_of_its_title_alone(changes):
     criterion = only_criterion(hub_criterion("c", "important", 5))
     changed = only_criterion(hub_criterion("c", "important", 5, **changes))
     reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
@@ -106,7 +104,7 @@ def test_a_criterion_s_hash_is_that_of_its_title_alone(changes: dict[str, Any]):
 
 
 @pytest.mark.parametrize("task_id", [None, "", "  ", float("nan")])
-def test_a_row_without_a_task_id_is_refused(task_id: Any):
+def test_a_row_without_a_task_id_is_refused(task_id):
     with pytest.raises(RowError, match="no task id"):
         parse_row(hub_row("t", task=task_id))
 
@@ -128,7 +126,7 @@ def test_a_row_without_a_task_id_is_refused(task_id: Any):
         {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
     ],
 )
-def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]):
+def test_every_other_change_is_a_change_of_content(changes):
     assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
 
 
@@ -136,7 +134,7 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]):
 
 
 @pytest.mark.parametrize("form", [tuple, lambda texts: [*texts, None, " "]])
-def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any):
+def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form):
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
 
     prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
@@ -211,12 +209,12 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
         ),
     ],
 )
-def test_the_turn_pattern_is_the_shape_of_the_conversation(changes: dict[str, Any], pattern: str):
+def test_the_turn_pattern_is_the_shape_of_the_conversation(changes, pattern):
     assert parse_row(hub_row("t", **changes)).turn_pattern == pattern
 
 
 @pytest.mark.parametrize("turns", [None, "2", 1.5, True, float("nan")])
-def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any):
+def test_a_number_of_turns_that_is_none_is_not_guessed(turns):
     assert parse_row(hub_row("t", turns=turns)).turns is None
 
 
@@ -233,9 +231,7 @@ def token(lowest: str, highest: str) -> st.SearchStrategy[str]:
     model=token("а", "я"),
     n_turns=st.integers(1, 10),
 )
-def test_canary_notes_and_model_names_are_in_no_message(
-    canary: str, notes: str, model: str, n_turns: int
-):
+def test_canary_notes_and_model_names_are_in_no_message(canary, notes, model, n_turns):
     row = good_row("t", turns=n_turns, canary=canary, scratchpad=notes)
     for number in range(n_turns):
         row[f"prompt_{number}"] = f"u{number}"
@@ -260,9 +256,7 @@ LABELS = st.sampled_from(
 
 
 @given(LABELS, st.data(), st.sampled_from([", ", ","]))
-def test_joining_and_splitting_labels_gives_them_back(
-    vocabulary: frozenset[str], data: st.DataObject, joiner: str
-):
+def test_joining_and_splitting_labels_gives_them_back(vocabulary, data, joiner):
     labels = data.draw(st.lists(st.sampled_from(sorted(vocabulary)), unique=True))
 
     assert split_labels(joiner.join(labels), vocabulary) == tuple(labels)
@@ -285,7 +279,7 @@ def test_a_label_that_begins_like_a_known_one_is_another_label():
     st.text(alphabet=", aB&", max_size=30),
     st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])),
 )
-def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]):
+def test_no_letter_of_a_list_is_lost(text, vocabulary):
     labels = split_labels(text, vocabulary)
 
     assert parts_of(",".join(labels)) == parts_of(text)
@@ -330,7 +324,7 @@ def test_the_real_legal_split_has_the_numbers_of_its_raw_file():
 
 
 @pytest.mark.parametrize("name", ["finance_hard.parquet", "legal_hard_37.jsonl"])
-def test_the_labels_of_real_splits_are_known(name: str):
+def test_the_labels_of_real_splits_are_known(name):
     for task in real(name):
         vocabulary = VOCABULARIES[task.field or ""]
         # A label of the data that the paper does not have.
@@ -347,7 +341,7 @@ INVISIBLE = ("\u200b", "\ufeff\u200d", "\u00ad \u2060", "\u3164", "\u2800", "\uf
 
 @pytest.mark.parametrize("text", INVISIBLE)
 def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(
-    text: str,
+    text,
 ):
     criterion = only_criterion(hub_criterion("c", "important", 5) | {"title": text})
     task = parse_row(hub_row("t", prompt_0=text))
@@ -360,7 +354,7 @@ def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task
 
 
 @pytest.mark.parametrize("title", ["\u200bVisible.", "\u0301", " Says so.\ufe0f ", " \n"])
-def test_any_other_title_stays_as_it_is(title: str):
+def test_any_other_title_stays_as_it_is(title):
     assert only_criterion(hub_criterion("c", "important", 5) | {"title": title}).title == title
 
 
@@ -382,7 +376,7 @@ def in_text(rubric: list[dict[str, Any]], form: str) -> Any:
     "form",
     ["the rubric", "the rubric, twice", "each criterion", "one criterion", "the annotations"],
 )
-def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str):
+def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form):
     row = hub_row("t")
     rubric = row["rubric"][:1] if form == "one criterion" else row["rubric"]
 
@@ -402,12 +396,12 @@ def test_reference_texts_that_are_json_in_a_text_are_the_same_texts():
 @pytest.mark.parametrize(
     "text", ["States the price.", "[{'title': 'of Python'}]", '[{"title": ', '"a text"', "5", ""]
 )
-def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text: str):
+def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text):
     (criterion,) = parse_row(hub_row("t", rubric=text)).criteria
 
     assert criterion.title == ""
 
 
 @pytest.mark.parametrize("text", ["null", "[]"])
-def test_a_rubric_of_json_without_criteria_is_empty(text: str):
+def test_a_rubric_of_json_without_criteria_is_empty(text):
     assert parse_row(hub_row("t", rubric=text)).criteria == ()

@@ -16,7 +16,6 @@ from tasks.bundles.bundle import (
     KINDS,
     Bundle,
     Damaged,
-    Kind,
     fetch_bundle,
     file_at,
     manifest_of,
@@ -86,9 +85,7 @@ def written(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bundle_of_each_kind_comes_back_as_it_was_written(
-    kind: Kind, source: Path, location: Location, tmp_path
-):
+def test_a_bundle_of_each_kind_comes_back_as_it_was_written(kind, source, location, tmp_path):
     bundle = written(source, location, kind)
 
     assert bundle.kind == kind
@@ -99,9 +96,7 @@ def test_a_bundle_of_each_kind_comes_back_as_it_was_written(
     assert location.files().keys() == {*CONTENT, manifest_of(kind)}
 
 
-def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
-    source: Path, location: Location, tmp_path
-):
+def test_the_files_of_a_bundle_are_fetched_as_they_were_written(source, location, tmp_path):
     bundle = written(source, location)
     verify_bundle(location, bundle)
 
@@ -113,10 +108,10 @@ def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
 
 @pytest.mark.parametrize("content", [b"PAR2", b"PAR", None])
 def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fetched(
-    source: Path,
-    location: Location,
+    source,
+    location,
     tmp_path,
-    content: bytes | None,
+    content,
 ):
     bundle = written(source, location)
     location.remove(["a.parquet"])
@@ -131,7 +126,7 @@ def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fet
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_without_a_manifest_are_no_bundle(kind: Kind, source: Path):
+def test_files_without_a_manifest_are_no_bundle(kind, source):
     with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
         read_bundle(Folder(source), kind)
 
@@ -151,7 +146,7 @@ NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./o
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str):
+def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name):
     document = {
         "format": "prbench-export",
         "version": 2,
@@ -163,7 +158,7 @@ def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str):
 
 
 @pytest.mark.parametrize("case", SPOILED)
-def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str, source: Path):
+def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case, source):
     written(source, Folder(source))
     spoil, reason = SPOILED[case]
     document = json.loads((source / "manifest.json").read_bytes())
@@ -188,12 +183,12 @@ def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str,
         (b'{"format": "prbench-export", "version": 2, "files": []}', "was changed"),
     ],
 )
-def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, reason: str):
+def test_what_is_no_manifest_is_refused_in_one_line(content, reason):
     with pytest.raises(Damaged, match=one_line(reason)):
         parse_manifest(content, "manifest.json", "export")
 
 
-def test_every_flipped_bit_of_a_manifest_is_found(source: Path):
+def test_every_flipped_bit_of_a_manifest_is_found(source):
     written(source, Folder(source), "backup")
     content = (source / "backup.json").read_bytes()
     bits = random.Random(3)
@@ -220,7 +215,7 @@ OLD_BACKUP = {
 
 @pytest.mark.parametrize("content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()])
 def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(
-    content: bytes,
+    content,
 ):
     bundle = parse_manifest(content, "backup.json", "backup")
 
@@ -255,7 +250,7 @@ def test_an_export_of_version_1_is_refused():
         ("local:///mnt/x/", "/mnt/x"),
     ],
 )
-def test_a_path_and_an_address_of_a_file_are_folders(address: str, path: str):
+def test_a_path_and_an_address_of_a_file_are_folders(address, path):
     assert open_location(address) == Path(path)
 
 
@@ -270,7 +265,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("address", SECRETS)
 @pytest.mark.parametrize("command", ["backup", "restore", "export", "import warehouse", "publish"])
-def test_keys_in_an_address_are_refused(address: str, command: str, tmp_path, capsys):
+def test_keys_in_an_address_are_refused(address, command, tmp_path, capsys):
     assert main([*command.split(), address, "--warehouse", str(tmp_path / "data"), "-v"]) == 2
 
     message = capsys.readouterr().err
@@ -293,7 +288,7 @@ def test_keys_in_an_address_are_refused(address: str, command: str, tmp_path, ca
         ("memory://bucket/pre[12]", "*, [ and ] have a meaning in addresses"),
     ],
 )
-def test_an_address_to_nowhere_is_refused(address: str, reason: str, tmp_path, capsys):
+def test_an_address_to_nowhere_is_refused(address, reason, tmp_path, capsys):
     assert main(["backup", address, "--warehouse", str(tmp_path)]) == 2
 
     message = capsys.readouterr().err
@@ -310,7 +305,7 @@ def test_a_store_without_its_library_says_what_to_install(monkeypatch):
         open_location("gs://b/x")
 
 
-def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeypatch):
+def test_what_a_library_raises_is_one_line_without_secrets(store, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-planted-secret-value")
 
     def fail(path: str):
@@ -327,7 +322,7 @@ def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeyp
     assert "\n" not in message
 
 
-def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path):
+def test_names_of_files_are_those_below_the_prefix_alone(store, tmp_path):
     (tmp_path / "file").write_bytes(b"12345")
     store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
     Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write("d", b"other")
@@ -336,7 +331,7 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path)
     assert store.below("a").files() == {"b": 5}
 
 
-def test_a_removed_file_is_gone(store: Store):
+def test_a_removed_file_is_gone(store):
     store.write("a", b"12345")
     store.remove(["a"])
 

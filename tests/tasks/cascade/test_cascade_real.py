@@ -257,9 +257,7 @@ def largest_change(scores: Mapping[str, tuple[float, float]]) -> float:
     return max(changes, key=abs)
 
 
-def test_every_rule_has_the_figures_that_are_counted_from_the_files(
-    result: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: Rubrics
-):
+def test_every_rule_has_the_figures_that_are_counted_from_the_files(result, strong, cheap, rubrics):
     # A fifth of the rules, of every kind: counting one takes a second.
     for evaluation in result.evaluations[::5]:
         count = count_of(evaluation.candidate, strong, cheap, rubrics)
@@ -278,7 +276,7 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
         assert figures == pytest.approx(expected), evaluation.candidate.name
 
 
-def test_rules_with_disagreement_and_confidence_are_tried(result: CascadeResult):
+def test_rules_with_disagreement_and_confidence_are_tried(result):
     rules = [evaluation.candidate.when or When() for evaluation in result.evaluations]
 
     assert any(when.disagreement for when in rules)
@@ -286,7 +284,7 @@ def test_rules_with_disagreement_and_confidence_are_tried(result: CascadeResult)
 
 
 @pytest.mark.parametrize("name", ["agreement", "kappa", "escalated_share"])
-def test_each_interval_holds_its_figure(name: str, result: CascadeResult):
+def test_each_interval_holds_its_figure(name, result):
     for evaluation in result.evaluations:
         figures = evaluation.held_out
         if figures[f"{name}_ci_low"] is not None:
@@ -295,7 +293,7 @@ def test_each_interval_holds_its_figure(name: str, result: CascadeResult):
             assert low <= figures[name] <= high, evaluation.candidate.name
 
 
-def test_the_picked_rule_is_the_cheapest_that_keeps_the_bound(result: CascadeResult):
+def test_the_picked_rule_is_the_cheapest_that_keeps_the_bound(result):
     figures = [evaluation.chosen_on for evaluation in result.evaluations]
     within_bound = [row for row in figures if (row["agreement_ci_low"] or 0.0) >= 0.95]
 
@@ -306,9 +304,7 @@ def test_the_picked_rule_is_the_cheapest_that_keeps_the_bound(result: CascadeRes
     )
 
 
-def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(
-    result: CascadeResult, strong: list[Row]
-):
+def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result, strong):
     pair = result.pair
 
     assert len(pair.paired.strong) == len(strong)
@@ -318,7 +314,7 @@ def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(
     assert pair.has_confidence
 
 
-def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(job: Job):
+def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(job):
     parameters = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
     Warehouse(job.warehouse).publish()
 

@@ -41,14 +41,14 @@ TEXTS = (
 """Queries for all texts that a certificate must not have."""
 
 
-def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path, tmp_path):
+def test_the_same_state_gives_the_same_bytes(sample_job, certificate, tmp_path):
     certificate_again = certificates.certified(sample_job, tmp_path / "again.zip")
 
     assert certificate_again.read_bytes() == certificate.read_bytes()
 
 
 def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
-    sample_job: Job, certificate: Path, tmp_path
+    sample_job, certificate, tmp_path
 ):
     job = copied(sample_job, tmp_path / "copied")
     Warehouse(job.warehouse).database.unlink()
@@ -79,7 +79,7 @@ def texts_in(job: Job) -> set[str]:
     return {text for text in texts if len(text) > 25}
 
 
-def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path):
+def test_no_text_canary_or_explanation_is_in_a_certificate(world_job, tmp_path):
     texts = texts_in(world_job)
 
     certificate = certificates.certified(world_job, tmp_path / "world.zip")
@@ -98,7 +98,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_p
         assert json.dumps(text)[1:-1] not in certified_text
 
 
-def test_no_certificate_replaces_a_file(sample_job: Job, certificate: Path):
+def test_no_certificate_replaces_a_file(sample_job, certificate):
     content = certificate.read_bytes()
 
     with pytest.raises(UsageError, match="exists already; name a new file"):
@@ -107,7 +107,7 @@ def test_no_certificate_replaces_a_file(sample_job: Job, certificate: Path):
     assert certificate.read_bytes() == content
 
 
-def test_no_certificate_is_written_to_a_folder_that_does_not_exist(sample_job: Job, tmp_path):
+def test_no_certificate_is_written_to_a_folder_that_does_not_exist(sample_job, tmp_path):
     with pytest.raises(UsageError, match="no such folder"):
         certify(sample_job, tmp_path / "nosuch" / "file.zip")
 
@@ -122,7 +122,7 @@ def test_no_certificate_lacks_figures(tmp_path):
     assert not (tmp_path / "file.zip").exists()
 
 
-def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path):
+def test_figures_without_their_intervals_are_not_certified(sample_job, tmp_path):
     job = copied(sample_job, tmp_path / "copied")
     labels = list(csv.DictReader(LABELS.read_text("utf-8").splitlines()))
     for label in labels:
@@ -212,7 +212,7 @@ def random_certificate(tmp_path_factory) -> Path:
     return certificates.certified(job, folder / "random.zip")
 
 
-def test_an_independent_checker_comes_to_the_certified_figures(random_certificate: Path):
+def test_an_independent_checker_comes_to_the_certified_figures(random_certificate):
     n_checked, differences = check(random_certificate)
 
     assert differences == []
@@ -220,7 +220,7 @@ def test_an_independent_checker_comes_to_the_certified_figures(random_certificat
     assert verify(random_certificate).is_confirmed
 
 
-def test_the_checked_certificate_has_figures_of_each_kind(random_certificate: Path):
+def test_the_checked_certificate_has_figures_of_each_kind(random_certificate):
     content = certificates.members_of(random_certificate)["figures/leaderboard.jsonl"]
     boards = list(map(json.loads, content.splitlines()))
 

@@ -17,7 +17,7 @@ from tasks.bundles.bundle import Damaged
 from tasks.certify.certifying import LEADERBOARDS
 from tasks.certify.texts import Texts
 from tasks.certify.verifying import verify
-from tasks.config.job import DataRevision, Job
+from tasks.config.job import DataRevision
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import UsageError
@@ -30,7 +30,7 @@ from warehouse.files import verified_digest
 
 
 def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(
-    certificate: Path,
+    certificate,
 ):
     result = verify(certificate, digest=certificate.read_bytes()[-64:].decode().upper())
 
@@ -44,9 +44,7 @@ def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one
         verify(certificate, digest="0" * 64)
 
 
-def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
-    certificate: Path, tmp_path
-):
+def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(certificate, tmp_path):
     def older(manifest: dict[str, Any]):
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
@@ -58,7 +56,7 @@ def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
     )
 
 
-def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path):
+def test_a_flipped_bit_is_found_at_every_single_place(certificate, tmp_path):
     content = certificate.read_bytes()
     bits = random.Random(7)
     copy = tmp_path / "copy.zip"
@@ -83,7 +81,7 @@ def with_changed_verdict(research: Path, tmp_path) -> Path:
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research: Path):
+def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research):
     n_checked, differences = check(research, resamples=certificates.RESEARCH_RESAMPLES)
 
     assert differences == []
@@ -92,9 +90,7 @@ def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research: Path):
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(
-    with_changed_verdict: Path, research: Path
-):
+def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(with_changed_verdict, research):
     result = verify(with_changed_verdict)
 
     changed = [difference for difference in result.differences if difference.column == "mean_score"]
@@ -105,7 +101,7 @@ def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(
 
 @pytest.mark.usefixtures("resampling_less")
 def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
-    with_changed_verdict: Path,
+    with_changed_verdict,
 ):
     resamples = certificates.RESEARCH_RESAMPLES
     figures = Figures(*read(with_changed_verdict), resamples)
@@ -125,7 +121,7 @@ def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
     assert len(actual) > 20
 
 
-def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path):
+def test_other_sql_is_named_and_never_run(certificate, tmp_path):
     stolen = tmp_path / "stolen"
 
     def change(members: Members):
@@ -162,7 +158,7 @@ def in_groups(tmp_path_factory) -> Path:
     return certificates.certified(job, folder / "groups.zip")
 
 
-def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path):
+def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups):
     result = verify(in_groups)
 
     assert result.is_confirmed
@@ -172,9 +168,7 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path):
 
 
 @pytest.mark.parametrize("n_in_call", [1, 2, 99, None])
-def test_another_number_of_criteria_in_a_call_is_refused(
-    in_groups: Path, tmp_path, n_in_call: int | None
-):
+def test_another_number_of_criteria_in_a_call_is_refused(in_groups, tmp_path, n_in_call):
     change = with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
     forgery = forged(in_groups, tmp_path / "forgery.zip", change)
 
@@ -183,7 +177,7 @@ def test_another_number_of_criteria_in_a_call_is_refused(
         verify(forgery)
 
 
-def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups: Path, tmp_path):
+def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups, tmp_path):
     def forget_calls(manifest: dict[str, Any]):
         del manifest["calls_sha256"]
 
@@ -198,7 +192,7 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_grou
 
 
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
-    in_groups: Path, tmp_path
+    in_groups, tmp_path
 ):
     def forget_rules(members: Members):
         del members["rows/coverage_rules.jsonl"]
@@ -213,7 +207,7 @@ def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_
     assert note in result.lines
 
 
-def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups: Path, tmp_path):
+def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups, tmp_path):
     _, tables = read(in_groups)
     texts = []
     for row in tables["responses"]:
@@ -250,7 +244,7 @@ def with_renamed_judge(certificate: Path, tmp_path) -> Path:
 
 
 def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
-    with_renamed_judge: Path,
+    with_renamed_judge,
 ):
     result = verify(with_renamed_judge, texts=(RESPONSES,))
 
@@ -263,7 +257,7 @@ def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
         check_ids(*read(with_renamed_judge), [row["response"] for row in rows_of(RESPONSES)])
 
 
-def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge: Path):
+def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge):
     result = verify(with_renamed_judge)
 
     assert result.ids.differing == []
@@ -272,13 +266,13 @@ def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge: Pa
     assert line in result.lines
 
 
-def test_the_ids_of_a_true_certificate_are_equal(certificate: Path):
+def test_the_ids_of_a_true_certificate_are_equal(certificate):
     result = verify(certificate, texts=(RESPONSES,))
 
     assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in result.lines
 
 
-def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tmp_path):
+def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate, tmp_path):
     change = _renamed("model", "rows/responses.jsonl", *FIGURES)
     forgery = forged(certificate, tmp_path / "forgery.zip", change)
 
@@ -295,7 +289,7 @@ def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tm
 with_odd_weight = with_row("rows/criteria.jsonl", 0, weight=10_000)
 
 
-def test_weights_unknown_to_the_benchmark_are_refused(certificate: Path, tmp_path):
+def test_weights_unknown_to_the_benchmark_are_refused(certificate, tmp_path):
     forgery = forged(certificate, tmp_path / "forgery.zip", with_odd_weight)
 
     with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
@@ -303,7 +297,7 @@ def test_weights_unknown_to_the_benchmark_are_refused(certificate: Path, tmp_pat
 
 
 def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_warned(
-    certificate: Path, tmp_path
+    certificate, tmp_path
 ):
     def only_warn(manifest: dict[str, Any]):
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
@@ -323,7 +317,7 @@ def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_wa
         lambda content, table: content + b"hidden" * 20,
     ],
 )
-def test_other_bytes_are_refused(add: Callable[[bytes, int], bytes], certificate: Path, tmp_path):
+def test_other_bytes_are_refused(add, certificate, tmp_path):
     content = certificate.read_bytes()[:-64]
     content = add(content, zipfile.ZipFile(certificate).start_dir)
     forgery = tmp_path / "forgery.zip"
@@ -414,10 +408,10 @@ def _twice(name: str) -> Callable[[Members], None]:
     ],
 )
 def test_a_handmade_archive_is_refused_in_one_line(
-    change: Callable[[Members], None],
-    manifest: Callable[[dict[str, Any]], None] | None,
-    reason: str,
-    certificate: Path,
+    change,
+    manifest,
+    reason,
+    certificate,
     tmp_path,
 ):
     forgery = forged(certificate, tmp_path / "forgery.zip", change, manifest)
@@ -451,7 +445,7 @@ def checked(certificate: Path, *texts: Path) -> Texts:
 
 
 @pytest.mark.slow
-def test_a_data_set_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path):
+def test_a_data_set_an_export_and_a_warehouse_match(sample_job, certificate, tmp_path):
     export_tables(sample_job, tmp_path / "exported")
 
     for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
@@ -470,7 +464,7 @@ def _weight(rows: Rows):
     notes[notes["weight_class"].replace(" ", "_") + "_weight"] += 1
 
 
-def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path):
+def test_changed_texts_and_weights_are_listed(certificate, tmp_path):
     tasks = rows_of(SAMPLE)
     responses = rows_of(RESPONSES)
     tasks[0].update(prompt_0="Another.")
@@ -493,7 +487,7 @@ def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path):
         assert line.endswith(f"{problem} differs from the certified text")
 
 
-def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate: Path, tmp_path):
+def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate, tmp_path):
     certified, *texts = rows_of(RESPONSES)
     texts.append({**certified, "model": "stranger"})
 
@@ -508,7 +502,7 @@ def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certifica
     assert f"not given: {response_name}" in result.lines
 
 
-def test_what_was_changed_left_out_or_added_differs(certificate: Path, tmp_path):
+def test_what_was_changed_left_out_or_added_differs(certificate, tmp_path):
     def change(members: Members):
         lines = members[FIGURES[0]].splitlines(keepends=True)
         lines.append(lines.pop(1).replace(b'"brief"', b'"grand"'))

@@ -39,20 +39,20 @@ def admitted_in(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("task", EXPECTED)
-def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(checked: Checked, task: str):
+def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(checked, task):
     root, _ = checked
 
     assert refused(root)[task] == EXPECTED[task]
 
 
-def test_no_other_task_is_refused(checked: Checked):
+def test_no_other_task_is_refused(checked):
     root, _ = checked
 
     assert sorted(refused(root)) == sorted(EXPECTED)
     assert admitted_in(root) == ADMITTED
 
 
-def test_the_report_counts_the_quarantine_and_is_below_the_bar(checked: Checked):
+def test_the_report_counts_the_quarantine_and_is_below_the_bar(checked):
     _, report = checked
 
     assert report.is_below_bar
@@ -75,7 +75,7 @@ def test_the_report_counts_the_quarantine_and_is_below_the_bar(checked: Checked)
         ("same-task", "2 row"),
     ],
 )
-def test_the_quarantine_describes_the_fault(checked: Checked, task: str, words: str):
+def test_the_quarantine_describes_the_fault(checked, task, words):
     root, _ = checked
 
     [row] = rows_in(root, f"from quarantine where task_id = '{task}'")
@@ -84,7 +84,7 @@ def test_the_quarantine_describes_the_fault(checked: Checked, task: str, words: 
 
 
 @pytest.mark.parametrize("case", WARNED)
-def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: str):
+def test_a_rule_that_warns_names_the_task_and_admits_it(checked, case):
     root, report = checked
     _, check_name = WARNED[case]
 
@@ -94,7 +94,7 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: 
     assert case in admitted_in(root)
 
 
-def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checked):
+def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked):
     root, _ = checked
 
     [criterion] = rows_in(root, "from criteria where task_id = 'weight-text' and position = 0")
@@ -107,7 +107,7 @@ def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checke
     assert values_in(root, "select count(*) from tasks where not is_admitted") == [(20,)]
 
 
-def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, bad_rows: Path):
+def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked, bad_rows):
     root, _ = checked
     job = job_on(bad_rows, root)
 
@@ -120,7 +120,7 @@ def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, b
 # policies
 
 
-def test_a_check_whose_findings_are_stored_is_not_repeated(bad_rows: Path, unchecked: Path):
+def test_a_check_whose_findings_are_stored_is_not_repeated(bad_rows, unchecked):
     job = job_on(bad_rows, unchecked, run_id="first")
     report = check(job, ["ingest"])
 
@@ -129,7 +129,7 @@ def test_a_check_whose_findings_are_stored_is_not_repeated(bad_rows: Path, unche
     assert values_in(unchecked, "select distinct run_id from checks") == [("first",)]
 
 
-def test_a_check_is_repeated_when_its_policy_changes(bad_rows: Path, unchecked: Path):
+def test_a_check_is_repeated_when_its_policy_changes(bad_rows, unchecked):
     check(job_on(bad_rows, unchecked), ["ingest"])
 
     policies = dict.fromkeys(QUARANTINING, "warn")
@@ -141,16 +141,14 @@ def test_a_check_is_repeated_when_its_policy_changes(bad_rows: Path, unchecked: 
     assert admitted_in(unchecked) == sorted([*ADMITTED, *EXPECTED])
 
 
-def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(
-    bad_rows: Path, unchecked: Path
-):
+def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(bad_rows, unchecked):
     job = job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"})
 
     with pytest.raises(PipelineError, match=r"^positive_criterion \(fail\): .*no-positive.*$"):
         check(job, ["ingest"])
 
 
-def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: Path):
+def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows, unchecked):
     job = job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED)})
 
     report = check(job, ["ingest"])
@@ -163,7 +161,7 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: 
     assert admitted_in(unchecked) == ADMITTED
 
 
-def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, unchecked: Path):
+def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows, unchecked):
     job = job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED.keys() - {"weight-0"})})
 
     report = check(job, ["ingest"])
@@ -182,9 +180,7 @@ def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, un
         ({"verdict_value": "quarantine"}, "its policy is warn or fail"),
     ],
 )
-def test_an_impossible_policy_is_refused(
-    bad_rows: Path, unchecked: Path, quality: dict[str, str], reason: str
-):
+def test_an_impossible_policy_is_refused(bad_rows, unchecked, quality, reason):
     with pytest.raises(UsageError, match=reason):
         check(job_on(bad_rows, unchecked, quality=quality))
 
@@ -242,7 +238,7 @@ TEXTS = [
 ]
 
 
-def test_a_response_is_complete_and_not_empty(published: Fill):
+def test_a_response_is_complete_and_not_empty(published):
     responses = []
     expected = defaultdict(set)
     for trial, (status, text, checks) in enumerate(TEXTS, start=1):
@@ -270,7 +266,7 @@ VALUES = [
 ]
 
 
-def test_a_verdict_has_the_value_of_its_status(published: Fill):
+def test_a_verdict_has_the_value_of_its_status(published):
     verdicts = []
     wrong_ids = []
     for trial, (status, value, is_right) in enumerate(VALUES, start=1):
@@ -284,7 +280,7 @@ def test_a_verdict_has_the_value_of_its_status(published: Fill):
     assert failures["verdict_value"] == set(wrong_ids)
 
 
-def test_a_verdict_without_its_response_is_found(published: Fill):
+def test_a_verdict_without_its_response_is_found(published):
     orphan = verdict(response("t", trial=9), CRITERION, 1.0)
 
     failures = failing(published, responses=[RESPONSE], verdicts=[*VERDICTS, orphan])
@@ -292,7 +288,7 @@ def test_a_verdict_without_its_response_is_found(published: Fill):
     assert failures == {"verdict_has_response": {orphan["verdict_id"]}}
 
 
-def test_a_verdict_on_a_criterion_that_its_task_does_not_have_is_found(published: Fill):
+def test_a_verdict_on_a_criterion_that_its_task_does_not_have_is_found(published):
     unknown = verdict(RESPONSE, CRITERION | {"criterion_id": "another"}, 1.0)
     foreign = verdict(RESPONSE | {"task_id": "u"}, CRITERION, 1.0, judge_trial=2)
 
@@ -301,7 +297,7 @@ def test_a_verdict_on_a_criterion_that_its_task_does_not_have_is_found(published
     assert failures == {"verdict_has_criterion": {unknown["verdict_id"], foreign["verdict_id"]}}
 
 
-def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(published: Fill):
+def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(published):
     begun = response("t", trial=2)
     untouched = response("t", trial=3)
     verdicts = [*VERDICTS, verdict(begun, CRITERION, 1.0)]
@@ -313,7 +309,7 @@ def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(publishe
     assert key.startswith(f"{begun['response_id']}/")
 
 
-def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill):
+def test_what_people_did_not_label_is_not_missing_beside_a_judge(published):
     imported = {"judge_config_hash": "imported", "source": "imported"}
     label = verdict(RESPONSE, CRITERION, 1.0, judge="eva", **imported)
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]

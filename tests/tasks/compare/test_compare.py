@@ -9,7 +9,7 @@ import pytest
 
 from tasks.compare.differences import ComparisonResult, decision, rows_of, subject
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import Fill, Row, Rows, at, criterion, reading
+from tests.kit import Row, Rows, at, criterion, reading
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -87,7 +87,7 @@ def regression_verdicts(samplings: Reader, regression: ComparisonResult) -> Row:
     return verdicts_behind(samplings, regression)[0]
 
 
-def test_models_differ_by_their_mean_scores_over_tasks(regression: ComparisonResult):
+def test_models_differ_by_their_mean_scores_over_tasks(regression):
     _, mixed = regression.differences
 
     assert regression.kind == "model"
@@ -100,7 +100,7 @@ def test_models_differ_by_their_mean_scores_over_tasks(regression: ComparisonRes
     assert mixed.paired.difference == pytest.approx((-15 / 20 - 10 / 15 - 1) / 4)
 
 
-def test_four_tasks_are_too_few_for_an_interval_or_a_test(regression: ComparisonResult):
+def test_four_tasks_are_too_few_for_an_interval_or_a_test(regression):
     _, mixed = regression.differences
 
     assert mixed.paired.ci_low is None
@@ -108,7 +108,7 @@ def test_four_tasks_are_too_few_for_an_interval_or_a_test(regression: Comparison
     assert mixed.p_adjusted is None
 
 
-def test_a_planted_regression_stands_in_its_category(regression_verdicts: Row):
+def test_a_planted_regression_stands_in_its_category(regression_verdicts):
     categories = regression_verdicts["categories"]
 
     assert [row["category"] for row in categories] == ["Risk", "Accuracy", "Clarity"]
@@ -118,7 +118,7 @@ def test_a_planted_regression_stands_in_its_category(regression_verdicts: Row):
 
 
 def test_flips_and_their_tasks_are_sorted_by_loss_and_explain_the_difference(
-    regression: ComparisonResult, regression_verdicts: Row
+    regression, regression_verdicts
 ):
     flips = regression_verdicts["flips"]
     tasks = regression_verdicts["tasks"]
@@ -134,7 +134,7 @@ def test_flips_and_their_tasks_are_sorted_by_loss_and_explain_the_difference(
     assert regression_verdicts["explained"] == pytest.approx(difference)
 
 
-def test_all_criteria_of_complete_tasks_are_compared(regression_verdicts: Row):
+def test_all_criteria_of_complete_tasks_are_compared(regression_verdicts):
     assert regression_verdicts["n_criteria"] == 11
     assert regression_verdicts["n_compared"] == 11
     assert regression_verdicts["n_undecided"] == 0
@@ -154,9 +154,7 @@ def judged_in_t3_with_another_wording() -> Rows:
 
 
 @pytest.mark.parametrize("second", [undecided_in_t3(), judged_in_t3_with_another_wording()])
-def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
-    published: Fill, second: Rows
-):
+def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(published, second):
     reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), second)
 
     result = ask(reader, "a", "b")
@@ -177,7 +175,7 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
     assert verdicts["explained"] == pytest.approx(difference.paired.difference)
 
 
-def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill):
+def test_a_flip_is_of_the_mean_over_the_complete_trials(published):
     first_trial = selected(ALL_MET, "t1", "t2")
     second_trial = {"t1": [1, 1, 0, 0], "t2": [0, None]}
     reader = published(
@@ -207,7 +205,7 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill):
 
 
 def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(
-    published: Fill,
+    published,
 ):
     criteria = [
         criterion("t1", 0, 4),
@@ -287,13 +285,13 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
     ],
 )
 def test_names_and_options_without_a_comparison_are_refused_with_the_reason(
-    samplings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
+    samplings, names, options, message
 ):
     with pytest.raises(PipelineError, match=message):
         ask(samplings, *names, **options)
 
 
-def test_models_are_compared_under_one_judge_configuration_only(samplings: Reader):
+def test_models_are_compared_under_one_judge_configuration_only(samplings):
     with pytest.raises(
         PipelineError, match="nothing to compare: only-base and elsewhere share no combination"
     ) as error:
@@ -315,29 +313,29 @@ def test_models_are_compared_under_one_judge_configuration_only(samplings: Reade
     ],
 )
 def test_models_are_compared_in_the_current_vintage_of_each_or_in_the_named_one(
-    samplings: Reader, names: tuple[str, str], vintages: tuple[str, str]
+    samplings, names, vintages
 ):
     assert vintages_in(ask(samplings, *names)) == [vintages]
 
 
-def test_every_vintage_is_compared_by_itself_if_all_are_requested(samplings: Reader):
+def test_every_vintage_is_compared_by_itself_if_all_are_requested(samplings):
     result = ask(samplings, "a", "b", vintage="all")
 
     assert vintages_in(result) == [("base", "base"), ("later", "later")]
 
 
-def test_models_are_compared_in_a_requested_vintage(samplings: Reader):
+def test_models_are_compared_in_a_requested_vintage(samplings):
     (difference,) = ask(samplings, "a", "b", vintage="later").differences
 
     assert difference.paired.difference == pytest.approx(mean_change(MIXED, WORSE_IN_RISK))
 
 
-def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings: Reader):
+def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings):
     assert vintages_in(ask(samplings, "a", "only-base", vintage="later")) == [("later", "base")]
 
 
 def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(
-    samplings: Reader,
+    samplings,
 ):
     pinned = {"name": "openai/a", "label": "a"}
 
@@ -353,7 +351,7 @@ def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(
 
 
 def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(
-    samplings: Reader,
+    samplings,
 ):
     nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
 
@@ -361,14 +359,14 @@ def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_
         ask(samplings, "night", "only-base", vintage="tonight", configured=[nightly])
 
 
-def test_two_vintages_of_a_model_can_be_compared_as_models(samplings: Reader):
+def test_two_vintages_of_a_model_can_be_compared_as_models(samplings):
     (difference,) = ask(samplings, "a@base", "a@later").differences
 
     assert [side.name for side in difference.pair.sides] == ["a@base", "a@later"]
     assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
 
 
-def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published: Fill):
+def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published):
     reader = published(
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),
@@ -389,7 +387,7 @@ def more_verdicts(decisions: Decisions, model: str = "a", **values: Any) -> Rows
 
 
 def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_latest_that_both_judged(
-    published: Fill,
+    published,
 ):
     later = {"vintage": "later", "created_at": at(5)}
     latest = {"vintage": "latest", "created_at": at(9)}
@@ -429,7 +427,7 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
     ],
 )
 def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(
-    samplings: Reader, names: tuple[str, ...], sentence: str
+    samplings, names, sentence
 ):
     assert subject(rows_of(ask(samplings, *names))) == sentence
 
@@ -442,7 +440,7 @@ def legal_if(tasks: Rows, legal_tasks: Sequence[str]) -> Rows:
     return tasks
 
 
-def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill):
+def test_a_split_on_which_only_one_model_has_verdicts_is_named(published):
     rubrics = {**RUBRICS, "law": [(10, "Accuracy")]}
     reader = published(
         legal_if(tasks_of(rubrics), ["law"]),
@@ -457,7 +455,7 @@ def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill):
     assert ask(reader, "a", "b").not_compared == ()
 
 
-def test_models_without_a_split_in_common_are_refused_with_that_reason(published: Fill):
+def test_models_without_a_split_in_common_are_refused_with_that_reason(published):
     reader = published(
         legal_if(tasks_of(RUBRICS), ["t4"]),
         judged(selected(ALL_MET, "t1"), "a"),
@@ -471,7 +469,7 @@ def test_models_without_a_split_in_common_are_refused_with_that_reason(published
         ask(reader, "a", "b", splits=["finance", "legal"])
 
 
-def test_of_a_model_that_was_configured_again_the_latest_responses_count(samplings: Reader):
+def test_of_a_model_that_was_configured_again_the_latest_responses_count(samplings):
     (difference,) = ask(samplings, "a", "twice", vintage="base").differences
 
     assert difference.pair.sides[1].model_run.model_config_hash == "new"
@@ -480,7 +478,7 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(samplin
 
 
 def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(
-    published: Fill,
+    published,
 ):
     reader = published(
         tasks_of(RUBRICS),
@@ -504,7 +502,7 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     assert flipped == {"t1-c1", "t2-c1", "t3-c1", "t4-c1"}
 
 
-def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill):
+def test_templates_are_compared_by_the_beginning_of_their_hash(published):
     reader = published(
         tasks_of(RUBRICS),
         judged(ALL_MET, "a", template_hash="0123456789"),
@@ -524,7 +522,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill):
         ask(reader, "01234", "0123456789")
 
 
-def test_a_name_that_could_be_two_things_needs_the_option_of(published: Fill):
+def test_a_name_that_could_be_two_things_needs_the_option_of(published):
     reader = published(
         tasks_of(RUBRICS),
         judged(ALL_MET, "base"),
@@ -541,7 +539,7 @@ def test_a_name_that_could_be_two_things_needs_the_option_of(published: Fill):
         ask(reader, "base", "later")
 
 
-def test_a_name_in_full_is_meant_before_one_that_only_begins_so(samplings: Reader):
+def test_a_name_in_full_is_meant_before_one_that_only_begins_so(samplings):
     assert ask(samplings, "20260101", "20260102").kind == "vintage"
     assert ask(samplings, "20260101T", "20260102").kind == "run"
 
@@ -573,7 +571,7 @@ def revisions(tmp_path_factory) -> Iterator[Reader]:
         yield reader
 
 
-def test_revisions_are_compared_on_the_tasks_of_both(revisions: Reader):
+def test_revisions_are_compared_on_the_tasks_of_both(revisions):
     result = ask(revisions, "aaaaaa", "bbbbbb")
 
     (difference,) = result.differences
@@ -583,7 +581,7 @@ def test_revisions_are_compared_on_the_tasks_of_both(revisions: Reader):
     assert difference.paired.difference == pytest.approx((14 + 6) / 30 - (10 + 6) / 20)
 
 
-def test_criteria_of_revisions_are_compared_by_content(revisions: Reader):
+def test_criteria_of_revisions_are_compared_by_content(revisions):
     (verdicts,) = verdicts_behind(revisions, ask(revisions, "aaaaaa", "bbbbbb"))
 
     # The old criterion 0 (weight 10) is lost, the old criterion 2 (now 14) is gained.
@@ -597,7 +595,7 @@ def test_criteria_of_revisions_are_compared_by_content(revisions: Reader):
     assert verdicts["explained"] == pytest.approx(4 / 30)
 
 
-def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings: Reader):
+def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings):
     result = ask(samplings, "run-one", "run-two")
 
     (difference,) = result.differences
@@ -609,7 +607,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings: 
     assert {flip["task_id"] for flip in verdicts["flips"]} == {"t3"}
 
 
-def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill):
+def test_a_warehouse_without_verdicts_has_nothing_to_compare(published):
     with pytest.raises(PipelineError, match="nothing to compare: no verdict on prbench yet"):
         ask(published(tasks_of(RUBRICS)), "a", "b")
 
@@ -626,5 +624,5 @@ def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill):
         ([1.0, 0.5, 0.0], "met in 1 and partly met in 1 of 3 trials"),
     ],
 )
-def test_decisions_of_trials_that_disagree_are_counted(by_trial: Sequence[float], message: str):
+def test_decisions_of_trials_that_disagree_are_counted(by_trial, message):
     assert decision(by_trial) == message

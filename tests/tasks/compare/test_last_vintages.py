@@ -53,7 +53,7 @@ def last_vintages(
 
 
 def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(
-    published: Fill,
+    published,
 ):
     responses = all_responses()
     verdicts = map(verdicts_on, responses, [10, 10, 8, 10])
@@ -71,7 +71,7 @@ def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_
     ],
 )
 def test_a_night_is_compared_with_the_last_one_with_half_as_many_verdicts(
-    published: Fill, n_verdicts: list[int], last_vintage: str
+    published, n_verdicts, last_vintage
 ):
     responses = all_responses()
     verdicts = map(verdicts_on, responses, n_verdicts)
@@ -81,7 +81,7 @@ def test_a_night_is_compared_with_the_last_one_with_half_as_many_verdicts(
 
 @without_scores
 def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_ones_own(
-    published: Fill,
+    published,
 ):
     responses = [
         response_in("base"),
@@ -95,7 +95,7 @@ def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_one
 
 @without_scores
 def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_has_none(
-    published: Fill,
+    published,
 ):
     responses = all_responses()
     _, first_night, second_night, tonight = responses
@@ -115,7 +115,7 @@ def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_ha
 
 
 @without_scores
-def test_a_night_in_which_the_judge_had_drifted_is_not_compared_with(published: Fill):
+def test_a_night_in_which_the_judge_had_drifted_is_not_compared_with(published):
     criterion_key = {
         "set_id": "set",
         "response_id": "r",

@@ -264,7 +264,7 @@ def offline(
 pytestmark = pytest.mark.slow
 
 
-def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online: Session):
+def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online):
     assert online.result("first") == rows_of("first")["finance"]
     assert list(online.result("first")[0]) == HUB_SCHEMA.names
     assert online.result("other split") == rows_of("first")["legal_hard"]
@@ -272,14 +272,12 @@ def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online:
     assert online.result("resolved tag") == SECOND
 
 
-def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session):
+def test_a_repository_of_one_file_of_lines_is_the_split_train(online):
     assert online.result("one file of lines") == RESEARCH
     assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
 
 
-def test_a_configured_file_of_a_repository_is_a_split_and_is_cached(
-    online: Session, offline: Session
-):
+def test_a_configured_file_of_a_repository_is_a_split_and_is_cached(online, offline):
     assert online.result("one of several files") == HEALTH
     assert offline.result("one of several files") == HEALTH
 
@@ -293,7 +291,7 @@ def test_other_files_of_a_commit_are_another_revision():
     assert len({FIRST, revision(a="oss.jsonl"), revision(a="consensus.jsonl")}) == 3
 
 
-def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Session):
+def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online):
     for split in SPLITS:
         request = f"GET /datasets/{ID}/resolve/{FIRST}/{data_file(split)}"
         assert online.requests.count(request) == 1
@@ -303,7 +301,7 @@ def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Ses
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online: Session, name: str):
+def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online, name):
     (_, dataset_id, revision, *_), cause, reason = FAILURES[name]
 
     line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(TOKEN, "[HF_TOKEN]")
@@ -312,24 +310,24 @@ def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online: Session,
     assert cause in {None, online.outcomes[name]["cause"]}
 
 
-def test_a_failing_hub_is_not_tried_again_and_again(online: Session):
+def test_a_failing_hub_is_not_tried_again_and_again(online):
     assert sum("/made-up/failing" in request for request in online.requests) <= 2
 
 
-def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session):
+def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline):
     assert offline.result("first") == rows_of("first")["finance"]
     assert offline.result("second") == rows_of("second")["finance"]
     assert offline.requests == []
 
 
 @pytest.mark.parametrize("name", ["not cached", "never seen", "tag", "another of several files"])
-def test_offline_the_message_names_what_is_missing(offline: Session, name: str):
+def test_offline_the_message_names_what_is_missing(offline, name):
     assert offline.result(name).startswith("Cannot read made-up/")
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
 @pytest.mark.parametrize("name", ["online", "offline"])
-def test_a_failure_is_one_line_and_nothing_else_is_printed(request, name: str):
+def test_a_failure_is_one_line_and_nothing_else_is_printed(request, name):
     session = request.getfixturevalue(name)
 
     assert session.stderr == ""
@@ -339,5 +337,5 @@ def test_a_failure_is_one_line_and_nothing_else_is_printed(request, name: str):
         assert failure["cause"] != "NoneType" or "no split" in failure["error"]
 
 
-def test_the_token_is_in_no_message(online: Session):
+def test_the_token_is_in_no_message(online):
     assert TOKEN not in json.dumps(online.outcomes)

@@ -116,7 +116,7 @@ def lenient(request, number: int) -> HttpResponse:
     return well_behaved(request, number)
 
 
-def test_the_control_set_is_half_met_and_spread(server: FaultServer, folder: Path):
+def test_the_control_set_is_half_met_and_spread(server, folder):
     job = job_at(server, folder)
     choose_control_set(job)
 
@@ -134,7 +134,7 @@ def test_the_control_set_is_half_met_and_spread(server: FaultServer, folder: Pat
 CONTROL_SET = "select set_id, verdict_id, first_value from control_set order by all"
 
 
-def test_the_same_verdicts_give_the_same_control_set(server: FaultServer, folder: Path, tmp_path):
+def test_the_same_verdicts_give_the_same_control_set(server, folder, tmp_path):
     job = job_at(server, folder)
     repeated_job = job_at(server, Path(shutil.copytree(folder, tmp_path / "repeated")))
 
@@ -144,7 +144,7 @@ def test_the_same_verdicts_give_the_same_control_set(server: FaultServer, folder
     assert values_in(repeated_job, CONTROL_SET) == values_in(job, CONTROL_SET)
 
 
-def test_a_control_set_never_changes(server: FaultServer, folder: Path):
+def test_a_control_set_never_changes(server, folder):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     members = values_in(job, CONTROL_SET)
@@ -156,7 +156,7 @@ def test_a_control_set_never_changes(server: FaultServer, folder: Path):
     assert values_in(job, CONTROL_SET) == members
 
 
-def test_another_judge_configuration_gets_its_own_control_set(server: FaultServer, folder: Path):
+def test_another_judge_configuration_gets_its_own_control_set(server, folder):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     members = values_in(job, CONTROL_SET)
@@ -173,9 +173,7 @@ def test_another_judge_configuration_gets_its_own_control_set(server: FaultServe
     assert set(members) < set(values_in(job, CONTROL_SET))
 
 
-def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
-    server: FaultServer, folder: Path
-):
+def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(server, folder):
     job = job_at(server, folder)
     calls = night(server, job, "2026-11-20").calls
     prompts_sent = prompts(calls)
@@ -193,13 +191,13 @@ def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
     assert prompts(night(server, job, "2026-11-21").calls) == prompts_sent
 
 
-def test_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path):
+def test_no_configured_number_means_that_nothing_is_judged(server, folder):
     choose_control_set(job_at(server, folder))
 
     assert night(server, job_at(server, folder, verdicts=0), "2026-11-20").calls == []
 
 
-def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path, monkeypatch):
+def test_no_score_sees_the_control_verdicts(server, folder, monkeypatch):
     monkeypatch.undo()  # here scores are published
     job = job_at(server, folder)
     tables = ("verdicts", "leaderboard", "scores")
@@ -212,9 +210,7 @@ def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path, m
     assert {table: rows_in(job, f"from {table} order by all") for table in tables} == rows
 
 
-def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(
-    server: FaultServer, folder: Path
-):
+def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, folder):
     job = job_at(server, folder)
     for day in range(10, 14):
         assert night(server, job, f"2026-11-{day}").drifted == []
@@ -234,9 +230,7 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(
     assert values_in(job, query) == [("2026-11-14",), ("2026-11-15",)]
 
 
-def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(
-    server: FaultServer, folder: Path
-):
+def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server, folder):
     def failing(request, number: int) -> HttpResponse:
         fails = is_judge_request(request) and bucket(request) < 0.3
         return HttpResponse(status=500) if fails else well_behaved(request, number)
@@ -278,9 +272,7 @@ def replace_response(
 
 
 @pytest.mark.parametrize("changes", [{}, {"text": "Another response."}])
-def test_members_without_their_response_are_lost(
-    server: FaultServer, folder: Path, changes: dict[str, Any]
-):
+def test_members_without_their_response_are_lost(server, folder, changes):
     job = job_at(server, folder)
     night(server, job, "2026-11-20")
     query = "select response_id, count(*) from control_set group by all order by all limit 1"
@@ -302,7 +294,7 @@ def test_members_without_their_response_are_lost(
     assert Warehouse(job.warehouse).store.standing("control_verdicts") == parts
 
 
-def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path):
+def test_the_bar_is_the_one_that_was_configured_in_its_night(server, folder):
     server.behaviour = lenient
     seen = night(server, job_at(server, folder, min_agreement=0.99), "2026-11-20")
     job = job_at(server, folder)
@@ -316,7 +308,7 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
     assert values_in(job, query) == [(0.99, "bar"), (None, None)]
 
 
-def test_a_judge_with_provider_batches_gets_live_calls(server: FaultServer, folder: Path):
+def test_a_judge_with_provider_batches_gets_live_calls(server, folder):
     n_requests = len(server.entries)
     seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 

@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
-from tests.kit import Fill, Row, differing, row
+from tests.kit import Row, differing, row
 
 VALUES = {
     0.0: "unmet",
@@ -139,7 +139,7 @@ def rows_by_set(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return rows_of_set
 
 
-def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(published: Fill):
+def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(published):
     source = random.Random(20261122)
     members = random_members(source)
     verdicts = []
@@ -163,11 +163,11 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
     [(38, "limit", "m", True), (37, None, None, False)],
 )
 def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
-    published: Fill,
-    n_decided: int,
-    cause: str | None,
-    method: str | None,
-    is_out_of_control: bool,
+    published,
+    n_decided,
+    cause,
+    method,
+    is_out_of_control,
 ):
     members = [member("binary", number, 1.0) for number in range(40)]
     verdicts = [

@@ -104,16 +104,16 @@ def received(exported: Path, tmp_path_factory) -> Job:
     "table", ["task_rows", "criteria", "responses", "verdicts", "measures", "checks"]
 )
 def test_an_import_has_all_rows_of_an_export(
-    filled: Job,
-    received: Job,
-    table: str,
+    filled,
+    received,
+    table,
 ):
     query = f"select * from {table} order by all"
 
     assert rows_in(received, query) == rows_in(filled, query)
 
 
-def test_an_import_has_the_leaderboard_with_its_intervals(filled: Job, received: Job):
+def test_an_import_has_the_leaderboard_with_its_intervals(filled, received):
     assert values_in(received, "select count(ci_low) > 0 from leaderboard") == [(True,)]
     for expected, actual in zip(
         rows_in(filled, LEADERBOARD), rows_in(received, LEADERBOARD), strict=True
@@ -127,21 +127,19 @@ def numbers_in(row: kit.Row) -> dict[str, float]:
     return {name: value for name, value in row.items() if isinstance(value, float)}
 
 
-def test_an_import_has_no_canaries_and_no_runs_that_go_on(received: Job):
+def test_an_import_has_no_canaries_and_no_runs_that_go_on(received):
     assert values_in(received, "select distinct canary from split_members") == [(None,)]
     assert values_in(received, "select run_id from runs") == [("ended",)]
 
 
-def test_a_second_import_writes_nothing(received: Job, exported: Path):
+def test_a_second_import_writes_nothing(received, exported):
     parts = sorted(received.warehouse.rglob("*.parquet"))
 
     assert imported(received, exported).rows == 0
     assert sorted(received.warehouse.rglob("*.parquet")) == parts
 
 
-def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(
-    copy: Path, empty: Job
-):
+def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(copy, empty):
     table = pq.read_table(copy / "task_rows/part-0.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows/part-0.parquet")
     manifest = file_list_of(copy)
@@ -159,7 +157,7 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
     assert values_in(empty, "select count(*), any_value(expert) from tasks") == [(13, None)]
 
 
-def test_a_large_table_is_cut_into_files_that_hold_it(filled: Job, tmp_path, monkeypatch):
+def test_a_large_table_is_cut_into_files_that_hold_it(filled, tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.exports.tables.ROWS_A_FILE", 100)
     export_tables(filled, tmp_path / "out", ["verdicts"])
     (table,) = file_list_of(tmp_path / "out")["tables"]
@@ -172,7 +170,7 @@ def test_a_large_table_is_cut_into_files_that_hold_it(filled: Job, tmp_path, mon
     assert sorted(exported_ids) == sorted(stored_ids)
 
 
-def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path):
+def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled, tmp_path):
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
     assert list(tmp_path.iterdir()) == []
@@ -275,9 +273,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("case", DAMAGE)
-def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
-    copy: Path, empty: Job, case: str
-):
+def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy, empty, case):
     damage, reason = DAMAGE[case]
     damage(copy)
 
@@ -316,9 +312,7 @@ def publications(store: Store) -> set[str]:
     return {name.split("/")[0] for name in store.below("publications").files()}
 
 
-def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(
-    job: Job, store: Store
-):
+def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(job, store):
     publish(job, store)
     publication = latest(store)
     bundle = read_bundle(publication, "publication")
@@ -338,9 +332,9 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
 
 
 def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
-    job: Job,
-    store: Store,
-    empty: Job,
+    job,
+    store,
+    empty,
     monkeypatch,
 ):
     written_names = Cut(monkeypatch, n_files=1000).names
@@ -355,9 +349,7 @@ def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
 
 @without_scores
 @pytest.mark.slow
-def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
-    job: Job, store: Store
-):
+def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job, store):
     publish(job, store)
     files = store.files()
 
@@ -376,9 +368,9 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 @pytest.mark.slow
 @pytest.mark.parametrize("n_missing", [1, 2, 30])
 def test_a_cut_off_publication_leaves_the_last_one(
-    n_missing: int,
-    job: Job,
-    store: Store,
+    n_missing,
+    job,
+    store,
     monkeypatch,
 ):
     publish(job, store)
@@ -399,9 +391,7 @@ def test_a_cut_off_publication_leaves_the_last_one(
 
 @without_scores
 @pytest.mark.slow
-def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(
-    job: Job, store: Store
-):
+def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job, store):
     publish(job, store)
     (pointed,) = publications(store)
     newest = "20991231T235959Z-00000000"
@@ -440,10 +430,10 @@ POINTER = {
     ],
 )
 def test_a_pointer_to_elsewhere_is_left_alone(
-    pointer: dict[str, Any],
-    reason: str,
-    job: Job,
-    store: Store,
+    pointer,
+    reason,
+    job,
+    store,
 ):
     store.write("current.json", sealed(pointer))
 
@@ -457,9 +447,7 @@ def test_a_pointer_to_elsewhere_is_left_alone(
 
 @without_scores
 @pytest.mark.slow
-def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
-    job: Job, store: Store
-):
+def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job, store):
     folder = job.report_folder
     folder.joinpath("prbench").mkdir(parents=True)
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'

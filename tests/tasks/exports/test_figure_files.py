@@ -71,7 +71,7 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path):
+def test_every_leaderboard_column_is_explained(choice, inspected, tmp_path):
     rows = leaderboard(inspected, **choice)
     if not rows:
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
@@ -87,9 +87,7 @@ def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected
     assert [name for name, meaning in meanings if len(meaning) < 10] == []
 
 
-def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
-    odd: tuple[Job, list[dict[str, Any]]], tmp_path
-):
+def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd, tmp_path):
     job, rows = odd
     write_csv(job.key, LEADERBOARD, rows, tmp_path / "odd.csv")
 
@@ -109,9 +107,7 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
     ]
 
 
-def test_excel_has_each_value_in_its_type_and_no_formula(
-    odd: tuple[Job, list[dict[str, Any]]], tmp_path
-):
+def test_excel_has_each_value_in_its_type_and_no_formula(odd, tmp_path):
     job, rows = odd
 
     sheet = opened(job, rows)["leaderboard"]
@@ -161,7 +157,7 @@ def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visibl
 
 
 def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(
-    inspected: Job,
+    inspected,
 ):
     rows = leaderboard(inspected)
     book = opened(inspected, rows)

@@ -75,19 +75,19 @@ def expected(
 MODEL_RUNS = {("good", "strict"), ("good", "mild"), ("poor", "strict"), ("poor", "mild")}
 
 
-def test_each_model_has_a_log_under_each_judge(logs: Logs, folder: Path):
+def test_each_model_has_a_log_under_each_judge(logs, folder):
     assert logs.keys() == MODEL_RUNS
     # Inspect View treats logs with the same task id as attempts, and hides all but the last.
     assert len({log["header.json"]["eval"]["task_id"] for log in logs.values()}) == 4
     assert len(list(folder.glob("prbench_*.eval"))) == 4
 
 
-def test_a_log_has_all_tasks_in_all_trials(logs: Logs):
+def test_a_log_has_all_tasks_in_all_trials(logs):
     for log in logs.values():
         assert len([name for name in log if name.startswith("samples/")]) == 16
 
 
-def test_a_sample_holds_the_conversation_and_the_response(logs: Logs):
+def test_a_sample_holds_the_conversation_and_the_response(logs):
     document = sample(logs["good", "strict"], "t1", 2)
 
     assert document["id"] == "t1"
@@ -104,7 +104,7 @@ def test_a_sample_holds_the_conversation_and_the_response(logs: Logs):
     assert document["output"]["time"] == 1.5
 
 
-def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: Logs):
+def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs):
     for (model, judge), log in logs.items():
         for (number, task), trial in product(enumerate(TASKS), (1, 2)):
             document = sample(log, task, trial)
@@ -119,7 +119,7 @@ def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: Logs):
                 assert document["scores"]["score"]["reason"] is None
 
 
-def test_a_score_carries_every_criterion_with_its_verdict(logs: Logs):
+def test_a_score_carries_every_criterion_with_its_verdict(logs):
     criteria = sample(logs["good", "strict"], "t1")["scores"]["score"]["metadata"]["criteria"]
 
     assert [(row["value"], row["weight"], row["title"]) for row in criteria] == [
@@ -130,7 +130,7 @@ def test_a_score_carries_every_criterion_with_its_verdict(logs: Logs):
     assert criteria[0]["explanation"] == "because of 0.0 | <b>it</b>"
 
 
-def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs):
+def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs):
     score = sample(logs["good", "strict"], "t2")["scores"]["score"]
 
     failed = score["metadata"]["criteria"][1]
@@ -144,7 +144,7 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs):
     assert "| parse error |" in score["explanation"]
 
 
-def test_a_failed_response_is_an_error_with_a_cause_and_no_score(logs: Logs):
+def test_a_failed_response_is_an_error_with_a_cause_and_no_score(logs):
     failed = sample(logs["poor", "mild"], "t7")
 
     assert failed["error"]["message"] == "timeout: no reply in 60 s"
@@ -154,7 +154,7 @@ def test_a_failed_response_is_an_error_with_a_cause_and_no_score(logs: Logs):
     assert failed["messages"][-1]["role"] == "user"
 
 
-def test_results_are_those_of_the_leaderboard_on_each_split(logs: Logs, inspected: Job):
+def test_results_are_those_of_the_leaderboard_on_each_split(logs, inspected):
     board = rows_in(inspected, "select * from leaderboard")
     assert {row["split"] for row in board} == {"finance", "finance_hard"}
     for row in board:
@@ -168,7 +168,7 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs: Logs, inspecte
 
 
 def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(
-    logs: Logs,
+    logs,
 ):
     scores = logs["good", "strict"]["header.json"]["results"]["scores"]
     names = [score["name"] for score in scores]
@@ -180,7 +180,7 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     assert [score["scored_samples"] for score in scores if score["scorer"] == "score"] == [15, 5]
 
 
-def test_tokens_and_cost_of_a_judge_are_as_reported(logs: Logs):
+def test_tokens_and_cost_of_a_judge_are_as_reported(logs):
     usage = sample(logs["good", "strict"], "t1")["role_usage"]["grader"]
 
     assert usage["input_tokens"] == 180
@@ -189,7 +189,7 @@ def test_tokens_and_cost_of_a_judge_are_as_reported(logs: Logs):
     assert usage["total_cost"] == 0.003
 
 
-def test_one_unknown_cost_makes_a_sum_unknown(logs: Logs):
+def test_one_unknown_cost_makes_a_sum_unknown(logs):
     usage = sample(logs["good", "strict"], "t2")["role_usage"]["grader"]
     model_usage = logs["good", "strict"]["header.json"]["stats"]["model_usage"]
 
@@ -199,7 +199,7 @@ def test_one_unknown_cost_makes_a_sum_unknown(logs: Logs):
 
 
 @pytest.mark.parametrize(("error", "explanation"), [(None, ""), ("cut\noff", "cut off")])
-def test_a_text_cannot_break_out_of_its_cell(error: str | None, explanation: str):
+def test_a_text_cannot_break_out_of_its_cell(error, explanation):
     item = {
         "status": "met",
         "weight": 1.0,
@@ -213,13 +213,13 @@ def test_a_text_cannot_break_out_of_its_cell(error: str | None, explanation: str
     assert lines[-1] == rf"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) | {explanation} |"
 
 
-def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs: Logs):
+def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs):
     for log in logs.values():
         assert CANARY not in str(log)
         assert "do not train" in log["header.json"]["eval"]["metadata"]["notice"]
 
 
-def test_nothing_to_write_and_a_filled_folder_are_refused(inspected: Job, folder: Path, tmp_path):
+def test_nothing_to_write_and_a_filled_folder_are_refused(inspected, folder, tmp_path):
     with pytest.raises(UsageError, match="not an empty folder"):
         export_inspect(inspected, folder)
     with pytest.raises(UsageError, match="no model has a verdict"):
@@ -227,7 +227,7 @@ def test_nothing_to_write_and_a_filled_folder_are_refused(inspected: Job, folder
     assert not (tmp_path / "new").exists()
 
 
-def test_samples_without_a_score_can_be_left_out(inspected: Job, tmp_path):
+def test_samples_without_a_score_can_be_left_out(inspected, tmp_path):
     full = export_inspect(inspected, tmp_path / "all")
     report = export_inspect(inspected, tmp_path / "scored", is_scored_only=True)
 
@@ -242,7 +242,7 @@ def test_samples_without_a_score_can_be_left_out(inspected: Job, tmp_path):
     assert not any(map(math.isnan, scores))
 
 
-def test_people_who_label_have_a_log_only_where_they_are_named(inspected: Job, tmp_path):
+def test_people_who_label_have_a_log_only_where_they_are_named(inspected, tmp_path):
     job = kit.copied(inspected, tmp_path / "data")
     label = imported_verdict(job, response("t1", "good"), "eva")
     labeller = kit.row("labellers", judge="eva", import_batch="a-sheet")
@@ -317,7 +317,7 @@ def named_logs(inspected: Job, tmp_path_factory) -> Logs:
     ],
 )
 def test_a_log_names_the_model_as_its_provider_does_and_the_label_beside_it(
-    named_logs: Logs, label: str, judge: str, name: str
+    named_logs, label, judge, name
 ):
     spec = named_logs[label, judge]["header.json"]["eval"]
 
@@ -326,7 +326,7 @@ def test_a_log_names_the_model_as_its_provider_does_and_the_label_beside_it(
     assert label in spec["tags"]
 
 
-def test_a_scorer_s_parameters_name_the_judge_s_model_and_template(named_logs: Logs):
+def test_a_scorer_s_parameters_name_the_judge_s_model_and_template(named_logs):
     judged = named_logs["good", "strict"]["header.json"]["results"]["scores"][0]
     labelled = named_logs["brief", "reader"]["header.json"]["results"]["scores"][0]
 
@@ -349,7 +349,7 @@ def without_name(log: Path):
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
-    inspected: Job, tmp_path, is_old: bool
+    inspected, tmp_path, is_old
 ):
     export_inspect(
         inspected.model_copy(update={"named_models": ("good",), "named_judges": ("strict",)}),
@@ -400,7 +400,7 @@ needs_uv = pytest.mark.skipif(shutil.which("uv") is None, reason="no uv to run I
 
 @pytest.mark.slow
 @needs_uv
-def test_inspect_reads_every_sample(read_logs: Logs):
+def test_inspect_reads_every_sample(read_logs):
     assert read_logs.keys() == MODEL_RUNS
     cells = [(task, trial) for trial in (1, 2) for task in TASKS]
     for log in read_logs.values():
@@ -411,7 +411,7 @@ def test_inspect_reads_every_sample(read_logs: Logs):
 
 @pytest.mark.slow
 @needs_uv
-def test_inspect_reads_failures_as_errors(read_logs: Logs):
+def test_inspect_reads_failures_as_errors(read_logs):
     errors = {}
     for document in read_logs["poor", "strict"]["samples"]:
         if document["error"]:
@@ -423,7 +423,7 @@ def test_inspect_reads_failures_as_errors(read_logs: Logs):
 
 @pytest.mark.slow
 @needs_uv
-def test_inspect_reads_undecided_samples_without_a_score(read_logs: Logs):
+def test_inspect_reads_undecided_samples_without_a_score(read_logs):
     reasons = {}
     for document in read_logs["good", "strict"]["samples"]:
         reason = document["scores"]["score"]["reason"]

@@ -22,7 +22,7 @@ from tasks.exports.inspect_names import inspect_name, name_of_label
         ("a-model-that-nobody-has", "openai-api/custom/a-model-that-nobody-has"),
     ],
 )
-def test_a_model_has_the_name_that_inspect_gives_its_provider(litellm_name: str, name: str):
+def test_a_model_has_the_name_that_inspect_gives_its_provider(litellm_name, name):
     assert inspect_name(litellm_name) == name
 
 
@@ -35,5 +35,5 @@ def test_a_model_has_the_name_that_inspect_gives_its_provider(litellm_name: str,
         ("org/small", "openai-api/org/small"),
     ],
 )
-def test_a_label_is_no_provider_s_name_unless_it_states_one(label: str, name: str):
+def test_a_label_is_no_provider_s_name_unless_it_states_one(label, name):
     assert name_of_label(label) == name

@@ -116,9 +116,7 @@ def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("n_rows", [110, 500])
-def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
-    job: Job, tmp_path, n_rows: int
-):
+def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(job, tmp_path, n_rows):
     report = exported(job, tmp_path / "a.csv", n_rows, seed=n_rows)
     label(job, tmp_path / "a.csv")
 
@@ -126,7 +124,7 @@ def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
     assert promised_figures(report) == stored_figures(job)
 
 
-def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job: Job, tmp_path):
+def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job, tmp_path):
     report = exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
 
@@ -136,7 +134,7 @@ def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job: Job
     assert not any(row["is_enough"] for row in report.expected_widths)
 
 
-def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job: Job, tmp_path):
+def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job, tmp_path):
     n_needed = stated_number(NEEDED, exported(job, tmp_path / "a.csv", 30))
 
     report = exported(job, tmp_path / "b.csv", n_needed)
@@ -152,7 +150,7 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job: Job,
     ]
 
 
-def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job: Job, tmp_path):
+def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job, tmp_path):
     report = exported(job, tmp_path / "a.csv", 60)
 
     assert (
@@ -161,7 +159,7 @@ def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job: Job, tmp
     )
 
 
-def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path):
+def test_the_next_sheet_counts_earlier_labels_by_split(job, tmp_path):
     exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
     n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 40))
@@ -173,7 +171,7 @@ def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path):
     assert sum(no_figure is None for *_, no_figure in stored_figures(job)) == 4
 
 
-def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path):
+def test_tasks_that_the_sheet_leaves_out_are_named(job, tmp_path):
     limited_job = job.model_copy(update={"limit": 10})
     report = exported(limited_job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
@@ -194,7 +192,7 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path):
     ],
 )
 def test_a_sheet_for_a_pair_or_a_category_promises_by_the_same_rule(
-    job: Job, tmp_path, sampled_for: str, condition: str
+    job, tmp_path, sampled_for, condition
 ):
     report = exported(job, tmp_path / "a.csv", 100, sampled_for=sampled_for)
     label(job, tmp_path / "a.csv")

@@ -104,7 +104,7 @@ def drawn_sheet(
     return list(map(dict, sheet_rows(file)))
 
 
-def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job: Job, tmp_path):
+def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job, tmp_path):
     report = export_sampled_labelling(
         job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3
     )
@@ -123,7 +123,7 @@ def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job: Job, 
     assert set(Counter(row["model"] for row in rows).values()) == {40}
 
 
-def test_the_probabilities_of_sampled_verdicts_follow_their_weights(job: Job, tmp_path):
+def test_the_probabilities_of_sampled_verdicts_follow_their_weights(job, tmp_path):
     drawn_sheet(job, tmp_path / "a.csv", 80, seed=3)
 
     draws = rows_in(job, "select * from label_draws")
@@ -135,7 +135,7 @@ def test_the_probabilities_of_sampled_verdicts_follow_their_weights(job: Job, tm
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(
-    job: Job, tmp_path
+    job, tmp_path
 ):
     judged_tasks = TASKS[:20]
     verdicts = [
@@ -169,7 +169,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     assert sum(score["n_labels"] for score in scores) == 100 - n_incomplete
 
 
-def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(job: Job, tmp_path):
+def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(job, tmp_path):
     verdicts = [
         cell
         | {
@@ -193,7 +193,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(j
     assert vintages("Financial Accuracy", is_latest=False) == base
 
 
-def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path):
+def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job, tmp_path):
     sheet = drawn_sheet(job, tmp_path / "a.csv", 20, seed=1)
 
     assert drawn_sheet(job, tmp_path / "b.csv", 20, seed=1) == sheet
@@ -203,9 +203,7 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_p
         drawn_sheet(job, tmp_path / "a.csv", 20, seed=3)
 
 
-def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(
-    job: Job, tmp_path
-):
+def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(job, tmp_path):
     labelled = drawn_sheet(job, tmp_path / "a.csv", 150)
     import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(labelled)))
     aggregate(job)
@@ -223,9 +221,7 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
     assert dict(values_in(job, query, report.sheet_id)) == {True: 150, False: 100}
 
 
-def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(
-    job: Job, tmp_path
-):
+def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(job, tmp_path):
     rows = filled(random.Random(1).sample(verdict_cells(), 150))
     n_ada = sum(row["model"] == "ada" for row in rows)
     n_bob = 150 - n_ada
@@ -270,13 +266,13 @@ def import_columns(
     ]
 
 
-def test_labels_of_a_sheet_count_without_its_other_columns(job: Job, tmp_path):
+def test_labels_of_a_sheet_count_without_its_other_columns(job, tmp_path):
     rows = filled(drawn_sheet(job, tmp_path / "a.csv", 100))
 
     assert import_columns(job, rows, tmp_path) == [("eva",), (False,)]
 
 
-def test_a_judge_s_verdicts_on_the_rows_of_a_sheet_are_no_labels(job: Job, tmp_path):
+def test_a_judge_s_verdicts_on_the_rows_of_a_sheet_are_no_labels(job, tmp_path):
     rows = [
         row | {"judge": "a-judge", "criteria_met": err(row)}
         for row in drawn_sheet(job, tmp_path / "a.csv", 100)
@@ -285,7 +281,7 @@ def test_a_judge_s_verdicts_on_the_rows_of_a_sheet_are_no_labels(job: Job, tmp_p
     assert import_columns(job, rows, tmp_path) == [(None,)]
 
 
-def test_what_cannot_be_sampled_is_refused(job: Job, tmp_path):
+def test_what_cannot_be_sampled_is_refused(job, tmp_path):
     file = tmp_path / "a.csv"
     nobody = job.model_copy(update={"named_judges": ("nobody",)})
 
@@ -298,9 +294,7 @@ def test_what_cannot_be_sampled_is_refused(job: Job, tmp_path):
         drawn_sheet(nobody, file, 5)
 
 
-def test_a_sheet_is_no_simple_random_sample_and_nothing_is_left_after_a_full_one(
-    job: Job, tmp_path
-):
+def test_a_sheet_is_no_simple_random_sample_and_nothing_is_left_after_a_full_one(job, tmp_path):
     rows = filled(drawn_sheet(job, tmp_path / "a.csv", 10_000))
     labels = save_sheet(tmp_path / "filled.csv", rows)
 

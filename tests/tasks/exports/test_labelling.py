@@ -42,9 +42,7 @@ def shared(tmp_path_factory) -> Job:
     return job
 
 
-def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
-    shared: Job, tmp_path
-):
+def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(shared, tmp_path):
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
 
     rows = sheet_rows(tmp_path / "sheet.csv")
@@ -53,7 +51,7 @@ def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
     assert report.rows == 25
 
 
-def test_a_sheet_shows_what_a_grader_needs(shared: Job, tmp_path):
+def test_a_sheet_shows_what_a_grader_needs(shared, tmp_path):
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
 
     instructions = "judge: your name; criteria_met: yes or no; explanation: if you like"
@@ -66,7 +64,7 @@ def test_a_sheet_shows_what_a_grader_needs(shared: Job, tmp_path):
             assert row[column] == ""
 
 
-def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job: Job, tmp_path):
+def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job, tmp_path):
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
     rows = sheet_rows(tmp_path / "sheet.csv")
     assert formulas_in(rows) == []
@@ -83,9 +81,7 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(j
     assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= set(counts)
 
 
-def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(
-    job: Job, tmp_path
-):
+def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(job, tmp_path):
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
     rows = sheet_rows(tmp_path / "sheet.csv")
     rows[0]["criteria_met"] = "yes"
@@ -167,9 +163,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_verdicts_land_on_the_responses_that_were_read_in_every_case(
-    twice: Job, tmp_path, case: str
-):
+def test_verdicts_land_on_the_responses_that_were_read_in_every_case(twice, tmp_path, case):
     options, expected = CASES[case]
     rows = filled(twice, tmp_path, **options)
 
@@ -180,7 +174,7 @@ def test_verdicts_land_on_the_responses_that_were_read_in_every_case(
     assert len(rows_in(twice, "select 1 from verdicts")) == len(expected) * N_CRITERIA
 
 
-def test_a_date_may_lose_its_mark(twice: Job, tmp_path):
+def test_a_date_may_lose_its_mark(twice, tmp_path):
     rows = filled(twice, tmp_path, night=NIGHT)
     assert {row["vintage"] for row in rows} == {f"'{NIGHT}", "base"}
     for row in rows:
@@ -192,7 +186,7 @@ def test_a_date_may_lose_its_mark(twice: Job, tmp_path):
     assert judged_texts(twice) == [FRESH, PINNED]
 
 
-def test_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path):
+def test_rows_without_a_vintage_are_of_the_job_s(twice, tmp_path):
     rows = filled(twice, tmp_path, night=NIGHT)
     for row in rows:
         del row["vintage"]
@@ -212,10 +206,10 @@ def test_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path):
     st.data(),
 )
 def test_responses_spread_over_tasks_and_models(
-    n_tasks: int,
-    n_models: int,
-    seed: int,
-    data: st.DataObject,
+    n_tasks,
+    n_models,
+    seed,
+    data,
 ):
     cells = [
         {"task_id": f"t{task}", "model": f"m{model}", "response_id": f"{task}/{model}"}
@@ -235,7 +229,7 @@ def test_responses_spread_over_tasks_and_models(
 
 
 @given(st.text(alphabet="'=+-@\t\r\n ＝a1:", max_size=8))
-def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str):
+def test_a_defused_cell_is_no_formula_and_can_be_read_back(text):
     cell = defused(text)
 
     assert as_before(cell) == text
@@ -252,7 +246,7 @@ def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str):
         (("base", "1", "2026", "a 2026-11-03", "2026-11-03 late", "gpt-4.1"), ""),
     ],
 )
-def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(texts: tuple[str, ...], mark: str):
+def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(texts, mark):
     assert list(map(defused, texts)) == [f"{mark}{text}" for text in texts]
 
 

@@ -66,10 +66,10 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", USUAL)
 def test_both_loaders_give_the_stored_rows(
-    library: Any,
-    folder: Path,
-    job: Job,
-    name: str,
+    library,
+    folder,
+    job,
+    name,
 ):
     rows = in_order(stored(job, name))
     loaded = library.load_dataset(str(folder), name, split="test")
@@ -80,16 +80,14 @@ def test_both_loaders_give_the_stored_rows(
     assert loaded.features == mapped.features
 
 
-def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(
-    library: Any, folder: Path
-):
+def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(library, folder):
     assert list(library.load_from_disk(str(folder))) == list(USUAL)
     assert library.get_dataset_config_names(str(folder)) == list(USUAL)
     assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_the_card_has_the_meaning_of_every_column(folder: Path, name: str):
+def test_the_card_has_the_meaning_of_every_column(folder, name):
     card = (folder / "README.md").read_text(encoding="utf-8")
     section = card.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
 
@@ -98,7 +96,7 @@ def test_the_card_has_the_meaning_of_every_column(folder: Path, name: str):
     assert columns == pq.read_schema(folder / name / "part-0.parquet").names
 
 
-def test_the_card_has_licence_notice_revision_and_sizes(folder: Path, job: Job):
+def test_the_card_has_licence_notice_revision_and_sizes(folder, job):
     _, header, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
 
     assert yaml.safe_load(header)["license"] == "cc-by-4.0"
@@ -108,9 +106,7 @@ def test_the_card_has_licence_notice_revision_and_sizes(folder: Path, job: Job):
     assert re.search(rf"^\| `verdicts` \| .* \| {n_verdicts} \| [\d.]+ MB ", text, re.MULTILINE)
 
 
-def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(
-    folder: Path, job: Job, tmp_path
-):
+def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(folder, job, tmp_path):
     export_data_sets(job, tmp_path / "members", ["split_members", "tasks"])
 
     for file in (*folder.rglob("*.*"), *tmp_path.rglob("*.*")):
@@ -144,10 +140,10 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path):
     ],
 )
 def test_a_table_that_is_not_there_or_empty_is_refused(
-    job: Job,
+    job,
     tmp_path,
-    names: list[str],
-    reason: str,
+    names,
+    reason,
 ):
     with pytest.raises(UsageError, match=reason):
         export_data_sets(job, tmp_path / "set", names)

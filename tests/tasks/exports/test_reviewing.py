@@ -54,7 +54,7 @@ def agreeing(rows: list[Row], reviewer: str = "eva") -> list[Row]:
     return [row | {"reviewer": reviewer, "decision": "agree"} for row in rows]
 
 
-def test_a_sheet_shows_what_a_reviewer_needs(job: Job, tmp_path):
+def test_a_sheet_shows_what_a_reviewer_needs(job, tmp_path):
     rows = exported(job, tmp_path, n_criteria=1_000)
 
     assert len(rows) == N_TASKS * N_CRITERIA
@@ -72,7 +72,7 @@ def test_a_sheet_shows_what_a_reviewer_needs(job: Job, tmp_path):
     assert sorted(tasks, key=tasks.index) == tasks
 
 
-def test_a_sheet_for_reviewers_has_no_weights_canaries_or_formulas(job: Job, tmp_path):
+def test_a_sheet_for_reviewers_has_no_weights_canaries_or_formulas(job, tmp_path):
     rows = exported(job, tmp_path, n_criteria=1_000)
 
     assert "weight" not in rows[0]
@@ -97,8 +97,8 @@ DESIGNS = {
 
 @pytest.mark.parametrize("case", DESIGNS)
 def test_the_probability_of_each_criterion_is_stored(
-    case: str,
-    job: Job,
+    case,
+    job,
     tmp_path,
 ):
     options, strata, design = DESIGNS[case]
@@ -113,13 +113,13 @@ def test_the_probability_of_each_criterion_is_stored(
     assert sorted(cells) == sorted(stored_cells)
 
 
-def test_whole_tasks_are_sampled_with_all_their_criteria(job: Job, tmp_path):
+def test_whole_tasks_are_sampled_with_all_their_criteria(job, tmp_path):
     rows = exported(job, tmp_path, n_tasks=3)
 
     assert list(Counter(row["task"] for row in rows).values()) == [N_CRITERIA] * 3
 
 
-def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: Job, tmp_path):
+def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         export_review(job, tmp_path / name / "sheet.csv", n_criteria=12, seed=seed)
 
@@ -133,7 +133,7 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: 
     assert values_in(job, query) == [(24, 2, 1)]
 
 
-def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job: Job, tmp_path):
+def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job, tmp_path):
     export_review(job, tmp_path / "sheets", n_criteria=5)
 
     (file,) = (tmp_path / "sheets").iterdir()
@@ -142,7 +142,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(j
         export_review(job, tmp_path / "sheets", n_criteria=5)
 
 
-def test_fewer_criteria_than_strata_are_refused(job: Job, tmp_path):
+def test_fewer_criteria_than_strata_are_refused(job, tmp_path):
     with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"):
         export_review(job, tmp_path / "other.csv", n_criteria=1, labels=("category",))
 
@@ -157,7 +157,7 @@ def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path)
     assert re.fullmatch(pattern, conversation)
 
 
-def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path):
+def test_reviews_come_back_with_ids_reasons_and_wordings(job, tmp_path):
     rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
     rows[3] |= {
         "decision": " Disagree ",
@@ -180,7 +180,7 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path):
     assert {("-t0",), ("t1",)} <= set(values_in(job, "select task_id from expert_reviews"))
 
 
-def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(job: Job, tmp_path):
+def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(job, tmp_path):
     rows = exported(job, tmp_path)
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}
@@ -193,7 +193,7 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(jo
     assert repeated.rows == 0
 
 
-def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(job: Job, tmp_path):
+def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(job, tmp_path):
     rows = exported(job, tmp_path)
     eva = save_sheet(tmp_path / "eva.csv", agreeing(rows, "eva"))
     unnamed = save_sheet(tmp_path / "unnamed.csv", agreeing(rows, ""))
@@ -250,9 +250,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(
-    case: str, job: Job, tmp_path
-):
+def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case, job, tmp_path):
     wrong_cells, reason = WRONG[case]
     rows = agreeing(exported(job, tmp_path, n_tasks=1))
     rows[0] = rows[0] | wrong_cells(rows)

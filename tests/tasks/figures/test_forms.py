@@ -66,7 +66,7 @@ def figure_rows(request, scope: Scope) -> FigureRows:
     return FigureRows(figure, rows)
 
 
-def test_a_terminal_has_each_cell_of_the_page(figure_rows: FigureRows):
+def test_a_terminal_has_each_cell_of_the_page(figure_rows):
     html = table(figure_rows.figure.name, figure_rows.figure.columns, figure_rows.rows)
     cells = re.findall(r"<td [^>]*>(.*?)</td>", html, re.DOTALL)
     page_cells = [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in cells]
@@ -83,14 +83,14 @@ def test_a_terminal_has_each_cell_of_the_page(figure_rows: FigureRows):
         assert set(page_cells[index * n_columns : (index + 1) * n_columns]) <= terminal_cells
 
 
-def test_csv_has_all_values(figure_rows: FigureRows):
+def test_csv_has_all_values(figure_rows):
     heading, *lines = csv.reader(io.StringIO(as_csv(figure_rows.names, figure_rows.rows)))
 
     assert heading == figure_rows.names
     assert [list(map(as_before, line)) for line in lines] == figure_rows.plain_rows
 
 
-def test_a_workbook_has_all_values(figure_rows: FigureRows, scope: Scope):
+def test_a_workbook_has_all_values(figure_rows, scope):
     content = figures_as_workbook(scope.job.key, [(figure_rows.figure, figure_rows.rows)])
 
     book = openpyxl.load_workbook(io.BytesIO(content))
@@ -105,7 +105,7 @@ def test_a_workbook_has_all_values(figure_rows: FigureRows, scope: Scope):
             assert are_equal(spreadsheet_value(cells[name]), spreadsheet_value(value)), name
 
 
-def test_a_data_frame_has_all_values(figure_rows: FigureRows, scope: Scope):
+def test_a_data_frame_has_all_values(figure_rows, scope):
     if figure_rows.figure.compute is not None:
         pytest.skip("a figure that is computed in Python has no query")
 

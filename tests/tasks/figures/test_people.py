@@ -107,7 +107,7 @@ JUDGE_PAIRS = [("judge", person) for person in SIZES]
 PEOPLE = "(people with each other)"
 
 
-def test_all_decisions_of_a_judge_and_people_are_counted(rows: dict[str, dict[str, Any]]):
+def test_all_decisions_of_a_judge_and_people_are_counted(rows):
     judge = rows["judge"]
 
     assert judge["n"] == 250
@@ -116,7 +116,7 @@ def test_all_decisions_of_a_judge_and_people_are_counted(rows: dict[str, dict[st
     assert judge["n_tasks"] == 60
 
 
-def test_each_pair_of_people_is_counted_once(rows: dict[str, dict[str, Any]]):
+def test_each_pair_of_people_is_counted_once(rows):
     people = rows[PEOPLE]
 
     assert people["n"] == 120 + 2 * 9 + 3 * 1
@@ -124,7 +124,7 @@ def test_each_pair_of_people_is_counted_once(rows: dict[str, dict[str, Any]]):
     assert people["n_pairs"] == 6
 
 
-def test_the_decisions_of_a_judge_are_pooled(decisions: Decisions, rows: dict[str, dict[str, Any]]):
+def test_the_decisions_of_a_judge_are_pooled(decisions, rows):
     values, people_values = decided_by(decisions, *JUDGE_PAIRS)
 
     judge = rows["judge"]
@@ -135,9 +135,7 @@ def test_the_decisions_of_a_judge_are_pooled(decisions: Decisions, rows: dict[st
     assert judge["agreement"] == pytest.approx(fmean(agreements))
 
 
-def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(
-    decisions: Decisions, rows: dict[str, dict[str, Any]]
-):
+def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(decisions, rows):
     scores = []
     for pair in JUDGE_PAIRS:
         scores.append(f1_score(*decided_by(decisions, pair), average="macro"))
@@ -148,9 +146,7 @@ def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(
     assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05
 
 
-def test_each_pair_of_people_counts_in_both_orders(
-    decisions: Decisions, rows: dict[str, dict[str, Any]]
-):
+def test_each_pair_of_people_counts_in_both_orders(decisions, rows):
     first, second = decided_by(decisions, *combinations(SIZES, 2))
 
     people = rows[PEOPLE]

@@ -22,7 +22,7 @@ COLUMNS = {"a": "varchar", "b": "bigint"}
 
 
 @given(values)
-def test_a_literal_is_read_as_the_value(value: object):
+def test_a_literal_is_read_as_the_value(value):
     ((result,),) = connection.execute(f"select {literal(value)}").fetchall()
 
     assert type(value) is type(result)
@@ -30,12 +30,12 @@ def test_a_literal_is_read_as_the_value(value: object):
 
 
 @given(st.lists(texts, min_size=1))
-def test_a_list_is_read_as_the_list(listed: list[str]):
+def test_a_list_is_read_as_the_list(listed):
     assert [(listed,)] == connection.execute(f"select {literal(listed)}").fetchall()
 
 
 @given(st.lists(st.tuples(texts, st.none() | st.integers(0, 9)), min_size=1, max_size=5))
-def test_rows_are_joined_as_a_table(rows: list[tuple[str, int | None]]):
+def test_rows_are_joined_as_a_table(rows):
     query = f"select a, b from {literal(Table(COLUMNS, rows))} as named"
 
     assert connection.execute(query).fetchall() == rows
@@ -76,7 +76,7 @@ def test_a_column_without_a_title_is_named():
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_a_query_or_is_computed(name: str):
+def test_a_figure_has_a_query_or_is_computed(name):
     figure = FIGURES[name]
 
     assert bool(figure.query) != bool(figure.compute)

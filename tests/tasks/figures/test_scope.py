@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.config.job import Job
 from tasks.figures.scope import Scope, with_labels
 from tasks.run.judge_configs import first_judge_config
 from tests.kit import row
@@ -27,7 +26,7 @@ def sampling_row(model: str, vintage: str, configuration: str) -> dict[str, Any]
 
 
 @given(st.lists(st.tuples(names, names, names), unique=True, max_size=8))
-def test_labels_are_unique_and_begin_with_the_name(samplings: list[tuple[str, str, str]]):
+def test_labels_are_unique_and_begin_with_the_name(samplings):
     rows = [sampling_row(*sampling) for sampling in samplings]
 
     labelled_rows = with_labels(rows, "entry", "model", PARTS)
@@ -58,16 +57,14 @@ def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs(
 @pytest.mark.parametrize(
     ("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})]
 )
-def test_the_latest_samplings_are_shown_unless_a_vintage_is_named(
-    world_job: Job, vintage: str | None, nights: set[str]
-):
+def test_the_latest_samplings_are_shown_unless_a_vintage_is_named(world_job, vintage, nights):
     with Warehouse(world_job.warehouse).reader() as reader:
         entries = Scope(world_job, reader, vintage).entries
 
     assert {entry["vintage"] for entry in entries} == nights
 
 
-def test_only_named_models_are_shown(world_job: Job, scope: Scope):
+def test_only_named_models_are_shown(world_job, scope):
     job = world_job.model_copy(update={"named_models": ("elm-chat",)})
 
     entries = Scope(job, scope.reader).entries
@@ -75,7 +72,7 @@ def test_only_named_models_are_shown(world_job: Job, scope: Scope):
     assert {entry["model"] for entry in entries} == {"elm-chat"}
 
 
-def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope):
+def test_after_a_new_template_the_judge_as_configured_comes_first(scope):
     (current,) = [row for row in scope.judge_configs if row["judge_config"] == scope.main]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
     earlier = {
@@ -114,9 +111,7 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     ],
     ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
 )
-def test_the_current_vintage_under_each_judge_is_shown(
-    tmp_path, samplings: list[Sampling], judges: set[str], vintages: set[str]
-):
+def test_the_current_vintage_under_each_judge_is_shown(tmp_path, samplings, judges, vintages):
     tables = rows_by_table([*resampled("judge", "base", "n1"), *samplings])
 
     scope = scope_of(tmp_path, tables | LABELLERS)

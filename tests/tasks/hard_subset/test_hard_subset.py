@@ -110,7 +110,7 @@ def partial_job(tmp_path_factory) -> Job:
 
 
 def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
-    selection: tuple[Job, StageReport],
+    selection,
 ):
     job, _ = selection
     scores = []
@@ -124,7 +124,7 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
 
 
 def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_border(
-    selection: tuple[Job, StageReport],
+    selection,
 ):
     job, report = selection
 
@@ -139,7 +139,7 @@ def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_bor
 
 
 def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
-    selection: tuple[Job, StageReport],
+    selection,
 ):
     job, _ = selection
 
@@ -174,9 +174,7 @@ def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
     ) == [(0.0,), (1.0,)]
 
 
-def test_a_second_run_writes_nothing_and_says_the_same(
-    selection: tuple[Job, StageReport], job_copy: Job
-):
+def test_a_second_run_writes_nothing_and_says_the_same(selection, job_copy):
     _, first_report = selection
     files = part_files(job_copy)
 
@@ -188,9 +186,7 @@ def test_a_second_run_writes_nothing_and_says_the_same(
     assert part_files(job_copy) == files
 
 
-def test_a_selection_that_has_no_stability_yet_is_given_it(
-    selection: tuple[Job, StageReport], job_copy: Job
-):
+def test_a_selection_that_has_no_stability_yet_is_given_it(selection, job_copy):
     _, first_report = selection
     rows = rows_by_table(job_copy)
     for table in ("hard_stability", "hard_overlaps"):
@@ -223,16 +219,14 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
     ("min_coverage", "bar"),
     [(None, "coverage.min is 99.0%"), (0.76, "hard_subset.min_coverage is 76.0%")],
 )
-def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(
-    partial_job: Job, min_coverage: float | None, bar: str
-):
+def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(partial_job, min_coverage, bar):
     with pytest.raises(
         PipelineError, match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"
     ):
         select_hard(with_rule(partial_job, min_coverage=min_coverage))
 
 
-def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_job: Job):
+def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_job):
     report = select_hard(with_rule(partial_job, min_coverage=0.75))
 
     hard = hardest(PARTIAL, COMPLETE)
@@ -247,7 +241,7 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_j
     assert overlaps(partial_job, "leave_one_out") == expected
 
 
-def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job_copy: Job):
+def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job_copy):
     selection_id = current_selection(job_copy)
     select_hard(with_rule(job_copy, panel=("gpt", "kimi")))
     id_of_two_models = current_selection(job_copy)
@@ -264,9 +258,7 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job
 
 
 @pytest.mark.parametrize("named_judges", [("a-judge",), None])
-def test_a_judge_that_judged_several_times_selects_by_its_first_time(
-    job_copy: Job, named_judges: tuple[str, ...] | None
-):
+def test_a_judge_that_judged_several_times_selects_by_its_first_time(job_copy, named_judges):
     verdicts = rows_in(job_copy, "from verdicts")
     for verdict in verdicts:
         verdict["verdict_id"] += "/2"
@@ -316,7 +308,7 @@ def nightly_job(tmp_path) -> Job:
     return job
 
 
-def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_job: Job):
+def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_job):
     report = select_hard(nightly_job, must_select=False)
 
     assert report.warnings == []
@@ -324,7 +316,7 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_j
 
 
 def test_a_night_selects_by_itself_and_a_vintage_without_verdicts_is_refused(
-    nightly_job: Job,
+    nightly_job,
 ):
     report = select_hard(nightly_job.model_copy(update={"night": "2026-11-21"}))
 

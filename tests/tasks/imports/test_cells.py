@@ -155,7 +155,7 @@ def refusal(
 
 
 @pytest.mark.parametrize("case", READ)
-def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job: Job, tmp_path, case: str):
+def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job, tmp_path, case):
     cell, text = READ[case]
     file = parquet(
         tmp_path / "x.parquet",
@@ -171,7 +171,7 @@ def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job: Job, tm
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tmp_path, case: str):
+def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared, tmp_path, case):
     cell, type_name = REFUSED[case]
     file = parquet(
         tmp_path / "x.parquet",
@@ -190,10 +190,10 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tm
 @pytest.mark.parametrize("kind", ["image_url", "input_audio", "tool_use"])
 @pytest.mark.parametrize("form", [json.dumps, list])
 def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
-    shared: Job,
+    shared,
     tmp_path,
-    kind: str,
-    form: Callable[[Any], Any],
+    kind,
+    form,
 ):
     parts = [{"type": kind}, {"type": "text", "text": "See above."}]
     response = [{"role": "assistant", "content": parts}]
@@ -203,7 +203,7 @@ def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_
     assert f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})" in line
 
 
-def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job, tmp_path):
+def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
 
     import_responses(job, tmp_path / "x.json", "bell")
@@ -213,7 +213,7 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job,
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
 
 
-def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job, tmp_path):
+def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job, tmp_path):
     dialogue = json.dumps(CONVERSATION)
     response = [{"role": "assistant", "content": dialogue}]
 
@@ -227,9 +227,7 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job,
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
-def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
-    shared: Job, tmp_path, name: str
-):
+def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(shared, tmp_path, name):
     row = {
         "task": "t1",
         "model": "ada",
@@ -261,7 +259,7 @@ def test_an_id_may_be_a_number(tmp_path):
         ({"reference_texts_0": [["x"]]}, "`reference_texts_0`"),
     ],
 )
-def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path, changes: Row, column: str):
+def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path, changes, column):
     file = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes])
 
     line = str(refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file))
@@ -318,7 +316,7 @@ SHEETS = {
 
 
 @pytest.mark.parametrize("case", SHEETS)
-def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job: Job, tmp_path, case: str):
+def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job, tmp_path, case):
     (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
 
     import_responses(job, tmp_path / "x.csv")
@@ -328,9 +326,9 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job: Job, tmp_path, cas
 
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
 def test_a_first_trial_is_read_in_every_form(
-    job: Job,
+    job,
     tmp_path,
-    trial: Any,
+    trial,
 ):
     file = parquet(
         tmp_path / "x.parquet",
@@ -347,9 +345,9 @@ def test_a_first_trial_is_read_in_every_form(
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
 def test_what_is_no_whole_number_is_no_trial(
-    shared: Job,
+    shared,
     tmp_path,
-    trial: str,
+    trial,
 ):
     line = str(refusal(import_responses, shared, response_file(tmp_path, trial=trial)))
 
@@ -360,7 +358,7 @@ TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028\u200b", max_size=9)
 
 
 @given(TEXTS)
-def test_a_mark_before_a_formula_is_undone_by_every_reader(text: str):
+def test_a_mark_before_a_formula_is_undone_by_every_reader(text):
     assert as_before(not_run(text)) == text
     assert as_before(defused(text)) == text
 
@@ -448,7 +446,7 @@ BRINGS_NOTHING = {
 
 
 @pytest.mark.parametrize("case", BRINGS_NOTHING)
-def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared: Job, tmp_path, case: str):
+def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared, tmp_path, case):
     bring_in, content, reason = BRINGS_NOTHING[case]
     (tmp_path / "x.csv").write_text(content, encoding="utf-8")
 

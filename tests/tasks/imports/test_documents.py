@@ -34,7 +34,7 @@ from tests.tasks.imports.written_documents import body, heading, table, write_do
         ("Caf\xe9".encode("latin-1"), "at byte 3"),
     ],
 )
-def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path, content: bytes, reason: str):
+def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path, content, reason):
     (tmp_path / "a.txt").write_bytes(content)
 
     with pytest.raises(DocumentRefused, match=f"{tmp_path / 'a.txt'}: .*{reason}"):
@@ -59,8 +59,8 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path, monkeypatch):
 def test_without_the_extra_one_line_says_what_to_install(
     tmp_path,
     monkeypatch,
-    name: str,
-    library: str,
+    name,
+    library,
 ):
     monkeypatch.setitem(sys.modules, library, None)
 
@@ -184,7 +184,7 @@ WORDS = st.builds(
 
 
 @given(st.lists(WORDS, max_size=40))
-def test_no_letter_is_lost_and_none_changes_its_place(words: list[dict[str, Any]]):
+def test_no_letter_is_lost_and_none_changes_its_place(words):
     document = markdown_of(list(lines_of(words, 1)))
 
     assert "".join(filter(str.isalpha, document)) == "".join(word["text"] for word in words)
@@ -268,7 +268,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("case", SHOWN)
-def test_what_a_page_shows_is_the_text(tmp_path, case: str):
+def test_what_a_page_shows_is_the_text(tmp_path, case):
     part, text = SHOWN[case]
 
     document = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", part))
@@ -329,7 +329,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path, damage: str):
+def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path, damage):
     suffix, change, reason = DAMAGES[damage]
     file = tmp_path / f"x{suffix}"
     if suffix == ".pdf":

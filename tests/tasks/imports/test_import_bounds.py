@@ -6,7 +6,6 @@ import os
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,12 +63,12 @@ def folder(tmp_path) -> Path:
     ],
 )
 def test_a_link_that_leads_out_or_a_pipe_is_refused(
-    job: Job,
-    folder: Path,
-    secret: Path,
-    target: str | None,
-    reason: str,
-    skip_other: bool,
+    job,
+    folder,
+    secret,
+    target,
+    reason,
+    skip_other,
 ):
     file = folder / "ada" / "t1.md"
     if target is None:
@@ -98,7 +97,7 @@ def test_a_link_that_leads_out_or_a_pipe_is_refused(
         "nul\0.md",
     ],
 )
-def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret: Path, name: str):
+def test_a_table_names_files_of_its_folder_alone(job, folder, secret, name):
     (folder / "link.md").symlink_to(secret)
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
@@ -118,13 +117,13 @@ def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret:
     assert rows_in(job, "from responses") == []
 
 
-def test_a_link_that_stays_inside_is_followed(job: Job, folder: Path):
+def test_a_link_that_stays_inside_is_followed(job, folder):
     (folder / "ada" / "t1.md").symlink_to("t2.md")
 
     assert import_responses(job, folder).rows == 2
 
 
-def test_a_table_may_name_a_file_of_its_folder_by_any_path(job: Job, folder: Path):
+def test_a_table_may_name_a_file_of_its_folder_by_any_path(job, folder):
     rows = [
         {"task": "t1", "model": "m", "file": "ada/../ada/t2.md"},
         {
@@ -137,9 +136,7 @@ def test_a_table_may_name_a_file_of_its_folder_by_any_path(job: Job, folder: Pat
     assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
 
 
-def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(
-    job: Job, folder: Path, tmp_path
-):
+def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(job, folder, tmp_path):
     (tmp_path / "by-link").symlink_to(folder / "ada")
 
     assert import_responses(job, tmp_path / "by-link", "bell").rows == 1
@@ -147,9 +144,9 @@ def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(
 
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_link_that_replaces_a_checked_name_is_not_followed(
-    folder: Path,
-    secret: Path,
-    is_folder: bool,
+    folder,
+    secret,
+    is_folder,
     monkeypatch,
 ):
     resolve = Path.resolve
@@ -170,9 +167,7 @@ def test_a_link_that_replaces_a_checked_name_is_not_followed(
 
 
 @pytest.mark.parametrize("name", ["t1.md", "t1.pdf", "t1.docx"])
-def test_a_document_is_opened_within_its_folder_when_it_is_converted(
-    folder: Path, secret: Path, name: str
-):
+def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder, secret, name):
     (folder / name).symlink_to(secret)
 
     with pytest.raises(NotInside, match="leads out of"):
@@ -181,10 +176,10 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(
 
 @pytest.mark.parametrize(("write", "read"), [(export_tables, imported), (backup, restore)])
 def test_an_export_or_backup_with_links_out_of_it_is_refused(
-    job: Job,
+    job,
     tmp_path,
-    write: Callable[[Job, Path], object],
-    read: Callable[[Job, Path], object],
+    write,
+    read,
 ):
     folder = tmp_path / "bundle"
     write(job, folder)
@@ -223,7 +218,7 @@ READERS = {
         if (name, kind) != ("figures.zip", "too large")  # only its digest is made of it
     ],
 )
-def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path, name: str, kind: str):
+def test_only_regular_files_of_bounded_size_are_read(job, tmp_path, name, kind):
     path = tmp_path / name
     if kind == "a pipe":
         os.mkfifo(path)
@@ -245,11 +240,11 @@ def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path, name: s
     ],
 )
 def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
-    job: Job,
+    job,
     tmp_path,
-    n_members: int,
-    n_bytes: int,
-    reason: str,
+    n_members,
+    n_bytes,
+    reason,
 ):
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")
@@ -261,9 +256,7 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
-    job: Job, tmp_path, method: int
-):
+def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job, tmp_path, method):
     n_bytes = 30_000_000
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
@@ -278,7 +271,7 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
     tracemalloc.stop()
 
 
-def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(job: Job, tmp_path):
+def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(job, tmp_path):
     text = pa.DictionaryArray.from_arrays(
         pa.array([0] * 100_000, pa.int32()), ["A response. " * 10_000]
     )
@@ -299,7 +292,7 @@ def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(jo
         "<!--",
     ],
 )
-def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path, part: str):
+def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job, tmp_path, part):
     headings = (
         "<h3>Prompt conversation</h3>",
         "<h3>Sampled message</h3>",

@@ -49,7 +49,7 @@ def write(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Path):
+def test_a_folder_holds_a_response_for_each_model_and_task(job, folder):
     write_pdf(folder / "ada" / "t1.pdf", heading("Rates"), body("All about Köln."))
     write_docx(folder / "bell" / "t1.DOCX", "From Word.")
     (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
@@ -65,7 +65,7 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
     assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
 
 
-def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path):
+def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
     write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
     table = tmp_path / "lists" / "files.csv"
     lines = [
@@ -99,12 +99,12 @@ def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path):
     ],
 )
 def test_the_name_of_a_file_says_what_it_is(
-    job: Job,
-    folder: Path,
-    name: str,
-    model: str | None,
-    pattern: str | None,
-    row: tuple[Any, ...],
+    job,
+    folder,
+    name,
+    model,
+    pattern,
+    row,
 ):
     import_responses(
         job,
@@ -116,7 +116,7 @@ def test_the_name_of_a_file_says_what_it_is(
     assert values_in(job, RESPONSES) == [(*row, "ok", "A.")]
 
 
-def test_other_files_are_skipped_only_on_demand_and_then_counted(job: Job, folder: Path):
+def test_other_files_are_skipped_only_on_demand_and_then_counted(job, folder):
     write(folder, ada__t1="A.", notes="Not a response.")
     (folder / ".DS_Store").write_bytes(b"\0")
 
@@ -127,7 +127,7 @@ def test_other_files_are_skipped_only_on_demand_and_then_counted(job: Job, folde
     assert len(values_in(job, RESPONSES)) == 1
 
 
-def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path):
+def test_a_scan_is_an_empty_response_with_its_cause(job, folder):
     write_scan(folder / "ada" / "t1.pdf")
 
     report = import_responses(job, folder)
@@ -138,7 +138,7 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path):
     ]
 
 
-def test_a_document_with_text_replaces_a_scan(job: Job, folder: Path):
+def test_a_document_with_text_replaces_a_scan(job, folder):
     import_responses(job, write_scan(folder / "ada" / "t1.pdf").parents[1])
     assert import_responses(job, folder).rows == 0
 
@@ -149,8 +149,8 @@ def test_a_document_with_text_replaces_a_scan(job: Job, folder: Path):
 
 
 def test_the_same_folder_again_converts_nothing(
-    job: Job,
-    folder: Path,
+    job,
+    folder,
     monkeypatch,
 ):
     write_docx(folder / "ada" / "t1.docx", "From Word.")
@@ -160,7 +160,7 @@ def test_the_same_folder_again_converts_nothing(
     assert "0 responses imported, 1 already present" in import_responses(job, folder).line
 
 
-def test_two_files_for_one_response_are_refused_unless_they_are_equal(job: Job, folder: Path):
+def test_two_files_for_one_response_are_refused_unless_they_are_equal(job, folder):
     write(folder, ada__t1="A.")
     (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
     assert import_responses(job, folder).rows == 1
@@ -173,7 +173,7 @@ def test_two_files_for_one_response_are_refused_unless_they_are_equal(job: Job, 
         import_responses(job, write(folder, ada__t2="B."))
 
 
-def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path):
+def test_a_table_is_another_batch_once_a_document_changes(job, tmp_path):
     write(tmp_path, a="A.")
     row = {"task": "t1", "model": "ada", "file": "a.md"}
     table = write_jsonl(tmp_path / "m.jsonl", [row])
@@ -218,11 +218,11 @@ def _row(**values: Any) -> Callable[[Path], Path]:
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
-    job: Job,
-    folder: Path,
-    make: Callable[[Path], Path],
-    pattern: str | None,
-    reason: str,
+    job,
+    folder,
+    make,
+    pattern,
+    reason,
 ):
     source = make(folder)
 
@@ -232,7 +232,7 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
     assert values_in(job, RESPONSES) == []
 
 
-def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path):
+def test_options_for_folders_are_refused_with_a_file(job, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
 
     with pytest.raises(UsageError, match="--pattern: works only with a folder"):
@@ -253,7 +253,7 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path):
         "{model}/{task",
     ],
 )
-def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str):
+def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text):
     with pytest.raises(
         UsageError, match="with text between two fields and without the files' ending"
     ):
@@ -271,9 +271,9 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str):
     ],
 )
 def test_a_field_of_a_pattern_stands_for_one_name(
-    pattern: str,
-    path: str,
-    readings: list[dict[str, str]],
+    pattern,
+    path,
+    readings,
 ):
     parts = parts_of(pattern, None)
 

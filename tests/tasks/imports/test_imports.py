@@ -14,7 +14,6 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.faults.server import FaultServer
 from tests.kit import (
     Row,
     good_row,
@@ -81,7 +80,7 @@ def refuse(
 # responses
 
 
-def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared: Job):
+def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared):
     columns = "model, trial, text, status, source, chars_alnum, attempts"
     assert values_in(shared, f"select {columns} from responses") == [
         ("ada", 1, "A response.", "ok", "imported", 9, 0)
@@ -92,7 +91,7 @@ def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared: Job):
     ]
 
 
-def test_a_row_is_stored_once(shared: Job, file: Write):
+def test_a_row_is_stored_once(shared, file):
     assert import_responses(shared, file([RESPONSE])).rows == 0
     assert import_verdicts(shared, file([VERDICT])).rows == 0
 
@@ -112,11 +111,11 @@ LONG = "word " * 40_000
     ],
 )
 def test_a_response_is_read_from_every_form_of_file(
-    job: Job,
+    job,
     tmp_path,
-    name: str,
-    text: str,
-    response: str,
+    name,
+    text,
+    response,
 ):
     (tmp_path / name).write_text(text, encoding="utf-8")
 
@@ -137,7 +136,7 @@ REFUSED_RESPONSES = [
 ]
 
 
-def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job: Job, file: Write):
+def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job, file):
     dated = RESPONSE | {"model": "bell", "vintage": "2026-11-03"}
     undated = RESPONSE | {"model": "bell", "vintage": " "}
 
@@ -147,7 +146,7 @@ def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job: Job, file: Wri
     assert values_in(job, query) == [("2026-11-03",), ("later",)]
 
 
-def test_an_empty_response_has_failed(job: Job, file: Write):
+def test_an_empty_response_has_failed(job, file):
     import_responses(job, file([RESPONSE | {"model": "bell", "response": " "}]))
 
     query = "select status, text from responses where model = 'bell'"
@@ -228,7 +227,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path, case: str):
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared, tmp_path, case):
     name, content, reason = UNREADABLE[case]
     (tmp_path / name).write_bytes(content)
     refuse(
@@ -256,9 +255,9 @@ AS_WRITTEN = [
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_csv_cell_is_the_text_that_is_written_there(
-    job: Job,
+    job,
     tmp_path,
-    end: str,
+    end,
 ):
     lines = ["", "task,trial,response"]
     for trial, text in enumerate(AS_WRITTEN, start=1):
@@ -287,11 +286,11 @@ DECISIONS = [
 
 @pytest.mark.parametrize(("decision", "value", "status"), DECISIONS)
 def test_a_decision_is_read_in_every_way_of_writing_it(
-    job: Job,
-    file: Write,
-    decision: Row,
-    value: float,
-    status: str,
+    job,
+    file,
+    decision,
+    value,
+    status,
 ):
     cell = {
         "task": "t1",
@@ -306,7 +305,7 @@ def test_a_decision_is_read_in_every_way_of_writing_it(
     assert values_in(job, query) == [(value, status)]
 
 
-def test_a_verdict_may_name_the_response_that_was_read(job: Job, file: Write):
+def test_a_verdict_may_name_the_response_that_was_read(job, file):
     import_verdicts(job, file([VERDICT | {"judge": "dora", "response": "A response."}]))
 
     assert values_in(job, "select 1 from verdicts where judge = 'dora'") == [(1,)]
@@ -324,9 +323,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("column", ["verdict", "value", "criteria_met"])
-def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
-    job: Job, file: Write, column: str
-):
+def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job, file, column):
     undecided = VERDICT | {"criteria_met": None}
     rows = [undecided | {column: word, "judge": word} for word in WORDS]
 
@@ -337,14 +334,14 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     assert dict(values_in(job, query)) == values
 
 
-def test_a_word_that_is_no_decision_is_refused(shared: Job, file: Write):
+def test_a_word_that_is_no_decision_is_refused(shared, file):
     rows = [VERDICT | {"criteria_met": "unsatisfied"}]
 
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
         import_verdicts(shared, file(rows), grading="ternary")
 
 
-def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write):
+def test_the_same_file_for_another_judge_is_another_batch(job, file):
     rows = file([VERDICT | {"judge": None}])
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
@@ -384,20 +381,20 @@ REFUSED_VERDICTS = [
 
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_RESPONSES)
 def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared: Job,
-    file: Write,
-    rows: list[Row],
-    reason: str,
+    shared,
+    file,
+    rows,
+    reason,
 ):
     refuse(shared, import_responses, file(rows), reason)
 
 
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_VERDICTS)
 def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared: Job,
-    file: Write,
-    rows: list[Row],
-    reason: str,
+    shared,
+    file,
+    rows,
+    reason,
 ):
     refuse(shared, import_verdicts, file(rows), reason)
 
@@ -405,7 +402,7 @@ def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
 UNKNOWN = "2 rows skipped whose task or criterion is not in the data set"
 
 
-def test_responses_to_unknown_tasks_are_skipped_on_demand(job: Job, file: Write):
+def test_responses_to_unknown_tasks_are_skipped_on_demand(job, file):
     rows = [RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")]
 
     report = import_responses(job, file(rows), skip_unknown=True)
@@ -414,7 +411,7 @@ def test_responses_to_unknown_tasks_are_skipped_on_demand(job: Job, file: Write)
     assert report.notes[-1] == UNKNOWN
 
 
-def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job: Job, file: Write):
+def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job, file):
     verdict = VERDICT | {"judge": "dora"}
     rows = file([verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}])
 
@@ -428,7 +425,7 @@ def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job: Job, 
     assert report.notes[-1] == UNKNOWN
 
 
-def test_options_give_task_judge_and_grading_to_rows_without_them(job: Job, file: Write):
+def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
     rows = file(
         [
             {
@@ -456,7 +453,7 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job: Job, file
     assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
 
 
-def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp_path, file: Write):
+def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp_path, file):
     rubric = good_rubric("t1")
     title = rubric[0]["title"]
     rubric[2]["title"] = title
@@ -502,11 +499,11 @@ def batch_of(job: Job, table: str = "responses") -> str:
     ],
 )
 def test_a_retracted_import_goes_with_verdicts_on_it(
-    table: str,
-    content: str,
-    n_responses: int,
-    job: Job,
-    file: Write,
+    table,
+    content,
+    n_responses,
+    job,
+    file,
 ):
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
     batch = batch_of(job, table)
@@ -516,14 +513,12 @@ def test_a_retracted_import_goes_with_verdicts_on_it(
     assert counts(job) == [(n_responses, 0)]
 
 
-def test_an_unknown_batch_is_not_retracted(shared: Job):
+def test_an_unknown_batch_is_not_retracted(shared):
     with pytest.raises(UsageError, match="no such batch"):
         retract(shared, "deadbeef")
 
 
-def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(
-    job: Job, file: Write
-):
+def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(job, file):
     command = "prbench import responses rows.jsonl"
     written(
         job.warehouse,
@@ -550,9 +545,7 @@ VERDICTS = "select * exclude (cost_usd) from verdicts order by all"
 
 
 @pytest.mark.slow
-def test_importing_a_file_again_restores_its_rows_and_verdicts(
-    job: Job, file: Write, server: FaultServer
-):
+def test_importing_a_file_again_restores_its_rows_and_verdicts(job, file, server):
     judge = {
         "name": "openai/judge",
         "label": "judge",

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -46,9 +45,9 @@ ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
 )
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
     tmp_path,
-    root: Path,
-    write: Callable[[Path, Rows], Path],
-    name: str,
+    root,
+    write,
+    name,
 ):
     file = write(tmp_path / name, ROWS)
 
@@ -63,7 +62,7 @@ def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
     assert values_in(root, query) == [("t1", 10), ("t2", 12)]
 
 
-def test_the_revision_of_a_file_is_a_hash_of_its_bytes(tmp_path, root: Path):
+def test_the_revision_of_a_file_is_a_hash_of_its_bytes(tmp_path, root):
     file = write_jsonl(tmp_path / "finance.jsonl", ROWS)
 
     ingest(job_on(file, root))
@@ -72,7 +71,7 @@ def test_the_revision_of_a_file_is_a_hash_of_its_bytes(tmp_path, root: Path):
     assert values_in(root, "select distinct dataset_revision from tasks") == [(revision,)]
 
 
-def test_a_configured_split_names_the_file(tmp_path, root: Path):
+def test_a_configured_split_names_the_file(tmp_path, root):
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is skipped
     ingest(job_on("", root, dataset={"source": str(file), "splits": ["legal_hard"]}))
@@ -80,7 +79,7 @@ def test_a_configured_split_names_the_file(tmp_path, root: Path):
     assert values_in(root, "select distinct split from split_members") == [("legal_hard",)]
 
 
-def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path, root: Path):
+def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path, root):
     folder = tmp_path / "data"
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", ROWS)
@@ -92,7 +91,7 @@ def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path, root: Path)
     assert splits == [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)]
 
 
-def test_the_same_revision_again_changes_no_part(tmp_path, root: Path):
+def test_the_same_revision_again_changes_no_part(tmp_path, root):
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", ROWS), root)
     ingest(job)
     parts = parts_of(root)
@@ -102,7 +101,7 @@ def test_the_same_revision_again_changes_no_part(tmp_path, root: Path):
     assert parts_of(root) == parts
 
 
-def test_another_revision_is_stored_beside_the_earlier_one(tmp_path, root: Path):
+def test_another_revision_is_stored_beside_the_earlier_one(tmp_path, root):
     ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", ROWS), root))
     ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", ROWS[:1]), root))
 
@@ -110,9 +109,7 @@ def test_another_revision_is_stored_beside_the_earlier_one(tmp_path, root: Path)
     assert values_in(root, query) == [("t1", 2), ("t2", 1)]
 
 
-def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
-    tmp_path, root: Path
-):
+def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(tmp_path, root):
     row = good_row("t", scratchpad="planted-notes")
 
     ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), root))
@@ -180,7 +177,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
-    tmp_path, root: Path, case: str
+    tmp_path, root, case
 ):
     make, reason = BROKEN[case]
     file = make(tmp_path)
@@ -192,7 +189,7 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
     assert [part for part in parts_of(root) if "task" in part or "criteria" in part] == []
 
 
-def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(tmp_path, root: Path, monkeypatch):
+def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(tmp_path, root, monkeypatch):
     source = write_jsonl(tmp_path / "x.jsonl", [good_row("good"), {**good_row("bad"), "rubric": 7}])
     benchmark = load_benchmark("prbench")
     careless = replace(
@@ -203,7 +200,7 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(tmp_path, root: 
         ingest(job_on(source, root))
 
 
-def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path, root: Path):
+def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path, root):
     rows = [good_row("bad", turns=1e300), good_row("good")]
 
     ingest(job_on(write_jsonl(tmp_path / "x.jsonl", rows), root))
@@ -223,10 +220,10 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path, root:
 )
 def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
     tmp_path,
-    root: Path,
+    root,
     monkeypatch,
-    dataset: dict[str, Any],
-    reason: str,
+    dataset,
+    reason,
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("task\n", encoding="utf-8")
@@ -238,9 +235,7 @@ def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
 
 
 @pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
-def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(
-    tmp_path, root: Path, name: str
-):
+def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(tmp_path, root, name):
     folder = tmp_path / "folder"
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("t")])

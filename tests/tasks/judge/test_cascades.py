@@ -213,7 +213,7 @@ def outcomes_of(job: Job) -> dict[Key, Outcome]:
 
 @pytest.mark.parametrize("name", WHENS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
-    name: str, all_verdicts: Rows, provider: FaultServer, server: FaultServer, tmp_path
+    name, all_verdicts, provider, server, tmp_path
 ):
     when = WHENS[name]
     expected = replayed(all_verdicts, when)
@@ -232,7 +232,7 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     assert calls_of(server) <= calls_of(provider)
 
 
-def test_a_second_run_of_a_cascade_makes_no_calls(server: FaultServer, tmp_path):
+def test_a_second_run_of_a_cascade_makes_no_calls(server, tmp_path):
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(disagreement=True))
     sampled(job)
     judged(job)
@@ -245,7 +245,7 @@ def test_a_second_run_of_a_cascade_makes_no_calls(server: FaultServer, tmp_path)
 
 
 def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_were_free(
-    server: FaultServer, tmp_path
+    server, tmp_path
 ):
     when = {"disagreement": True, "weight_above": 8}
     server.behaviour = two_sound_judges  # failures would be tried again
@@ -280,7 +280,7 @@ def failed_job(server: FaultServer, tmp_path) -> Job:
     return job
 
 
-def test_a_second_judge_s_failure_is_the_verdict_s(failed_job: Job):
+def test_a_second_judge_s_failure_is_the_verdict_s(failed_job):
     failed = [row for row in verdicts_of(failed_job) if row["escalated_because"]]
 
     assert distinct(failed, "decided_by") == {"strong"}
@@ -288,7 +288,7 @@ def test_a_second_judge_s_failure_is_the_verdict_s(failed_job: Job):
     assert distinct(failed, "value") == {None}
 
 
-def test_a_second_judge_s_failure_is_tried_again_as_planned(failed_job: Job, server: FaultServer):
+def test_a_second_judge_s_failure_is_tried_again_as_planned(failed_job, server):
     n_failed = sum(row["value"] is None for row in verdicts_of(failed_job))
     n_cheap = n_calls_to("cheap", server)
     planned = {row.label: row.calls for row in plan(failed_job) if row.purpose == "judge"}
@@ -307,7 +307,7 @@ def price(usd: float) -> dict[str, Any]:
     return {"price": {"input_usd_per_mtok": usd, "output_usd_per_mtok": usd}}
 
 
-def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server: FaultServer, tmp_path):
+def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server, tmp_path):
     cheap = CHEAP | price(1.0)
     strong = STRONG | price(10.0)
     job = job_at(server.api_base, tmp_path, cheap, strong, cascade(disagreement=True))
@@ -335,7 +335,7 @@ WITHOUT_LOGPROBS: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap
 
 
 def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and_is_kept(
-    server: FaultServer, tmp_path
+    server, tmp_path
 ):
     server.behaviour = two_sound_judges
     job = job_at(server.api_base, tmp_path, WITHOUT_LOGPROBS)
@@ -352,9 +352,7 @@ def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-def test_log_probabilities_give_verdicts_a_confidence(
-    is_streamed: bool, server: FaultServer, tmp_path
-):
+def test_log_probabilities_give_verdicts_a_confidence(is_streamed, server, tmp_path):
     server.behaviour = two_sound_judges
     judge = {**WITHOUT_LOGPROBS, "logprobs": True, "stream": is_streamed}
     job = job_at(server.api_base, tmp_path, judge)
@@ -369,7 +367,7 @@ def test_log_probabilities_give_verdicts_a_confidence(
 
 @pytest.mark.parametrize("settings", [{"logprobs": True}, {"logprobs": True, "stream": True}])
 def test_log_probabilities_are_no_part_of_a_judge_s_identity(
-    settings: dict[str, Any],
+    settings,
 ):
     without = Judge(**WITHOUT_LOGPROBS)
     judge = Judge(**WITHOUT_LOGPROBS, **settings)

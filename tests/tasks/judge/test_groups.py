@@ -240,20 +240,20 @@ def entries_of(requests: Sequence[Request]) -> Rows:
     return entries
 
 
-def test_each_criterion_has_a_verdict_of_its_own(first_run: FirstRun):
+def test_each_criterion_has_a_verdict_of_its_own(first_run):
     assert first_run.report.failures == {}
     assert first_run.report.rows == 23
     assert len(first_run.rows) == 23
 
 
-def test_each_piece_is_one_planned_request(first_run: FirstRun):
+def test_each_piece_is_one_planned_request(first_run):
     n_pieces = len(PIECES[first_run.kind])
 
     assert len(first_run.requests) == n_pieces
     assert first_run.planned.calls == n_pieces
 
 
-def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run: FirstRun):
+def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run):
     expected = []
     for size in PIECES[first_run.kind]:
         expected += [(size, position) for position in range(1, size + 1)]
@@ -264,7 +264,7 @@ def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run: First
 
 
 @pytest.mark.parametrize("first_run", ["chat"], indirect=True)
-def test_a_chat_model_gives_values_and_explanations(first_run: FirstRun):
+def test_a_chat_model_gives_values_and_explanations(first_run):
     decided = [float(entry["criteria_met"]) for entry in entries_of(first_run.requests)]
 
     assert sorted(row["value"] for row in first_run.rows) == sorted(decided)
@@ -272,7 +272,7 @@ def test_a_chat_model_gives_values_and_explanations(first_run: FirstRun):
 
 
 @pytest.mark.parametrize("first_run", ["decisions", "systemone"], indirect=True)
-def test_a_decision_model_gives_probabilities_that_decide(first_run: FirstRun):
+def test_a_decision_model_gives_probabilities_that_decide(first_run):
     decided = [entry["probability"] for entry in entries_of(first_run.requests)]
 
     assert sorted(row["probability"] for row in first_run.rows) == sorted(decided)
@@ -283,7 +283,7 @@ def test_a_decision_model_gives_probabilities_that_decide(first_run: FirstRun):
         assert row["explanation"] is None
 
 
-def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run: FirstRun):
+def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run):
     n_prompt = sum(prompt_tokens for prompt_tokens, _ in first_run.token_counts)
     n_reply = sum(reply_tokens for _, reply_tokens in first_run.token_counts)
 
@@ -292,13 +292,13 @@ def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run: FirstRun):
     assert nano_of(first_run.rows) == first_run.cost_nano
 
 
-def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run: FirstRun):
+def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run):
     for row in first_run.rows:
         share = 1e9 * row["cost_usd"]
         assert share == pytest.approx(round(share), rel=1e-9)
 
 
-def test_the_planned_highest_cost_is_not_exceeded(first_run: FirstRun):
+def test_the_planned_highest_cost_is_not_exceeded(first_run):
     assert first_run.planned.cost_usd_high is not None
     assert first_run.cost_nano <= 1e9 * first_run.planned.cost_usd_high
 
@@ -319,9 +319,7 @@ def without_second(entries: list[Any]) -> list[Any]:
     return [*entries[:1], *entries[2:]]
 
 
-def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(
-    kind: str, make: Make, server: FaultServer
-):
+def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(kind, make, server):
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind])
 
@@ -337,7 +335,7 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(
 
 
 def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts_once(
-    kind: str, make: Make, server: FaultServer, monkeypatch
+    kind, make, server, monkeypatch
 ):
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind], retention={"replies_days": 1})
@@ -373,7 +371,7 @@ def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch) -> J
 
 
 def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_retry_failed(
-    kind: str, unreadable_job: Job, server: FaultServer
+    kind, unreadable_job, server
 ):
     n_calls = []
     for retry_failed in (False, False, False, True, False):
@@ -386,7 +384,7 @@ def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_ret
     assert n_pieces <= n_retried <= 2 * n_pieces
 
 
-def test_the_plan_has_an_unreadable_piece_until_it_is_settled(kind: str, unreadable_job: Job):
+def test_the_plan_has_an_unreadable_piece_until_it_is_settled(kind, unreadable_job):
     with_retries = unreadable_job.model_copy(update={"retry_failed": True})
     n_planned = [plan(unreadable_job)[-1].calls]
     for _ in range(2):
@@ -398,7 +396,7 @@ def test_the_plan_has_an_unreadable_piece_until_it_is_settled(kind: str, unreada
     assert plan(with_retries)[-1].calls == n_pieces
 
 
-def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job: Job):
+def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job):
     judged(unreadable_job)
     judged(unreadable_job)
 
@@ -409,9 +407,7 @@ def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job: J
     assert verdict_cell.failures == {"parse_error": len(failed)}
 
 
-def test_a_settled_piece_that_becomes_readable_takes_one_call(
-    kind: str, unreadable_job: Job, server: FaultServer
-):
+def test_a_settled_piece_that_becomes_readable_takes_one_call(kind, unreadable_job, server):
     judged(unreadable_job)
     judged(unreadable_job)
     server.behaviour = well_behaved
@@ -422,9 +418,7 @@ def test_a_settled_piece_that_becomes_readable_takes_one_call(
     assert distinct(verdicts(unreadable_job), "status") == {"met", "unmet"}
 
 
-def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
-    make: Make, server: FaultServer
-):
+def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(make, server):
     def behaviour(request, number: int) -> HttpResponse:
         if is_judge_request(request):
             return HttpResponse("I cannot say.")
@@ -453,7 +447,7 @@ def reversing(request, number: int) -> HttpResponse:
 
 
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
-    kind: str, make: Make, server: FaultServer, tmp_path
+    kind, make, server, tmp_path
 ):
     server.behaviour = reversing
     job = make(JUDGES[kind])
@@ -472,9 +466,7 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
             assert row["attempts"] == 1
 
 
-def test_lost_rows_are_restored_from_the_ledger_without_a_call(
-    kind: str, make: Make, server: FaultServer, tmp_path
-):
+def test_lost_rows_are_restored_from_the_ledger_without_a_call(kind, make, server, tmp_path):
     server.behaviour = reversing
     job = make(JUDGES[kind])
     without_rows = copied(job, tmp_path / "without rows")
@@ -487,9 +479,7 @@ def test_lost_rows_are_restored_from_the_ledger_without_a_call(
     assert verdicts(without_rows) == verdicts(job)
 
 
-def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
-    make: Make, server: FaultServer
-):
+def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(make, server):
     first_job = make(OPENAI)
     judged(first_job)
     n_first = len(verdicts(first_job))
@@ -520,9 +510,7 @@ HOSTILE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
-    name: str, make: Make, server: FaultServer
-):
+def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(name, make, server):
     server.behaviour = lambda _request, _number: HttpResponse(raw=HOSTILE[name])
     job = make(OPENAI, limits={"attempts": 1, "outage_s": 1.0})
 
@@ -549,7 +537,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "message"), REFUSED)
-def test_settings_that_no_provider_can_follow_are_refused(settings: dict[str, Any], message: str):
+def test_settings_that_no_provider_can_follow_are_refused(settings, message):
     judge = {"name": "openai/x", **settings}
 
     with pytest.raises(ValueError, match=message):
@@ -574,9 +562,7 @@ def refuses_groups(request, number: int) -> HttpResponse:
     return well_behaved(request, number)
 
 
-def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(
-    make: Make, server: FaultServer
-):
+def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(make, server):
     server.behaviour = refuses_groups
     job = make(CHAT)
 
@@ -589,9 +575,7 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(
 
 
 @pytest.mark.parametrize("kind", ["decisions", "systemone"])
-def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(
-    kind: str, make: Make, server: FaultServer
-):
+def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(kind, make, server):
     server.behaviour = refuses_groups
     job = make(JUDGES[kind])
 
@@ -601,9 +585,7 @@ def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(
     assert distinct(verdicts(job), "value") == {None}
 
 
-def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(
-    make: Make, server: FaultServer
-):
+def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(make, server):
     half = spoiled(lambda entries: entries[:2], n_replies=1)
 
     def behaviour(request, number: int) -> HttpResponse:
@@ -622,7 +604,7 @@ def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too
 
 @pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    threshold: float, make: Make, server: FaultServer, monkeypatch
+    threshold, make, server, monkeypatch
 ):
     monkeypatch.undo()  # here scores are published
     second = second_judge(server)
@@ -650,7 +632,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     ("settings_of_second", "n_in_call"), [({}, None), ({"kind": "decisions"}, 1)]
 )
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
-    settings_of_second: dict[str, Any], n_in_call: int | None, make: Make, server: FaultServer
+    settings_of_second, n_in_call, make, server
 ):
     job = make(OPENAI, other_judges=[second_judge(server, **settings_of_second), CASCADE])
 
@@ -671,9 +653,7 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     assert all(row["confidence"] >= 0.75 for row in decided_at_once)
 
 
-def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
-    make: Make, server: FaultServer
-):
+def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(make, server):
     def second_is_unreadable(request, number: int) -> HttpResponse:
         is_second = is_judge_request(request) and request["model"] == "second"
         return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
@@ -708,7 +688,7 @@ def test_an_unused_threshold_is_refused_and_part_of_no_identity():
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
-def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: str, tmp_path):
+def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name, tmp_path):
     judge = Judge(name="openai/judge", criteria_per_call=4)
     benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
     with pytest.raises(UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"):
@@ -720,7 +700,7 @@ def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: 
     assert "<<rubric_items>>" in config.template
 
 
-def test_provider_batches_take_the_replies_of_the_same_live_calls(make: Make, server: FaultServer):
+def test_provider_batches_take_the_replies_of_the_same_live_calls(make, server):
     live_job = make(CHAT)
     judged(live_job)
     live_values = {(row["criterion_id"], row["value"]) for row in verdicts(live_job)}
@@ -804,7 +784,7 @@ def neighbours(sample: Sampled, tmp_path_factory) -> Neighbours:
 
 
 @pytest.mark.long
-def test_neighbours_measures_the_effect_that_the_judge_has(neighbours: Neighbours):
+def test_neighbours_measures_the_effect_that_the_judge_has(neighbours):
     alone_values = {}
     for row in neighbours.rows("alone"):
         alone_values[row["response_id"], row["criterion_id"]] = row["value"]
@@ -820,14 +800,14 @@ def test_neighbours_measures_the_effect_that_the_judge_has(neighbours: Neighbour
 
 
 @pytest.mark.long
-def test_shuffled_groups_have_the_effect_of_the_judge_too(neighbours: Neighbours):
+def test_shuffled_groups_have_the_effect_of_the_judge_too(neighbours):
     rows = neighbours.rows("shuffled")
 
     assert {row["value"] for row in rows if row["position_in_call"] > 1} == {0.0}
 
 
 @pytest.mark.long
-def test_neighbours_repeats_no_call(neighbours: Neighbours):
+def test_neighbours_repeats_no_call(neighbours):
     n_shuffled = neighbours.n_pieces
 
     assert neighbours.n_requests == len(neighbours.rows("alone")) + n_shuffled
@@ -835,13 +815,13 @@ def test_neighbours_repeats_no_call(neighbours: Neighbours):
 
 
 @pytest.mark.long
-def test_no_score_includes_verdicts_of_neighbours(neighbours: Neighbours):
+def test_no_score_includes_verdicts_of_neighbours(neighbours):
     assert rows_in(neighbours.job, "from verdicts where judge like '%(alone)%'") == []
 
 
 @pytest.mark.long
 def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_measured_on(
-    neighbours: Neighbours, server: FaultServer, tmp_path, monkeypatch
+    neighbours, server, tmp_path, monkeypatch
 ):
     monkeypatch.undo()  # here scores are published
     server.behaviour = influenced
@@ -862,7 +842,7 @@ def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_meas
 
 @pytest.mark.parametrize("has_own_template", [False, True])
 def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
-    has_own_template: bool, make: Make, server: FaultServer, tmp_path
+    has_own_template, make, server, tmp_path
 ):
     judge = SYSTEM_ONE
     if has_own_template:
@@ -902,7 +882,7 @@ def job_with_control_set(make: Make, server: FaultServer, *, is_lacking: bool) -
 
 
 @pytest.mark.parametrize("is_lacking", [False, True])
-def test_a_control_set_holds_whole_pieces(is_lacking: bool, make: Make, server: FaultServer):
+def test_a_control_set_holds_whole_pieces(is_lacking, make, server):
     job = job_with_control_set(make, server, is_lacking=is_lacking)
 
     members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
@@ -914,9 +894,7 @@ def test_a_control_set_holds_whole_pieces(is_lacking: bool, make: Make, server: 
 
 
 @pytest.mark.parametrize("is_lacking", [False, True])
-def test_a_night_calls_once_for_each_piece_of_a_control_set(
-    is_lacking: bool, make: Make, server: FaultServer
-):
+def test_a_night_calls_once_for_each_piece_of_a_control_set(is_lacking, make, server):
     job = job_with_control_set(make, server, is_lacking=is_lacking)
     members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
     pieces = {(row["response_id"], row["piece_hash"]) for row in members}
@@ -935,7 +913,7 @@ def test_a_night_calls_once_for_each_piece_of_a_control_set(
 
 
 def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
-    make: Make, server: FaultServer, tmp_path
+    make, server, tmp_path
 ):
     job = job_with_control_set(make, server, is_lacking=False)
     tonight = job.model_copy(update={"night": NIGHT})
@@ -964,11 +942,11 @@ WRONG_KEY = HttpResponse(
     ("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")]
 )
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
-    http_response: HttpResponse,
-    status: str,
-    kind: str,
-    make: Make,
-    server: FaultServer,
+    http_response,
+    status,
+    kind,
+    make,
+    server,
     monkeypatch,
 ):
     for name in KEYS:

@@ -13,7 +13,6 @@ from tasks.config.job import Job
 from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.plan.plan import plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
-from tasks.run.writing import StageReport
 from tests.faults.server import (
     Behaviour,
     FaultServer,
@@ -49,7 +48,7 @@ def judge_config_of(benchmark: str, **settings: Any) -> JudgeConfig:
 
 @pytest.mark.parametrize(("benchmark", "grading", "name", "template_hash"), EARLIER_TEMPLATES)
 def test_an_earlier_template_has_the_hash_that_it_always_had(
-    benchmark: str, grading: str, name: str, template_hash: str
+    benchmark, grading, name, template_hash
 ):
     config = judge_config_of(benchmark, grading=grading, template=name)
 
@@ -58,7 +57,7 @@ def test_an_earlier_template_has_the_hash_that_it_always_had(
 
 @pytest.mark.parametrize(("benchmark", "grading", "_name", "template_hash"), EARLIER_TEMPLATES)
 def test_the_default_template_is_another_one_that_marks_its_quotes(
-    benchmark: str, grading: str, _name: str, template_hash: str
+    benchmark, grading, _name, template_hash
 ):
     default = judge_config_of(benchmark, grading=grading)
 
@@ -101,7 +100,7 @@ def make(server: FaultServer, tmp_path) -> Make:
 
 @pytest.mark.slow
 def test_the_plan_says_how_many_verdicts_another_template_judges_again_and_how_to_keep_the_last(
-    make: Make,
+    make,
 ):
     earlier_job = make({"template": "binary_v1"})
     job = make({"template": "default"})
@@ -122,7 +121,7 @@ def test_the_plan_says_how_many_verdicts_another_template_judges_again_and_how_t
 
 
 @pytest.mark.slow
-def test_verdicts_of_two_templates_are_kept_together(make: Make):
+def test_verdicts_of_two_templates_are_kept_together(make):
     earlier_job = make({"template": "binary_v1"})
     job = make({"template": "default"})
     sampled(job)
@@ -141,7 +140,7 @@ def swallows_the_tag(request, number: int) -> HttpResponse:
 
 
 @pytest.mark.slow
-def test_verdicts_are_read_without_the_thinking_before_them(make: Make, server: FaultServer):
+def test_verdicts_are_read_without_the_thinking_before_them(make, server):
     server.behaviour = swallows_the_tag
     job = make({"omits_think_tag": True})
     sampled(job)
@@ -153,9 +152,7 @@ def test_verdicts_are_read_without_the_thinking_before_them(make: Make, server: 
 
 
 @pytest.mark.slow
-def test_stored_responses_are_read_without_their_thinking_without_a_call(
-    make: Make, server: FaultServer
-):
+def test_stored_responses_are_read_without_their_thinking_without_a_call(make, server):
     server.behaviour = swallows_the_tag
     job = make()
     sampled(job)
@@ -180,11 +177,11 @@ def test_stored_responses_are_read_without_their_thinking_without_a_call(
     ],
 )
 def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
-    table: str,
-    stage: Callable[..., StageReport],
-    judge: dict[str, Any],
-    make: Make,
-    server: FaultServer,
+    table,
+    stage,
+    judge,
+    make,
+    server,
 ):
     def odd_end(request, number: int) -> HttpResponse:
         is_odd = is_judge_request(request) == (stage is judged)
@@ -237,13 +234,13 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     ],
 )
 def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_requests_again(
-    http_response: HttpResponse,
-    status: str,
-    cause: str,
-    table: str,
-    stage: Callable[..., StageReport],
-    make: Make,
-    server: FaultServer,
+    http_response,
+    status,
+    cause,
+    table,
+    stage,
+    make,
+    server,
 ):
     server.behaviour = first_fails(http_response, is_judge=stage is judged)
     job = make(n_tasks=2)
@@ -267,7 +264,7 @@ def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_request
 
 
 @pytest.mark.slow
-def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(make: Make, server: FaultServer):
+def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(make, server):
     text = "<scratchpad>Hm.</scratchpad>It is void."
     server.behaviour = lambda _request, _number: HttpResponse(text)
     job = make(n_tasks=4)

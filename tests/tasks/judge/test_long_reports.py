@@ -226,7 +226,7 @@ def judged_world(imported: Path, tmp_path_factory) -> Iterator[JudgedWorld]:
         yield JudgedWorld(world.folder, world.server, world.judge, total_of(planned), notes)
 
 
-def test_the_last_paragraph_of_a_long_report_decides(judged_world: JudgedWorld):
+def test_the_last_paragraph_of_a_long_report_decides(judged_world):
     statuses = judged_world.statuses()
 
     assert statuses.pop("Says 7") == "met"
@@ -234,7 +234,7 @@ def test_the_last_paragraph_of_a_long_report_decides(judged_world: JudgedWorld):
     assert set(statuses.values()) == {"unmet"}
 
 
-def test_the_last_call_has_the_evidence_instead_of_the_report(judged_world: JudgedWorld):
+def test_the_last_call_has_the_evidence_instead_of_the_report(judged_world):
     prompts = [
         prompt for prompt in judged_world.verdict_prompts() if "too long to be shown" in prompt
     ]
@@ -244,7 +244,7 @@ def test_the_last_call_has_the_evidence_instead_of_the_report(judged_world: Judg
     assert not any("Paragraph" in prompt for prompt in prompts)
 
 
-def test_every_character_is_in_one_chunk_for_each_criterion(judged_world: JudgedWorld):
+def test_every_character_is_in_one_chunk_for_each_criterion(judged_world):
     n_chunks = len(judged_world.searches("Says 7 "))
 
     assert n_chunks > 2
@@ -255,13 +255,13 @@ def test_every_character_is_in_one_chunk_for_each_criterion(judged_world: Judged
     assert distinct(judged_world.verdicts().values(), "attempts") == {n_chunks + 1}
 
 
-def test_every_prompt_leaves_room_for_the_reply(judged_world: JudgedWorld):
+def test_every_prompt_leaves_room_for_the_reply(judged_world):
     sizes = [judged_world.judge.n_tokens(prompt) for prompt in judged_world.prompts()]
 
     assert max(sizes) <= CONTEXT * 3 // 4
 
 
-def test_a_report_that_fits_takes_one_call_for_each_criterion(judged_world: JudgedWorld):
+def test_a_report_that_fits_takes_one_call_for_each_criterion(judged_world):
     verdicts = judged_world.verdicts("short")
     query = "from evidence inner join responses using (response_id) where model = 'short'"
 
@@ -271,7 +271,7 @@ def test_a_report_that_fits_takes_one_call_for_each_criterion(judged_world: Judg
     assert judged_world.rows(query) == []
 
 
-def test_the_plan_counts_the_calls_of_chunks(judged_world: JudgedWorld):
+def test_the_plan_counts_the_calls_of_chunks(judged_world):
     prompts = judged_world.prompts()
     n_tokens = sum(judged_world.judge.n_tokens(prompt) for prompt in prompts)
 
@@ -281,7 +281,7 @@ def test_the_plan_counts_the_calls_of_chunks(judged_world: JudgedWorld):
 
 
 def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunks_as_planned(
-    world: World,
+    world,
 ):
     def behaviour(request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
@@ -309,7 +309,7 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
 
 
 def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(
-    judged_world: JudgedWorld,
+    judged_world,
 ):
     entries = [
         entry for entry in judged_world.server.entries if is_search(prompt_of(entry.request))
@@ -324,7 +324,7 @@ def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(
     assert last_response_at_s <= next_arrival_at_s
 
 
-def test_the_evidence_of_every_chunk_is_stored(judged_world: JudgedWorld):
+def test_the_evidence_of_every_chunk_is_stored(judged_world):
     n_chunks = len(judged_world.searches("Says 7 "))
 
     rows = judged_world.evidence("Says 7")
@@ -338,7 +338,7 @@ def test_the_evidence_of_every_chunk_is_stored(judged_world: JudgedWorld):
     assert judged_world.n_evidence() == n_chunks * CRITERIA
 
 
-def test_stored_chunks_join_to_the_report(judged_world: JudgedWorld):
+def test_stored_chunks_join_to_the_report(judged_world):
     text = ""
     for row in judged_world.evidence("Says 7"):
         assert row["first_char"] == len(text)
@@ -362,7 +362,7 @@ def failed_world(world: World) -> World:
     return world
 
 
-def test_a_chunk_that_fails_is_the_verdict_s_failure(failed_world: World):
+def test_a_chunk_that_fails_is_the_verdict_s_failure(failed_world):
     verdict = failed_world.verdicts()["Says 7"]
     first_row, second_row = failed_world.evidence("Says 7")
 
@@ -376,7 +376,7 @@ def test_a_chunk_that_fails_is_the_verdict_s_failure(failed_world: World):
     assert second_row["evidence"] is None
 
 
-def test_the_next_run_searches_a_failed_chunk_and_those_after_it(failed_world: World):
+def test_the_next_run_searches_a_failed_chunk_and_those_after_it(failed_world):
     n_before = len(failed_world.prompts())
     n_chunks = len(failed_world.searches("Says 6 "))
 
@@ -393,7 +393,7 @@ def n_searched_criteria(world: World) -> int:
     return len(distinct(world.rows("from evidence"), "verdict_id"))
 
 
-def test_no_verdict_is_on_disk_before_its_evidence(world: World, monkeypatch):
+def test_no_verdict_is_on_disk_before_its_evidence(world, monkeypatch):
     table_names = []
     write = Warehouse.write
 
@@ -409,7 +409,7 @@ def test_no_verdict_is_on_disk_before_its_evidence(world: World, monkeypatch):
     assert n_searched_criteria(world) == CRITERIA
 
 
-def test_the_control_set_is_judged_by_chunks_too_and_its_evidence_kept(world: World):
+def test_the_control_set_is_judged_by_chunks_too_and_its_evidence_kept(world):
     world.judged()
     job = world.job()
     settings = job.settings.model_copy(update={"drift": Drift(verdicts=2 * CRITERIA)})
@@ -430,7 +430,7 @@ def test_the_control_set_is_judged_by_chunks_too_and_its_evidence_kept(world: Wo
     assert len(control_evidence) == n_before
 
 
-def test_a_judge_of_unknown_context_says_itself_that_a_prompt_is_too_long(world: World):
+def test_a_judge_of_unknown_context_says_itself_that_a_prompt_is_too_long(world):
     report = world.judged(context_tokens=None)
 
     refused = [prompt_of(entry.request) for entry in world.server.entries if entry.status == 400]
@@ -442,7 +442,7 @@ def test_a_judge_of_unknown_context_says_itself_that_a_prompt_is_too_long(world:
     assert world.n_evidence() == n_chunks * CRITERIA
 
 
-def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world: World):
+def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world):
     world.judge.context = 100
 
     report = world.judged(context_tokens=500)
@@ -452,7 +452,7 @@ def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world:
     assert "set `context_tokens`" in world.verdicts()["Says 7"]["error"]
 
 
-def test_evidence_that_is_too_long_is_searched_again(world: World):
+def test_evidence_that_is_too_long_is_searched_again(world):
     world.judge.padding = "Much was found here. " * 450
 
     report = world.judged()
@@ -466,7 +466,7 @@ def test_evidence_that_is_too_long_is_searched_again(world: World):
     assert sum("Notes 1 of" in prompt for prompt in world.verdict_prompts()) == CRITERIA
 
 
-def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World):
+def test_evidence_that_no_round_makes_shorter_is_a_failure(world):
     def quotes_everything(request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         return evidence(searched_text(prompt)) if is_search(prompt) else evidence()
@@ -505,7 +505,7 @@ def killed_world(world: World) -> World:
     return world
 
 
-def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(killed_world: World):
+def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(killed_world):
     report = killed_world.judged()
 
     assert report.rows == 2 * CRITERIA
@@ -514,7 +514,7 @@ def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(killed_world: Wor
     assert n_searched_criteria(killed_world) == CRITERIA
 
 
-def test_a_batch_has_no_calls_on_long_responses(world: World):
+def test_a_batch_has_no_calls_on_long_responses(world):
     report = world.judged(mode="batch")
 
     warning = f"{CRITERIA} verdicts on long responses need live calls"
@@ -528,7 +528,7 @@ def test_a_batch_has_no_calls_on_long_responses(world: World):
 
 
 def test_a_judge_of_batches_that_allows_live_calls_judges_long_responses_by_them(
-    world: World,
+    world,
 ):
     report = world.judged(mode="batch", allow_live=True)
 

@@ -18,10 +18,8 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.request import Call, Target
 from tasks.run.judge_configs import judge_target
-from tests.faults.batch import BatchEnd
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import (
-    Behaviour,
     FaultServer,
     HttpResponse,
     is_judge_request,
@@ -106,7 +104,7 @@ def paid_verdicts(server: FaultServer) -> Counter[str]:
     return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
-def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, make: Make):
+def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server, make):
     server.polls_until_done = 2
     job = make()
 
@@ -118,7 +116,7 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultSer
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make: Make):
+def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make):
     batched = make("batched")
     live = make("live", mode="live")
 
@@ -140,7 +138,7 @@ def striking_once(status: int) -> tuple[Callable[[str], int | None], Counter[str
     return strikes, n_requests
 
 
-def test_each_request_that_a_provider_refuses_at_first_is_repeated(server: FaultServer, make: Make):
+def test_each_request_that_a_provider_refuses_at_first_is_repeated(server, make):
     server.strikes, n_requests = striking_once(503)
 
     report = judged(make(batch_wait_s=60.0))
@@ -151,7 +149,7 @@ def test_each_request_that_a_provider_refuses_at_first_is_repeated(server: Fault
 
 
 def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_paid_twice(
-    server: FaultServer, make: Make
+    server, make
 ):
     server.strikes, n_requests = striking_once(0)
 
@@ -163,9 +161,7 @@ def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_pa
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
-    server: FaultServer, make: Make
-):
+def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, make):
     job = make()
     server.strikes = lambda request: 503 if request.startswith("GET /v1/batches/") else None
     first_report = judged(job)
@@ -181,9 +177,7 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
 
 
 @pytest.mark.parametrize("broken_line", [None, b"[]\n", b"[" * 100_000 + b"\n"])
-def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
-    broken_line: bytes | None, server: FaultServer, make: Make
-):
+def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(broken_line, server, make):
     def written(line: bytes, number: int) -> bytes:
         if number != 5:
             return line
@@ -217,7 +211,7 @@ def talks_at_first(request, number: int) -> HttpResponse:
     ("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")]
 )
 def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
-    behaviour: Behaviour, status: str, server: FaultServer, make: Make
+    behaviour, status, server, make
 ):
     server.behaviour = behaviour
     job = make()
@@ -235,7 +229,7 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     assert set(paid_verdicts(server)) == {BATCH}
 
 
-def test_a_warning_counts_the_calls_that_failed_in_a_batch(server: FaultServer, make: Make):
+def test_a_warning_counts_the_calls_that_failed_in_a_batch(server, make):
     server.behaviour = fails_at_first
 
     report = judged(make())
@@ -247,9 +241,7 @@ def test_a_warning_counts_the_calls_that_failed_in_a_batch(server: FaultServer, 
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
-def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(
-    behaviour: Behaviour, server: FaultServer, make: Make
-):
+def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(behaviour, server, make):
     server.behaviour = behaviour
 
     report = judged(make(allow_live=True))
@@ -263,7 +255,7 @@ def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(
 
 
 def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
-    server: FaultServer, make: Make, monkeypatch
+    server, make, monkeypatch
 ):
     async def crash(*_: object):
         raise KeyboardInterrupt
@@ -285,7 +277,7 @@ def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
     [("failed", 0, "ended as failed"), ("expired", 20, "27 of 47 calls have no result")],
 )
 def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submits_the_rest(
-    end: BatchEnd, n_responses: int, warning: str, server: FaultServer, make: Make
+    end, n_responses, warning, server, make
 ):
     server.batch_end = end
     server.responses_before_end = n_responses
@@ -301,7 +293,7 @@ def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submit
     assert paid_verdicts(server).total() == N_CRITERIA
 
 
-def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, make: Make):
+def test_no_batch_is_submitted_that_could_pass_the_cap(server, make):
     job = make()
     limits = Limits(max_tokens=10_000, batch_wait_s=120.0)
     capped = job.settings.model_copy(update={"limits": limits})
@@ -322,9 +314,7 @@ def batched_calls(target: Target) -> list[Call]:
     return calls
 
 
-def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
-    server: FaultServer, make: Make, tmp_path
-):
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server, make, tmp_path):
     server.polls_until_done = 1
     target = judge_target(make().settings.judges[0])
     calls = batched_calls(target)

@@ -58,9 +58,7 @@ def response_to(method: str, path: str, headers: dict[str, str]) -> http.client.
         ("GET", "/metrics"),
     ],
 )
-def test_the_embedded_model_refuses_requests_without_its_key(
-    method: str, path: str, headers: dict[str, str]
-):
+def test_the_embedded_model_refuses_requests_without_its_key(method, path, headers):
     response = response_to(method, path, {"Content-Type": "text/plain", **headers})
 
     assert response.status == 401
@@ -68,13 +66,13 @@ def test_the_embedded_model_refuses_requests_without_its_key(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", WITHOUT_KEY)
-def test_the_embedded_model_has_no_page(headers: dict[str, str]):
+def test_the_embedded_model_has_no_page(headers):
     assert response_to("GET", "/", headers).status in {401, 404}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("origin", ["http://evil.example", "null"])
-def test_no_page_may_read_responses_of_the_embedded_model(origin: str):
+def test_no_page_may_read_responses_of_the_embedded_model(origin):
     headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
 
     response = response_to("OPTIONS", "/tokenize", headers)
@@ -149,9 +147,7 @@ def test_the_embedded_model_has_started_when_its_address_is_known(
         (64, 63.2, 1),
     ],
 )
-def test_the_embedded_model_computes_on_idle_processors_alone(
-    n_cpus: int, load: float, n_threads: int
-):
+def test_the_embedded_model_computes_on_idle_processors_alone(n_cpus, load, n_threads):
     assert embedded.idle_threads(n_cpus, load) == n_threads
 
 
@@ -171,7 +167,7 @@ def embedding_of(text: str, target: Target) -> Any:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str):
+def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route):
     with FaultServer() as server:
         reply = embedding_of(
             "reading long leases", target_at(server.api_base, route, dimensions=64)
@@ -198,7 +194,7 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str):
         (200, [{"object": "embedding", "index": 0, "embedding": [0.5, None]}], EMPTY),
     ],
 )
-def test_a_reply_without_a_vector_is_a_failure(status_code: int, data: list[Any], status: str):
+def test_a_reply_without_a_vector_is_a_failure(status_code, data, status):
     usage = {"prompt_tokens": 1, "total_tokens": 1}
     body = json.dumps({"object": "list", "data": data, "model": "m", "usage": usage})
     response = HttpResponse(status=status_code, raw=body.encode())

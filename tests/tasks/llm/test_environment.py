@@ -42,7 +42,7 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", NAMED)
-def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypatch):
+def test_a_refusal_names_every_variable_that_may_be_refused(case, monkeypatch):
     settings, variables = NAMED[case]
     monkeypatch.setenv("OPENAI_API_KEY", "any")
 
@@ -52,9 +52,7 @@ def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypat
 @pytest.mark.parametrize(
     "name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"]
 )
-def test_certificates_that_do_not_exist_are_refused_with_the_variable(
-    name: str, tmp_path, monkeypatch
-):
+def test_certificates_that_do_not_exist_are_refused_with_the_variable(name, tmp_path, monkeypatch):
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
 
     with pytest.raises(
@@ -107,7 +105,7 @@ def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_a_folder_is_accepted_where_libraries_read_one(name: str, tmp_path, monkeypatch):
+def test_a_folder_is_accepted_where_libraries_read_one(name, tmp_path, monkeypatch):
     monkeypatch.setenv(name, str(tmp_path))
 
     refuse_unusable_network()
@@ -168,9 +166,7 @@ USABLE = [
 
 
 @pytest.mark.parametrize(("address", "name"), in_turn(UNUSABLE, PROXIES))
-def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
-    name: str, address: str, monkeypatch
-):
+def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(name, address, monkeypatch):
     monkeypatch.setenv(name, address)
 
     message = rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z"
@@ -181,7 +177,7 @@ def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
 
 
 @pytest.mark.parametrize(("address", "name"), in_turn(USABLE, PROXIES))
-def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypatch):
+def test_a_proxy_that_can_be_used_is_accepted(name, address, monkeypatch):
     monkeypatch.setenv(name, address)
 
     refuse_unusable_network()
@@ -215,7 +211,7 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_requests_to_this_machine_go_through_no_proxy(host: str):
+def test_requests_to_this_machine_go_through_no_proxy(host):
     proxies = dict.fromkeys(
         ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
     )
@@ -237,7 +233,7 @@ def environment_without(ending: str) -> dict[str, str]:
     ("name", "addresses"),
     [("NO_PROXY", "a.example, b.example"), ("no_proxy", "a.example,b.example")],
 )
-def test_addresses_that_users_exempt_from_proxies_stay_exempt(name: str, addresses: str):
+def test_addresses_that_users_exempt_from_proxies_stay_exempt(name, addresses):
     process = output_of(
         "import os, tasks; print(os.environ['NO_PROXY'], os.environ['no_proxy'])",
         environment={**environment_without("no_proxy"), name: addresses},

@@ -176,9 +176,7 @@ def every_state() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("state", "route"), every_state())
-def test_only_a_failure_that_may_pass_is_tried_again(
-    state: str, route: str, calling: Calling, serve: Serve
-):
+def test_only_a_failure_that_may_pass_is_tried_again(state, route, calling, serve):
     http_response, status, n_attempts = STATES[state]
     server = serve(http_response)
 
@@ -202,9 +200,7 @@ def test_only_a_failure_that_may_pass_is_tried_again(
     [HttpResponse("[]", delay_s=90), HttpResponse(LONG, body_delay_s=90)],
     ids=["before", "during"],
 )
-def test_a_reply_that_is_too_late_is_a_timeout(
-    late: HttpResponse, route: str, calling: Calling, serve: Serve
-):
+def test_a_reply_that_is_too_late_is_a_timeout(late, route, calling, serve):
     server = serve(late)
 
     reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
@@ -217,7 +213,7 @@ def test_a_reply_that_is_too_late_is_a_timeout(
 
 
 @pytest.mark.parametrize("route", ALL_ROUTES)
-def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling):
+def test_a_server_that_is_not_there_is_a_provider_error(route, calling):
     reply = calling(call_to("http://127.0.0.1:9/v1", **ALL_ROUTES[route]))
 
     assert reply.status == "provider_error"
@@ -227,9 +223,7 @@ def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Cal
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
-    route: str, calling: Calling, serve: Serve
-):
+def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(route, calling, serve):
     """A lone surrogate in its text is replaced.
 
     LiteLLM drops the fingerprint on two routes, on one before 1.110.
@@ -258,7 +252,7 @@ def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
 
 
 @pytest.mark.parametrize(("attempt", "middle_s"), [(1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)])
-def test_waits_between_attempts_double_and_are_spread(attempt: int, middle_s: float):
+def test_waits_between_attempts_double_and_are_spread(attempt, middle_s):
     waits = [backoff_s(attempt) for _ in range(200)]
 
     assert min(waits) >= 0.5 * middle_s
@@ -267,7 +261,7 @@ def test_waits_between_attempts_double_and_are_spread(attempt: int, middle_s: fl
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_wait_that_a_server_requests_is_kept(route: str, calling: Calling, serve: Serve):
+def test_the_wait_that_a_server_requests_is_kept(route, calling, serve):
     refusal = failed(429, kind="rate_limit_error", retry_after_ms="200")
     server = serve(then(refusal, HttpResponse("now")))
 
@@ -306,7 +300,7 @@ def test_the_wait_that_a_server_requests_is_kept(route: str, calling: Calling, s
         ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
     ],
 )
-def test_a_requested_wait_is_read_if_it_is_believed(headers: dict[str, str], wait_s: float | None):
+def test_a_requested_wait_is_read_if_it_is_believed(headers, wait_s):
     assert retry_after_s(headers, now_s=1000.0) == wait_s
 
 
@@ -316,14 +310,14 @@ DATES = st.datetimes().map(lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S
 
 
 @given(headers=st.dictionaries(st.sampled_from(NAMES), NUMBERS | DATES | st.text(max_size=30)))
-def test_no_header_gives_a_wait_beyond_the_bound(headers: dict[str, str]):
+def test_no_header_gives_a_wait_beyond_the_bound(headers):
     wait_s = retry_after_s(headers, now_s=1.8e9)
 
     assert wait_s is None or 0 <= wait_s <= 600
 
 
 @pytest.mark.parametrize("wait", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
-def test_no_requested_wait_stops_a_model(wait: str, calling: Calling, serve: Serve):
+def test_no_requested_wait_stops_a_model(wait, calling, serve):
     refusal = failed(429, "come back tomorrow", retry_after=wait)
     server = serve(then(refusal, HttpResponse("now")))
 
@@ -334,7 +328,7 @@ def test_no_requested_wait_stops_a_model(wait: str, calling: Calling, serve: Ser
     assert list(calling.stopped.values()) == [None]
 
 
-def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve):
+def test_no_wait_is_begun_that_ends_after_the_deadline(calling, serve):
     calling.deadline_s = 0.5
     server = serve(failed(503, retry_after="500"))  # longer than the test's patience
 
@@ -364,9 +358,7 @@ def low_server(calling: Calling, serve: Serve) -> FaultServer:
     return server
 
 
-def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
-    calling: Calling, low_server: FaultServer
-):
+def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(calling, low_server):
     reply = calling(call_to(low_server, **HIGH))
 
     assert temperatures(low_server) == [1, 1, 0]
@@ -375,9 +367,7 @@ def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
     assert reply.attempts == 3
 
 
-def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
-    calling: Calling, low_server: FaultServer
-):
+def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(calling, low_server):
     call = call_to(low_server, cell="of its parameters", parameters={"temperature": 0.0})
 
     reply = calling(call)
@@ -387,9 +377,7 @@ def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
     assert len(low_server.book) == 3
 
 
-def test_another_cell_does_not_use_the_reply_to_a_fallback(
-    calling: Calling, low_server: FaultServer
-):
+def test_another_cell_does_not_use_the_reply_to_a_fallback(calling, low_server):
     low_server.behaviour = lambda _request, _number: HttpResponse("high")
 
     reply = calling(call_to(low_server, cell="another", **HIGH))
@@ -399,9 +387,7 @@ def test_another_cell_does_not_use_the_reply_to_a_fallback(
     assert temperatures(low_server) == [1, 1, 0, 1]
 
 
-def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
-    calling: Calling, serve: Serve
-):
+def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling, serve):
     server = serve(only_low)
 
     replies = calling.at_once(
@@ -414,9 +400,7 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
     assert temperatures(server).count(0) == 1
 
 
-def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
-    calling: Calling, serve: Serve
-):
+def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(calling, serve):
     server = serve(failed(500))
     failure = calling(call_to(server, **HIGH))
     calling.spend(failure)

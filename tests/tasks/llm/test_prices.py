@@ -6,7 +6,7 @@ import tiktoken
 from tasks.llm import request
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
+from tests.tasks.llm.conftest import ROUTES, call_to
 
 PRICES = Prices(2.0, 0.5, 8.0, "configuration")
 USAGE = {
@@ -35,9 +35,7 @@ USAGE = {
         (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
     ],
 )
-def test_tokens_cost_their_prices(
-    prices: Prices, tokens: tuple[int | None, ...], usd: float | None
-):
+def test_tokens_cost_their_prices(prices, tokens, usd):
     assert request.cost_usd(prices, *tokens) == pytest.approx(usd)
 
 
@@ -63,14 +61,12 @@ def test_a_name_of_the_table_at_another_provider_has_no_price():
         ({"max_output_tokens": 77}, 77),
     ],
 )
-def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(
-    parameters: dict[str, int], n_tokens: int
-):
+def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(parameters, n_tokens):
     assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), parameters) == n_tokens
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
-def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str):
+def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text):
     # Counting sets the folder of the encodings, which otherwise come from the network.
     request.count_tokens(Target("hosted_vllm/judge"), "")
     n_tokens = len(tiktoken.get_encoding("cl100k_base").encode(text))
@@ -82,7 +78,7 @@ def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str):
 
 
 @pytest.mark.parametrize("tokens", [(1000, 0, 100), (999, 0, 100), (1000, 400, 0)])
-def test_the_bound_of_the_cost_is_not_below_any_real_cost(tokens: tuple[int, int, int]):
+def test_the_bound_of_the_cost_is_not_below_any_real_cost(tokens):
     bound_usd = request.most_usd(Target("x", prices=PRICES), 1000, 100)
     cost_usd = request.cost_usd(PRICES, *tokens)
 
@@ -104,9 +100,7 @@ TABLE_USD = 0.00018
 
 
 @pytest.mark.parametrize("route", USAGE_BY_ROUTE)
-def test_a_call_costs_its_tokens_at_the_configured_price(
-    route: str, calling: Calling, serve: Serve
-):
+def test_a_call_costs_its_tokens_at_the_configured_price(route, calling, serve):
     server = serve(HttpResponse("x", usage=USAGE_BY_ROUTE[route]))
 
     reply = calling(call_to(server, prices=PRICES, **ROUTES[route]))
@@ -116,9 +110,7 @@ def test_a_call_costs_its_tokens_at_the_configured_price(
 
 
 @pytest.mark.parametrize("route", USAGE_BY_ROUTE)
-def test_a_call_costs_its_tokens_at_the_price_of_the_table(
-    route: str, calling: Calling, serve: Serve
-):
+def test_a_call_costs_its_tokens_at_the_price_of_the_table(route, calling, serve):
     server = serve(HttpResponse("x", usage=USAGE_BY_ROUTE[route]))
 
     reply = calling(call_to(server, **ROUTES[route] | {"name": "openai/gpt-4o-mini"}))
@@ -126,9 +118,7 @@ def test_a_call_costs_its_tokens_at_the_price_of_the_table(
     assert reply.cost_usd == pytest.approx(TABLE_USD)
 
 
-def test_litellm_s_cost_of_a_call_counts_for_its_models(
-    calling: Calling, serve: Serve, monkeypatch
-):
+def test_litellm_s_cost_of_a_call_counts_for_its_models(calling, serve, monkeypatch):
     monkeypatch.setattr("tasks.llm.replies.cost_usd", lambda *_: 1.0)
     server = serve(HttpResponse("x", usage=USAGE))
 
@@ -149,7 +139,7 @@ MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words
     ],
 )
 def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_without_the_network(
-    name: str, encoding: str
+    name, encoding
 ):
     n_tokens = request.count_tokens(Target(name), MIXED)
 
@@ -174,16 +164,14 @@ def test_the_two_tokenizers_differ():
         ("embedded/smollm2-135m-instruct", None, {}, 6_144),
     ],
 )
-def test_a_prompt_leaves_room_for_the_reply(
-    name: str, context_tokens: int | None, parameters: dict[str, int], room: int | None
-):
+def test_a_prompt_leaves_room_for_the_reply(name, context_tokens, parameters, room):
     target = Target(name, parameters=parameters)
 
     assert request.most_prompt_tokens_of(target, context_tokens, None) == room
 
 
 @pytest.mark.slow
-def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling: Calling):
+def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling):
     target = Target("embedded/smollm2-135m-instruct", parameters={"max_tokens": 1}, timeout_s=60.0)
     text = MIXED[:100]
 

@@ -13,7 +13,7 @@ from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
 from tasks.run.run_context import callees, retirement_line
 from tests.flows.conftest import commands_of
 from tests.kit import ROOT, tracked_files
-from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
+from tests.tasks.llm.conftest import call_to, failed
 
 TODAY = date(2026, 11, 28)
 A_YEAR = timedelta(days=365)
@@ -52,7 +52,7 @@ def dates(monkeypatch):
         ("openai/twin", None),
     ],
 )
-def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name: str, last_day: date | None):
+def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name, last_day):
     assert retirement_date(Target(name)) == last_day
 
 
@@ -75,14 +75,14 @@ def test_a_model_is_retired_from_its_last_day_on():
         ("openai/soon", "openai/soon will be switched off on 2027-02-26 ("),
     ],
 )
-def test_an_end_within_90_days_is_announced(name: str, beginning: str):
+def test_an_end_within_90_days_is_announced(name, beginning):
     notice = retirement_notice(Target(name), TODAY)
 
     assert str(notice).startswith(beginning)
 
 
 @pytest.mark.parametrize("name", ["openai/later", "openai/endless"])
-def test_a_later_end_is_not_announced(name: str):
+def test_a_later_end_is_not_announced(name):
     assert retirement_notice(Target(name), TODAY) is None
 
 
@@ -110,9 +110,7 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
-def test_a_refused_call_to_a_model_that_has_ended_names_the_day(
-    status: int, calling: Calling, serve: Serve
-):
+def test_a_refused_call_to_a_model_that_has_ended_names_the_day(status, calling, serve):
     server = serve(failed(status, "The model is not available."))
 
     reply = calling(call_to(server, name="hosted_vllm/old"))
@@ -120,7 +118,7 @@ def test_a_refused_call_to_a_model_that_has_ended_names_the_day(
     assert "hosted_vllm/old was switched off on 2026-10-23" in str(reply.error)
 
 
-def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: Serve):
+def test_a_refused_call_to_another_model_names_no_day(calling, serve):
     server = serve(failed(404, "The model is not available."))
 
     reply = calling(call_to(server, name="openai/endless"))

@@ -13,7 +13,7 @@ from tasks.llm.environment import filled_in, redacted, safe
 from tasks.llm.request import Call
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, in_turn
+from tests.tasks.llm.conftest import ROUTES, call_to, failed, in_turn
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -29,7 +29,7 @@ def traces(folder: Path, secret: str) -> list[str]:
 @pytest.mark.parametrize(
     "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"]
 )
-def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch):
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name, monkeypatch):
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
@@ -61,7 +61,7 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch):
         "https://user:pass@word@host/v1",
     ],
 )
-def test_credentials_in_an_address_are_taken_out(url: str):
+def test_credentials_in_an_address_are_taken_out(url):
     message = redacted(f"cannot reach {url} today")
 
     assert not re.search("user|pass|word|token", message)
@@ -117,9 +117,7 @@ def middle_of(text: str) -> str:
 @pytest.mark.parametrize("form", disguised(SECRET))
 @pytest.mark.parametrize("is_reply", [False, True])
 @pytest.mark.parametrize("prefix", ["", "u", "me", "user:"])
-def test_a_secret_is_taken_out_in_every_form(
-    prefix: str, is_reply: bool, form: str, secret: str, monkeypatch
-):
+def test_a_secret_is_taken_out_in_every_form(prefix, is_reply, form, secret, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", secret)
     disguise = disguised(secret, prefix)[form]
 
@@ -138,7 +136,7 @@ def test_a_secret_is_taken_out_in_every_form(
     ],
     ids=["words", "escapes"],
 )
-def test_a_reply_keeps_ordinary_words_addresses_and_escapes(text: str, monkeypatch):
+def test_a_reply_keeps_ordinary_words_addresses_and_escapes(text, monkeypatch):
     monkeypatch.setenv("DB_PASSWORD", "password")
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
@@ -154,7 +152,7 @@ ECHOES = list(itertools.product([200, 400, 401, 429, 500], ROUTES))
     ("echo", "form"), in_turn(ECHOES, ["literal", "base64", "json", "percent"])
 )
 def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
-    echo: tuple[int, str], form: str, calling: Calling, serve: Serve, monkeypatch
+    echo, form, calling, serve, monkeypatch
 ):
     status, route = echo
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
@@ -186,7 +184,7 @@ def gated_call(server: FaultServer, route: str) -> Call:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_reach_the_server_alone(route: str, calling: Calling, serve: Serve, monkeypatch):
+def test_secrets_reach_the_server_alone(route, calling, serve, monkeypatch):
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
 
@@ -203,9 +201,7 @@ def test_secrets_reach_the_server_alone(route: str, calling: Calling, serve: Ser
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_call_is_the_same_with_another_secret(
-    route: str, calling: Calling, serve: Serve, monkeypatch
-):
+def test_a_call_is_the_same_with_another_secret(route, calling, serve, monkeypatch):
     server = serve(HttpResponse("x"))
     for secret in (SECRET, "another-value"):
         monkeypatch.setenv("PRBENCH_GATE", secret)
@@ -214,7 +210,7 @@ def test_a_call_is_the_same_with_another_secret(
     assert len(server.book) == 1
 
 
-def test_an_address_is_filled_in_at_the_call(calling: Calling, serve: Serve, monkeypatch):
+def test_an_address_is_filled_in_at_the_call(calling, serve, monkeypatch):
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
 

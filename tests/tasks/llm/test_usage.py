@@ -65,9 +65,7 @@ UNKNOWN = Tokens()
 
 
 @pytest.mark.parametrize("route", USAGE_ROUTES)
-def test_reasoning_beside_the_completion_is_counted_and_paid(
-    route: str, calling: Calling, serve: Serve
-):
+def test_reasoning_beside_the_completion_is_counted_and_paid(route, calling, serve):
     reply = reply_with(XAI_USAGE, route, calling, serve)
 
     assert counts(reply) == Tokens(prompt=10_120, cached=128, completion=4_308, reasoning=2_809)
@@ -90,9 +88,7 @@ CACHED_USAGE = {
     ],
     ids=["reasoning beside the completion", "cached tokens at the top"],
 )
-def test_litellm_prices_the_tokens_that_a_report_means(
-    usage: dict[str, Any], microdollars: float, calling: Calling, serve: Serve
-):
+def test_litellm_prices_the_tokens_that_a_report_means(usage, microdollars, calling, serve):
     reply = reply_with(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
 
     assert reply.cost_usd == pytest.approx(microdollars / 1e6)
@@ -115,7 +111,7 @@ def growing_event(
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_the_last_of_a_stream_s_growing_reports_counts(route: str, calling: Calling, serve: Serve):
+def test_the_last_of_a_stream_s_growing_reports_counts(route, calling, serve):
     stream = growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
     server = serve(HttpResponse(raw=stream.encode(), headers={"Content-Type": "text/event-stream"}))
 
@@ -125,7 +121,7 @@ def test_the_last_of_a_stream_s_growing_reports_counts(route: str, calling: Call
     assert counts(reply) == Tokens(prompt=100, completion=32, reasoning=30)
 
 
-async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve):
+async def test_results_of_a_batch_follow_the_same_rule(calling, serve):
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
 
     batching = await calling.batched([call_to(server, name="openai/judge", prices=PRICES)])
@@ -135,9 +131,7 @@ async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: 
     assert reply.cost_usd == XAI_COST_USD
 
 
-def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(
-    calling: Calling, serve: Serve
-):
+def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling, serve):
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
     calling.max_usd = 0.03
     calling.concurrency = 1
@@ -183,7 +177,7 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize(("case", "route"), in_turn(NOT_ADDING_UP, USAGE_ROUTES))
 def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_reading(
-    case: str, route: str, calling: Calling, serve: Serve
+    case, route, calling, serve
 ):
     usage, assumed_tokens = NOT_ADDING_UP[case]
 
@@ -196,9 +190,7 @@ def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_
     assert calling.limiter.budget.used_usd >= (1_000 * 1.0 + 100 * 10.0) / 1e6
 
 
-async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading(
-    calling: Calling, serve: Serve
-):
+async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading(calling, serve):
     server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}))
     budget = Budget(None, 100_000)
     call = call_to(
@@ -218,9 +210,7 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
 @pytest.mark.parametrize(
     ("total", "route"), in_turn([{}, {"total_tokens": None}, {"total_tokens": 0}], CHAT_ROUTES)
 )
-def test_without_a_total_the_counts_are_those_that_are_stated(
-    total: dict[str, Any], route: str, calling: Calling, serve: Serve
-):
+def test_without_a_total_the_counts_are_those_that_are_stated(total, route, calling, serve):
     usage = {name: value for name, value in XAI_USAGE.items() if name != "total_tokens"}
 
     reply = reply_with(usage | total, route, calling, serve)
@@ -306,9 +296,7 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
 
 
 @pytest.mark.parametrize(("case", "route"), in_turn(CACHES, USAGE_ROUTES))
-def test_cached_tokens_are_found_and_the_prompt_includes_them(
-    case: str, route: str, calling: Calling, serve: Serve
-):
+def test_cached_tokens_are_found_and_the_prompt_includes_them(case, route, calling, serve):
     usage, prompt_tokens, cached_tokens = CACHES[case]
 
     reply = reply_with(PLAIN | usage, route, calling, serve)
@@ -320,9 +308,7 @@ def test_cached_tokens_are_found_and_the_prompt_includes_them(
 
 
 @pytest.mark.parametrize("route", CHAT_ROUTES)
-def test_a_completion_of_null_tokens_is_unknown_and_not_free(
-    route: str, calling: Calling, serve: Serve
-):
+def test_a_completion_of_null_tokens_is_unknown_and_not_free(route, calling, serve):
     usage = {
         "prompt_tokens": 1_000,
         "completion_tokens": None,
@@ -450,9 +436,7 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
     ],
     ids=["beside", "inside", "only thoughts", "with a tool", "not adding up"],
 )
-def test_gemini_s_thoughts_are_a_part_of_the_completion(
-    usage: dict[str, int], expected: dict[str, int | None], calling: Calling, provider: Provider
-):
+def test_gemini_s_thoughts_are_a_part_of_the_completion(usage, expected, calling, provider):
     provider.body = gemini(usage)
 
     reply = calling(
@@ -474,11 +458,11 @@ def test_gemini_s_thoughts_are_a_part_of_the_completion(
     ids=["read and written", "zero", "null", "not stated"],
 )
 def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
-    usage: dict[str, Any],
-    prompt_tokens: int,
-    cached_tokens: int | None,
-    calling: Calling,
-    provider: Provider,
+    usage,
+    prompt_tokens,
+    cached_tokens,
+    calling,
+    provider,
 ):
     provider.body = anthropic({"input_tokens": 100, "output_tokens": 20} | usage)
 
@@ -535,7 +519,7 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
 
 @given(call=calls())
 def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(
-    call: dict[str, Any],
+    call,
 ):
     report = report_of(call)
     if call["cached"] + call["written"] == call["reasoning"]:  # two conventions have the same total
@@ -551,7 +535,7 @@ def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(
 
 
 @given(call=calls(), total=st.integers(-10, 10**7))
-def test_a_report_adds_up_in_a_convention_or_gives_nothing(call: dict[str, Any], total: int):
+def test_a_report_adds_up_in_a_convention_or_gives_nothing(call, total):
     report = report_of(call) | {"total_tokens": total}
 
     tokens = tokens_in(report)

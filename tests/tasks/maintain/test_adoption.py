@@ -71,7 +71,7 @@ def contents(job: Job) -> list[dict[str, Any]]:
     return rows_in(job, f"select {hidden} from responses order by task_id") + verdicts
 
 
-def test_adopted_results_are_used_without_a_call(old_job: Job, server: FaultServer):
+def test_adopted_results_are_used_without_a_call(old_job, server):
     earlier_contents = contents(old_job)
 
     report = adopt(old_job, server.api_base)
@@ -82,7 +82,7 @@ def test_adopted_results_are_used_without_a_call(old_job: Job, server: FaultServ
     assert lines_on_unadopted(old_job) == []
 
 
-def test_one_line_says_how_many_results_are_not_used(old_job: Job, server: FaultServer):
+def test_one_line_says_how_many_results_are_not_used(old_job, server):
     n_responses, n_verdicts = (
         values_in(old_job, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts")
     )
@@ -94,19 +94,17 @@ def test_one_line_says_how_many_results_are_not_used(old_job: Job, server: Fault
     assert "OPENAI_BASE_URL" in line
 
 
-def test_results_that_were_made_again_with_the_address_are_not_counted(
-    old_job: Job, server: FaultServer
-):
+def test_results_that_were_made_again_with_the_address_are_not_counted(old_job, server):
     missing_calls(old_job, server)
 
     assert lines_on_unadopted(old_job) == []
 
 
-def test_without_adoption_they_are_not_used(old_job: Job, server: FaultServer):
+def test_without_adoption_they_are_not_used(old_job, server):
     assert missing_calls(old_job, server) > 0
 
 
-def test_adopting_again_changes_nothing(old_job: Job, server: FaultServer):
+def test_adopting_again_changes_nothing(old_job, server):
     adopt(old_job, server.api_base)
     adopted = rows_in(old_job, "from verdicts order by verdict_id")
 
@@ -116,9 +114,7 @@ def test_adopting_again_changes_nothing(old_job: Job, server: FaultServer):
     assert rows_in(old_job, "from verdicts order by verdict_id") == adopted
 
 
-def test_adopted_replies_serve_rows_that_were_never_written(
-    old_job: Job, server: FaultServer, tmp_path
-):
+def test_adopted_replies_serve_rows_that_were_never_written(old_job, server, tmp_path):
     """A run that was killed had replies in the ledger, and no rows."""
     for part in (old_job.warehouse / "parts").glob("verdicts/*.parquet"):
         part.unlink()
@@ -132,7 +128,7 @@ def test_adopted_replies_serve_rows_that_were_never_written(
 
 @pytest.mark.parametrize("n_rewritten", [0, 1, 2])
 def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
-    n_rewritten: int, old_job: Job, server: FaultServer, monkeypatch
+    n_rewritten, old_job, server, monkeypatch
 ):
     earlier_contents = contents(old_job)
     replaced: list[object] = []
@@ -154,9 +150,7 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
     assert missing_calls(old_job, server) == 0
 
 
-def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
-    tmp_path, server: FaultServer, monkeypatch
-):
+def test_a_judge_is_adopted_on_responses_that_keep_their_identity(tmp_path, server, monkeypatch):
     models = [
         {
             "name": "hosted_vllm/m",
@@ -179,7 +173,7 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
     assert missing_calls(job, server) == 0
 
 
-def test_what_another_server_gave_is_not_adopted(old_job: Job, server: FaultServer, monkeypatch):
+def test_what_another_server_gave_is_not_adopted(old_job, server, monkeypatch):
     adopt(old_job, server.api_base)
     with FaultServer() as rival_server:
         monkeypatch.setenv("OPENAI_BASE_URL", rival_server.api_base)
@@ -187,9 +181,7 @@ def test_what_another_server_gave_is_not_adopted(old_job: Job, server: FaultServ
         assert missing_calls(old_job, rival_server) > 0
 
 
-def test_without_the_variable_adopted_results_are_not_used(
-    old_job: Job, server: FaultServer, monkeypatch, tmp_path
-):
+def test_without_the_variable_adopted_results_are_not_used(old_job, server, monkeypatch, tmp_path):
     adopt(old_job, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
     configured = [
@@ -202,9 +194,7 @@ def test_without_the_variable_adopted_results_are_not_used(
     assert missing_calls(elsewhere, server) == 2
 
 
-def test_an_address_that_the_environment_does_not_give_is_refused(
-    old_job: Job, server: FaultServer
-):
+def test_an_address_that_the_environment_does_not_give_is_refused(old_job, server):
     with pytest.raises(
         UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"
     ):

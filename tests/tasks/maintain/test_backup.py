@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from tasks.bundles.stores import Folder, Store
+from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tests.faults.server import FaultServer
 from tests.faults.steps import killed_at_every_step
 from tests.kit import copied, job_on, judged, response, rows_in, sampled, until
 from tests.tasks.bundles.memory import Cut
@@ -60,7 +59,7 @@ def files_in(folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("killed", ["", "before a part", "in a repair"])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
-    killed: str, evaluated: Job, job: Job, folder: Path, tmp_path, provider: FaultServer
+    killed, evaluated, job, folder, tmp_path, provider
 ):
     for table in (
         ("responses", "verdicts") if killed else ()
@@ -86,9 +85,7 @@ def ledger_copy(names: Iterable[str]) -> str:
     return name
 
 
-def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(
-    job: Job, folder: Path
-):
+def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(job, folder):
     backup(job, folder)
     files_before = files_in(folder)
     add_part(job, "new")
@@ -110,9 +107,7 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     assert ledger_copy(files_in(folder)) != ledger_copy(files_after)
 
 
-def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
-    small: Job, folder: Path, tmp_path
-):
+def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small, folder, tmp_path):
     add_part(small, "b")
     backup(small, folder)
     Warehouse(small.warehouse).compact()
@@ -125,7 +120,7 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
     assert 1 == len(copies) == len(Warehouse(restored.warehouse).part_sizes())
 
 
-def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tmp_path):
+def test_a_backup_while_a_run_writes_is_of_one_moment(job, folder, tmp_path):
     stop = threading.Event()
     written: list[str] = []
 
@@ -198,7 +193,7 @@ IMPORTS = "from tasks.maintain.backup import backup, restore\nfrom tests.kit imp
 
 
 @pytest.mark.long
-def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path):
+def test_a_kill_of_a_backup_leaves_the_last_whole_one(small, tmp_path):
     backup(small, tmp_path / "base" / "backup")
     with sqlite3.connect(ledger_of(small)) as ledger:
         ledger.execute("insert into calls values (1)")
@@ -217,7 +212,7 @@ def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path):
 
 
 @pytest.mark.long
-def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_path):
+def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small, tmp_path):
     backup(small, tmp_path / "base" / "backup")
     held_before = held(small)
     shutil.rmtree(small.warehouse)
@@ -233,7 +228,7 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_pa
     assert len(folders) > 4
 
 
-def test_an_upload_that_was_cut_off_leaves_the_last_backup(small: Job, store: Store, tmp_path):
+def test_an_upload_that_was_cut_off_leaves_the_last_backup(small, store, tmp_path):
     def cut_off(n_files: int):
         with pytest.MonkeyPatch.context() as patched:
             Cut(patched, n_files)
@@ -251,7 +246,7 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(small: Job, store: St
     assert held(into(small, tmp_path / "restored"))[0] == ["a"]
 
 
-def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store: Store, tmp_path):
+def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small, store, tmp_path):
     backup(small, store)
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
@@ -265,9 +260,7 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store
     assert content == store.read(name)
 
 
-def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
-    small: Job, store: Store, tmp_path
-):
+def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small, store, tmp_path):
     backup(small, tmp_path / "whole")
     files_before = files_in(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):

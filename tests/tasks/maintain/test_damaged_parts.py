@@ -79,9 +79,7 @@ def victim(job: Job, table: str) -> Path:
 @pytest.mark.parametrize(
     ("table", "damage"), [("criteria", "a flipped bit"), ("verdicts", "deleted")]
 )
-def test_aggregate_reports_damage_and_restores_rows(
-    job: Job, calls: Calls, table: str, damage: str, capsys
-):
+def test_aggregate_reports_damage_and_restores_rows(job, calls, table, damage, capsys):
     rows_before = stored(job)
     figures = board(job)
     DAMAGES[damage](victim(job, table))
@@ -104,7 +102,7 @@ def lose(job: Job, table: str, *, with_ledger: bool = False):
 
 
 @pytest.mark.parametrize("table", ["responses", "verdicts"])
-def test_without_the_database_rows_come_from_the_ledger(job: Job, calls: Calls, table: str, capsys):
+def test_without_the_database_rows_come_from_the_ledger(job, calls, table, capsys):
     rows_before = facts(job, table)
     figures = board(job)
     lose(job, table)
@@ -120,7 +118,7 @@ def test_without_the_database_rows_come_from_the_ledger(job: Job, calls: Calls, 
     assert calls() == 0
 
 
-def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, capsys):
+def test_rows_that_only_calls_restore_wait_until_asked(job, calls, capsys):
     rows_before = facts(job, "verdicts")
     figures = board(job)
     lose(job, "verdicts", with_ledger=True)
@@ -138,7 +136,7 @@ def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, c
     assert figures == board(job)
 
 
-def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job, tmp_path):
+def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job, tmp_path):
     content = victim(job, "verdicts").read_bytes()
     flip(victim(job, "verdicts"))
     with pytest.raises(Damaged, match="is damaged"):
@@ -153,7 +151,7 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job
     assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []
 
 
-def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, calls: Calls):
+def test_other_models_are_still_called_while_rows_of_one_are_lost(job, calls):
     lose(job, "responses", with_ledger=True)
     run(job, lambda: aggregate(job))
     (model,) = job.settings.models

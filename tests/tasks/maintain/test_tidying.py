@@ -26,7 +26,7 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
     ("most_parts", "n_parts", "note"),
     [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")],
 )
-def test_many_files_are_compacted(tmp_path, monkeypatch, most_parts: int, n_parts: int, note: str):
+def test_many_files_are_compacted(tmp_path, monkeypatch, most_parts, n_parts, note):
     monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most_parts)
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
@@ -56,9 +56,7 @@ NO_ROW = "t9/a-model/1"
 
 
 @pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
-def test_old_replies_that_became_rows_go_and_their_cost_stays(
-    tmp_path, days: int | None, stay: set[str]
-):
+def test_old_replies_that_became_rows_go_and_their_cost_stays(tmp_path, days, stay):
     job = job_with(tmp_path, 1, retention={"replies_days": days})
     record(job, ROW, LONG_AGO_S)
     record(job, NO_ROW, LONG_AGO_S)

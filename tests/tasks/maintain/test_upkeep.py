@@ -69,9 +69,7 @@ def record(job: Job, run_id: str, number: int):
 
 
 @without_scores
-def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
-    server: FaultServer, tmp_path
-):
+def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server, tmp_path):
     def reply_nothing_first(request, number: int) -> HttpResponse:
         if is_judge_request(request) or number > 0:
             return well_behaved(request, 1)
@@ -103,9 +101,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
 
 
 @without_scores
-def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
-    server: FaultServer, tmp_path
-):
+def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tmp_path):
     def be_busy_first(request, number: int) -> HttpResponse:
         is_busy = number == 0 and not is_judge_request(request)
         return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
@@ -144,7 +140,7 @@ def empty_job(server: FaultServer, tmp_path) -> Job:
 
 
 @without_scores
-def test_spend_is_written_only_when_it_is_new(empty_job: Job):
+def test_spend_is_written_only_when_it_is_new(empty_job):
     assert store_calls(empty_job) == 0
 
     record(empty_job, "killed", 1)
@@ -158,7 +154,7 @@ def test_spend_is_written_only_when_it_is_new(empty_job: Job):
 
 
 @without_scores
-def test_the_ledger_is_read_unless_another_machine_writes(empty_job: Job, monkeypatch):
+def test_the_ledger_is_read_unless_another_machine_writes(empty_job, monkeypatch):
     record(empty_job, "run", 1)
     store_calls(empty_job)
     Warehouse(empty_job.warehouse).publish()
@@ -172,7 +168,7 @@ def test_the_ledger_is_read_unless_another_machine_writes(empty_job: Job, monkey
 
 
 @without_scores
-def test_spend_stays_where_the_ledger_is_lost(empty_job: Job):
+def test_spend_stays_where_the_ledger_is_lost(empty_job):
     record(empty_job, "killed", 1)
     record(empty_job, "killed", 2)
     store_calls(empty_job)
@@ -239,7 +235,7 @@ def rebuild(job: Job):
     Warehouse(job.warehouse).publish()
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job: Job):
+def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job):
     spend_query = "select count(*), sum(cost_usd) from run_costs"
     spend = values_in(job, spend_query)
     n_responses = len(rows_in(job, "from responses"))
@@ -256,7 +252,7 @@ def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job: Job):
     assert values_in(job, spend_query) == spend
 
 
-def test_a_removed_response_is_sampled_and_judged_again(job: Job, provider: FaultServer):
+def test_a_removed_response_is_sampled_and_judged_again(job, provider):
     counts = values_in(job, COUNTS)
     n_verdicts = len(
         rows_in(job, "from verdicts where response_id = ?", longest(job)["response_id"])
@@ -275,7 +271,7 @@ def test_a_removed_response_is_sampled_and_judged_again(job: Job, provider: Faul
     assert judged(job).rows == 0
 
 
-def test_a_removed_response_is_in_no_part_backup_or_export(job: Job, tmp_path):
+def test_a_removed_response_is_in_no_part_backup_or_export(job, tmp_path):
     response_id = remove_longest(job)
     counts = values_in(job, COUNTS)
     restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
@@ -295,7 +291,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export(job: Job, tmp_path):
         assert response_id not in pq.read_table(part)["response_id"].to_pylist()
 
 
-def test_an_earlier_export_does_not_bring_a_removed_response_back(job: Job, tmp_path):
+def test_an_earlier_export_does_not_bring_a_removed_response_back(job, tmp_path):
     export_tables(job, tmp_path / "exported")
     remove_longest(job)
     counts = values_in(job, COUNTS)
@@ -306,7 +302,7 @@ def test_an_earlier_export_does_not_bring_a_removed_response_back(job: Job, tmp_
 
 
 @without_scores
-def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch):
+def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job, monkeypatch):
     response_id = longest(job)["response_id"]
     with monkeypatch.context() as patched:
         patched.setattr(Warehouse, "clean", Mock(side_effect=KeyboardInterrupt))
@@ -335,9 +331,7 @@ def run_remove(job: Job, *arguments: str) -> int:
         (("--model", "b"), 0),
     ],
 )
-def test_what_is_removed_is_chosen_by_all_that_is_given(
-    job: Job, capsys, arguments: tuple[str, ...], n_chosen: int
-):
+def test_what_is_removed_is_chosen_by_all_that_is_given(job, capsys, arguments, n_chosen):
     assert run_remove(job, *arguments, "--dry-run", "--json") == 0
 
     assert len(json.loads(capsys.readouterr().out)) == n_chosen
@@ -351,16 +345,14 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(
         (("nothing-like-it",), "nothing-like-it: no stored response has this id"),
     ],
 )
-def test_a_removal_of_nothing_is_refused(
-    job: Job, capsys, arguments: tuple[str, ...], message: str
-):
+def test_a_removal_of_nothing_is_refused(job, capsys, arguments, message):
     assert run_remove(job, *arguments) == 2
 
     assert message in capsys.readouterr().err
 
 
 @without_scores
-def test_a_response_can_be_removed_once(job: Job, capsys):
+def test_a_response_can_be_removed_once(job, capsys):
     response_id = longest(job)["response_id"]
 
     assert run_remove(job, response_id, "--task", "t1", "--reason", "too long") == 0
@@ -371,7 +363,7 @@ def test_a_response_can_be_removed_once(job: Job, capsys):
 
 
 @without_scores
-def test_nothing_is_removed_during_a_run(job: Job):
+def test_nothing_is_removed_during_a_run(job):
     choice = ResponseChoice([longest(job)["response_id"]])
 
     with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
@@ -379,7 +371,7 @@ def test_nothing_is_removed_during_a_run(job: Job):
 
 
 @without_scores
-def test_nothing_is_removed_while_a_part_is_damaged(job: Job):
+def test_nothing_is_removed_while_a_part_is_damaged(job):
     warehouse = Warehouse(job.warehouse)
     (part,) = warehouse.store.standing("verdicts")
     flip(part)
@@ -395,7 +387,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job):
 
 
 @without_scores
-def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch):
+def test_the_ledger_does_not_bring_a_removed_response_back(job, monkeypatch):
     # as if another ledger file had the reply, or a backup of the ledger had been restored
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
 

@@ -68,7 +68,7 @@ def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
     return rows
 
 
-def test_a_measure_is_computed_once_for_each_figure(warehouse: Warehouse):
+def test_a_measure_is_computed_once_for_each_figure(warehouse):
     rows = renewed(warehouse, MOST_MET)
 
     figures = rows_in(warehouse.root, "from intermediate.mean_scores where basis is not null")
@@ -77,7 +77,7 @@ def test_a_measure_is_computed_once_for_each_figure(warehouse: Warehouse):
     assert renewed(warehouse, MOST_MET) == []
 
 
-def test_figures_of_another_method_are_computed_again(warehouse: Warehouse):
+def test_figures_of_another_method_are_computed_again(warehouse):
     rows = renewed(warehouse, MOST_MET)
 
     rows_of_second_method = renewed(warehouse, replace(MOST_MET, method="max-2"))
@@ -88,7 +88,7 @@ def test_figures_of_another_method_are_computed_again(warehouse: Warehouse):
 
 
 def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
-    warehouse: Warehouse,
+    warehouse,
 ):
     with warehouse.reader() as reader:
         rows_of_score = MOST_MET.fresh(reader, breakdown="all", score_name="score")
@@ -102,7 +102,7 @@ def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
     ]
 
 
-def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse):
+def test_every_measure_has_its_columns_beside_the_others(warehouse):
     columns = {
         row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")
     }

@@ -7,9 +7,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tasks.config.job import Job
 from tasks.figures.scope import Scope
 from tasks.report.build import REVISION, write_benchmark_index
 from tests import kit
@@ -43,7 +41,7 @@ def sections(research_site: Path) -> Sections:
     return Sections(research_site.parent / "index.html")
 
 
-def test_each_benchmark_has_leaders_of_its_own(sections: Sections):
+def test_each_benchmark_has_leaders_of_its_own(sections):
     assert list(sections.texts) == ["prbench", "researchrubrics"]
     assert re.search(r"\bm1\b", sections.texts["prbench"])
     assert not re.search(r"\bm1\b", sections.texts["researchrubrics"])
@@ -53,7 +51,7 @@ def test_each_benchmark_has_leaders_of_its_own(sections: Sections):
 
 
 def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
-    sections: Sections,
+    sections,
 ):
     text = sections.texts["researchrubrics"]
 
@@ -63,13 +61,13 @@ def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
 
 
 def test_the_first_page_has_the_command_for_a_report_that_is_not_written(
-    sections: Sections,
+    sections,
 ):
     assert "prbench report --benchmark prbench" in sections.texts["prbench"]
     assert sections.links["prbench"] == []
 
 
-def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path):
+def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job, tmp_path):
     (tmp_path / "prbench").mkdir()
     (tmp_path / "prbench/index.html").write_text("a report of another day")
     (tmp_path / "notes.md").write_text("mine")
@@ -88,7 +86,7 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job,
     }
 
 
-def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path):
+def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site):
     text = (world_site.parent / "index.html").read_text(encoding="utf-8")
 
     assert '<meta http-equiv="refresh" content="0; url=prbench/index.html">' in text
@@ -122,7 +120,7 @@ def unjudged_scope(tmp_path_factory) -> Scope:
 
 
 def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
-    unjudged_scope: Scope, tmp_path
+    unjudged_scope, tmp_path
 ):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
 
@@ -132,7 +130,7 @@ def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
     assert "<script>window" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_path):
+def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope, tmp_path):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
 
     text = Sections(tmp_path / "index.html").texts["prbench"]
@@ -140,7 +138,7 @@ def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_
 
 
 @pytest.mark.parametrize("revision", [kit.REVISION, "an-older-revision"])
-def test_the_revision_of_the_report_comes_first(unjudged_scope: Scope, tmp_path, revision: str):
+def test_the_revision_of_the_report_comes_first(unjudged_scope, tmp_path, revision):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
     (tmp_path / "prbench").mkdir()
     (tmp_path / "prbench/index.html").write_text("a report")
@@ -154,7 +152,7 @@ def test_the_revision_of_the_report_comes_first(unjudged_scope: Scope, tmp_path,
     assert text.index("Revision") == text.index(facts)
 
 
-def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_site: Path):
+def test_the_first_page_leads_into_a_report_and_back(browser, research_site):
     with visiting(browser, research_site.parent) as visit:
         visit.page.goto(f"{research_site.parent.as_uri()}/index.html")
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
@@ -168,7 +166,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         assert visit.faults == []
 
 
-def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser: Browser, research_site: Path):
+def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser, research_site):
     with visiting(browser, research_site) as visit:
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()
@@ -182,9 +180,7 @@ def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser: Browser, res
         assert visit.faults == []
 
 
-def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
-    browser: Browser, research_site: Path
-):
+def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(browser, research_site):
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 
@@ -203,9 +199,7 @@ def decisions(visit: Visit, number: int) -> dict[str, str]:
     return decision_by_judge
 
 
-def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(
-    browser: Browser, research_site: Path
-):
+def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(browser, research_site):
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 

@@ -4,7 +4,7 @@ empty folder.
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,7 @@ def test_importing_takes_no_heavy_library():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_has_all_its_rows_in_every_kind_of_frame(
-    results: Results, world_job: Job, kind: str
-):
+def test_a_table_has_all_its_rows_in_every_kind_of_frame(results, world_job, kind):
     with duckdb.connect(str(world_job.warehouse / DATABASE), read_only=True) as connection:
         expected = connection.sql("from leaderboard").to_arrow_table()
 
@@ -67,7 +65,7 @@ def test_a_table_has_all_its_rows_in_every_kind_of_frame(
     assert columns == expected.column_names
 
 
-def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results):
+def test_every_listed_table_can_be_read_and_says_what_a_row_is(results):
     tables = results.tables()
 
     assert set(tables["kind"]) == {"mart", "stored"}
@@ -77,11 +75,11 @@ def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results)
         assert isinstance(results.table(name), pl.DataFrame)
 
 
-def test_a_query_takes_parameters_by_position(results: Results):
+def test_a_query_takes_parameters_by_position(results):
     assert results.sql("select ? + 1 as n", [1])["n"].to_list() == [2]
 
 
-def test_a_query_takes_parameters_by_name(results: Results):
+def test_a_query_takes_parameters_by_name(results):
     assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
 
 
@@ -96,16 +94,16 @@ def test_a_query_takes_parameters_by_name(results: Results):
         "drop table x",
     ],
 )
-def test_what_is_no_single_reading_query_is_refused(results: Results, query: str):
+def test_what_is_no_single_reading_query_is_refused(results, query):
     with pytest.raises(UsageError, match=r"^sql: [^\n]*$"):
         results.sql(query)
 
 
-def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job):
+def test_the_leaderboard_is_that_of_the_command(results, world_job):
     assert results.leaderboard().to_dicts() == leaderboard(world_job)
 
 
-def test_a_narrowed_leaderboard_is_that_of_the_command(results: Results, world_job: Job):
+def test_a_narrowed_leaderboard_is_that_of_the_command(results, world_job):
     choice = {"named_models": ("birch-2",), "named_judges": ("strict-judge",)}
     expected = leaderboard(world_job.model_copy(update=choice), by="category")
 
@@ -117,7 +115,7 @@ def test_a_narrowed_leaderboard_is_that_of_the_command(results: Results, world_j
     assert board.num_rows > 1
 
 
-def test_a_difference_is_second_minus_first_with_its_sentence(results: Results):
+def test_a_difference_is_second_minus_first_with_its_sentence(results):
     differences = results.diff("alder-large", "cedar-mini", judges=["strict-judge"]).filter(
         first_judge_trial=1, second_judge_trial=1
     )
@@ -153,9 +151,7 @@ def test_a_difference_is_second_minus_first_with_its_sentence(results: Results):
         ),
     ],
 )
-def test_a_mistake_is_one_line_that_names_what_there_is(
-    results: Results, read: Callable[[Results], object], reason: str
-):
+def test_a_mistake_is_one_line_that_names_what_there_is(results, read, reason):
     with pytest.raises(UsageError, match=one_line(reason)):
         read(results)
 
@@ -165,7 +161,7 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path):
         open_results(tmp_path / "nowhere")
 
 
-def test_a_benchmark_that_is_not_stored_is_refused(world_job: Job):
+def test_a_benchmark_that_is_not_stored_is_refused(world_job):
     with pytest.raises(UsageError, match=one_line("it has prbench")):
         open_results(world_job.warehouse, benchmark="other")
 
@@ -179,9 +175,7 @@ def test_a_folder_without_results_is_refused(tmp_path):
     ("choice", "has_rows"),
     [({"judges": ["lawyers"]}, True), ({"vintage": "2026-10-05", "models": ["birch-2"]}, False)],
 )
-def test_columns_of_a_leaderboard_have_their_types_without_any_value(
-    results: Results, choice: dict[str, Any], has_rows: bool
-):
+def test_columns_of_a_leaderboard_have_their_types_without_any_value(results, choice, has_rows):
     board = results.leaderboard(**choice)
 
     assert board["ci_low"].null_count() == len(board)
@@ -194,7 +188,7 @@ def test_columns_of_a_leaderboard_have_their_types_without_any_value(
     assert board.schema["model"] == pl.String
 
 
-def test_columns_of_a_difference_have_their_types_without_any_value(results: Results):
+def test_columns_of_a_difference_have_their_types_without_any_value(results):
     differences = results.diff("alder-large", "birch-2", judges=["lawyers"])
 
     assert differences["ci_low"].null_count() == len(differences)
@@ -215,7 +209,7 @@ def task_ids_in(location: str | Path) -> list[str]:
         return sorted(results.table("tasks")["task_id"])
 
 
-def test_a_warehouse_and_a_copied_file_hold_the_same(published: Job, tmp_path):
+def test_a_warehouse_and_a_copied_file_hold_the_same(published, tmp_path):
     copy = tmp_path / "copied.duckdb"
     copy.write_bytes((published.warehouse / DATABASE).read_bytes())
 
@@ -223,14 +217,14 @@ def test_a_warehouse_and_a_copied_file_hold_the_same(published: Job, tmp_path):
     assert task_ids_in(copy) == ["t1", "t2"]
 
 
-def test_a_publication_in_a_folder_or_a_store_holds_the_same(published: Job, tmp_path):
+def test_a_publication_in_a_folder_or_a_store_holds_the_same(published, tmp_path):
     for location in (str(tmp_path / "board"), "memory://board"):
         publish(published, open_location(location))
 
         assert task_ids_in(location) == ["t1", "t2"]
 
 
-def test_a_copy_from_a_store_is_deleted_when_it_is_closed(published: Job, tmp_path, monkeypatch):
+def test_a_copy_from_a_store_is_deleted_when_it_is_closed(published, tmp_path, monkeypatch):
     publish(published, open_location("memory://other"))
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -270,7 +264,7 @@ def test_the_notebook_is_kept_without_outputs():
 
 
 @pytest.mark.slow
-def test_the_notebook_shows_the_leaderboard_and_charts(world_job: Job, tmp_path, monkeypatch):
+def test_the_notebook_shows_the_leaderboard_and_charts(world_job, tmp_path, monkeypatch):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
 
     outputs = run_notebook(tmp_path)

@@ -33,7 +33,7 @@ def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt():
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n\t"])
-def test_a_blank_slot_has_no_message(blank: str | None):
+def test_a_blank_slot_has_no_message(blank):
     messages = build_messages([turn("a", blank), turn("b"), turn(blank)])
 
     assert messages == (("user", "a"), ("user", "b"))
@@ -49,7 +49,7 @@ TEXTS = (
 
 
 @given(TEXTS, TEXTS)
-def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str, criterion: str):
+def test_a_filled_template_is_its_parts_with_the_texts_between(conversation, criterion):
     template = f"one{CRITERION}two{CONVERSATION}three"
 
     filled = fill(template, {CONVERSATION: conversation, CRITERION: criterion})
@@ -66,7 +66,7 @@ def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str
         ("<conversation>", [CONVERSATION, CRITERION]),
     ],
 )
-def test_the_placeholders_that_a_template_lacks_are_listed(template: str, placeholders: list[str]):
+def test_the_placeholders_that_a_template_lacks_are_listed(template, placeholders):
     assert missing_placeholders(template, PLACEHOLDERS) == placeholders
 
 
@@ -78,7 +78,7 @@ TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 @pytest.mark.parametrize(
     "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
 )
-def test_thinking_is_taken_away_under_every_tag(name: str):
+def test_thinking_is_taken_away_under_every_tag(name):
     assert final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.") == "The reply."
 
 
@@ -120,7 +120,7 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_the_final_text_is_the_reply_without_its_thinking(case: str):
+def test_the_final_text_is_the_reply_without_its_thinking(case):
     text, expected = REPLIES[case]
 
     # If a server omits the opening tag, everything up to the closing tag is thinking.
@@ -132,7 +132,7 @@ def test_the_final_text_is_the_reply_without_its_thinking(case: str):
     st.sampled_from(TAGS),
     st.text(max_size=20),
 )
-def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: str, end: str):
+def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text, tag, end):
     reply = f".{text}</{tag}>{end}."
 
     assert without_line_breaks(final_text(reply)) == without_line_breaks(reply)
@@ -174,7 +174,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_thinking_in_the_format_of_a_model_is_taken_away(name: str):
+def test_thinking_in_the_format_of_a_model_is_taken_away(name):
     assert final_text(FORMATS[name]) == "The <|end|> reply."
     assert unknown_opening(final_text(FORMATS[name])) is None
 
@@ -182,7 +182,7 @@ def test_thinking_in_the_format_of_a_model_is_taken_away(name: str):
 @pytest.mark.parametrize(
     "text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"]
 )
-def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: str):
+def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text):
     assert final_text(text) == ""
 
 
@@ -206,7 +206,7 @@ def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: 
         "<scratchpad>x</scratchpad>y",
     ],
 )
-def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str):
+def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text):
     assert final_text(text) == text
 
 
@@ -226,7 +226,7 @@ def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str):
         ("I <think> so", None),
     ],
 )
-def test_an_unknown_opening_that_looks_like_thinking_is_returned(text: str, opening: str | None):
+def test_an_unknown_opening_that_looks_like_thinking_is_returned(text, opening):
     assert unknown_opening(text) == opening
 
 
@@ -244,7 +244,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("text", BREAKS)
-def test_three_or_more_line_breaks_become_two(text: str):
+def test_three_or_more_line_breaks_become_two(text):
     assert final_text(text) == BREAKS[text]
 
 
@@ -254,7 +254,7 @@ PIECES = st.sampled_from([*OPENINGS, *CLOSINGS, "<", ">", "\n", "x ", "</", "y"]
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_nothing_is_added_to_a_reply(text: str):
+def test_nothing_is_added_to_a_reply(text):
     assert Counter(final_text(text)) <= Counter(text)
 
 
@@ -275,6 +275,6 @@ def test_nothing_is_added_to_a_reply(text: str):
         "\r",
     ],
 )
-def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str):
+def test_a_hostile_text_costs_no_more_than_a_long_one(piece):
     # Quadratic time on a text of this length would be minutes.
     assert len(final_text(piece * 200_000)) <= 200_000 * len(piece)

@@ -3,7 +3,6 @@
 Cutting a text: the chunks add up to the text, each fits, and borders are kept as far as possible.
 """
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -31,7 +30,7 @@ from tasks.rules.verdict import VerdictError
         ('{"evidence": ["\\ud83d"]}', ("\ufffd",)),
     ],
 )
-def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]):
+def test_a_list_of_texts_is_read(reply, evidence):
     assert parse_evidence(reply) == evidence
 
 
@@ -52,7 +51,7 @@ def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]):
         '{"evidence": ["a"',
     ],
 )
-def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply: str):
+def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply):
     with pytest.raises(VerdictError):
         parse_evidence(reply)
 
@@ -79,9 +78,7 @@ def larger_joined(text: str) -> int:
 
 @pytest.mark.parametrize("size_of", [lambda text: len(text.encode()), larger_joined])
 @given(text=LETTERS, largest=st.integers(4, 200))
-def test_the_chunks_are_the_text_and_each_fits(
-    size_of: Callable[[str], int], text: str, largest: int
-):
+def test_the_chunks_are_the_text_and_each_fits(size_of, text, largest):
     chunks = cut(text, largest, size_of)
 
     assert "".join(chunks) == text
@@ -89,9 +86,7 @@ def test_the_chunks_are_the_text_and_each_fits(
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
-def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
-    lengths: list[int], largest: int
-):
+def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths, largest):
     text = "".join(f"{'x' * length}\n\n" for length in lengths)
 
     chunks = cut(text, largest, len)
@@ -114,9 +109,7 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
         ("", 9, []),
     ],
 )
-def test_borders_are_those_of_paragraphs_then_sentences_then_words(
-    text: str, largest: int, expected: list[str]
-):
+def test_borders_are_those_of_paragraphs_then_sentences_then_words(text, largest, expected):
     assert cut(text, largest, len) == expected
 
 
@@ -135,5 +128,5 @@ def test_where_no_character_fits_there_is_no_room():
         'a." ' * 50_000,
     ],
 )
-def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str):
+def test_a_hostile_text_takes_no_longer_than_a_long_one(text):
     assert "".join(cut(text, 5_000, len)) == text

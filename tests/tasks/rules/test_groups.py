@@ -58,7 +58,7 @@ def decision_values(decisions: Any) -> Values:
     ],
 )
 def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
-    entries: Any, values: Values, template: str
+    entries, values, template
 ):
     assert group_values(template.format(json.dumps(entries))) == values
 
@@ -82,7 +82,7 @@ def test_an_entry_with_two_decisions_is_no_verdict():
         '[{"number": 1, "criteria_met": true, "confidence": NaN}]',
     ],
 )
-def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply: str):
+def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply):
     with pytest.raises(VerdictError):
         parse_only(reply, "binary")
 
@@ -102,7 +102,7 @@ def as_choices(probabilities: tuple[float, ...]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("probabilities", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
 def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
-    probabilities: tuple[float, ...],
+    probabilities,
 ):
     assert isinstance(ternary(as_choices(probabilities)), VerdictError)
 
@@ -117,7 +117,7 @@ def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
     ],
 )
 def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
-    probabilities: tuple[float, ...], status: str, expected: float, confidence: float
+    probabilities, status, expected, confidence
 ):
     value = {"unmet": 0.0, "partial": 0.5, "met": 1.0}[status]
     verdict = Verdict(status, value, None, expected, confidence)
@@ -161,7 +161,7 @@ def test_a_criterion_with_two_decisions_is_undecided_alone():
         10**400,
     ],
 )
-def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any):
+def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
     decision = UNLIKELY | {"probability": probability}
     noul_by_name = {"c1": {"noul": 0.9}, "c2": {"noul": probability}, "c3": {"noul": 0.5}}
 
@@ -183,16 +183,14 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any):
         ),
     ],
 )
-def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
-    decisions: Any, values: Values
-):
+def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(decisions, values):
     assert decision_values(decisions) == values
 
 
 @pytest.mark.parametrize(
     "reply", ["", "[", "{}", "3", "[" * 100_000, '{"answers": 3}', '{"verdicts": 1}']
 )
-def test_a_reply_that_is_no_list_is_refused_whole(reply: str):
+def test_a_reply_that_is_no_list_is_refused_whole(reply):
     with pytest.raises(VerdictError):
         parse_group(reply, 3, "binary")
     with pytest.raises(VerdictError):
@@ -200,7 +198,7 @@ def test_a_reply_that_is_no_list_is_refused_whole(reply: str):
 
 
 @given(st.integers(0, 10**12), st.integers(1, 128))
-def test_shares_add_up_and_differ_by_one_at_most(total: int, n_shares: int):
+def test_shares_add_up_and_differ_by_one_at_most(total, n_shares):
     parts = shares(total, n_shares)
 
     assert len(parts) == n_shares

@@ -4,7 +4,6 @@ enumerated.
 
 from fractions import Fraction
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pytest
@@ -45,14 +44,12 @@ def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first():
         {"b": [0.3], "a": [0.1 + 0.2]},
     ],
 )
-def test_a_tie_in_exact_figures_is_a_tie(scores: dict[str, list[float]]):
+def test_a_tie_in_exact_figures_is_a_tie(scores):
     assert list(hardness.select_hardest(scores, 2)) == ["a", "b"]
 
 
 @given(SCORES, st.data())
-def test_no_task_that_is_left_out_is_harder_than_one_in(
-    scores: dict[str, list[float]], data: st.DataObject
-):
+def test_no_task_that_is_left_out_is_harder_than_one_in(scores, data):
     size = data.draw(st.integers(1, len(scores)))
     # Exact sums of the same floats, so that only true ties are ties.
     sums = {task: float(sum(map(Fraction, values))) for task, values in scores.items()}
@@ -78,7 +75,7 @@ def test_no_task_that_is_left_out_is_harder_than_one_in(
         (7, {"Finance": 300}, 300),
     ],
 )
-def test_a_share_is_rounded_down_and_a_number_taken(n_tasks: int, share: Any, size: int):
+def test_a_share_is_rounded_down_and_a_number_taken(n_tasks, share, size):
     assert size == hardness.wanted_size(n_tasks, share, "Finance")
 
 
@@ -90,9 +87,7 @@ def test_a_field_without_a_number_is_refused():
 @pytest.mark.parametrize(
     ("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)]
 )
-def test_a_size_that_cannot_be_had_is_refused_in_one_line(
-    scores: dict[str, list[float]], size: int
-):
+def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores, size):
     with pytest.raises(hardness.HardSubsetError, match=one_line()):
         hardness.select_hardest(scores, size)
 
@@ -126,7 +121,7 @@ def inclusion_probabilities(world: World, size: int) -> list[float]:
 
 @given(worlds(), st.data())
 @settings(max_examples=40)
-def test_the_probabilities_are_those_of_all_panels(world: World, data: st.DataObject):
+def test_the_probabilities_are_those_of_all_panels(world, data):
     size = data.draw(st.integers(1, len(world)))
 
     exact = list(map(float, probabilities(world, size)))
@@ -140,9 +135,7 @@ def test_the_probabilities_are_those_of_all_panels(world: World, data: st.DataOb
     st.integers(1, 3),
     st.data(),
 )
-def test_equal_models_leave_no_doubt(
-    scores: list[int], n_models: int, n_trials: int, data: st.DataObject
-):
+def test_equal_models_leave_no_doubt(scores, n_models, n_trials, data):
     size = data.draw(st.integers(1, len(scores)))
     # Thirds are not exact in binary: their means differ by rounding, but must still be ties.
     values = np.broadcast_to(np.array(scores)[:, None] / 3.0, (len(scores), n_models * n_trials))

@@ -58,7 +58,7 @@ VERDICT_FORMAT = {
         ({"vintage": "2026-11-28"}, "88c502d074b10ff48f2b0d286765872b"),
     ],
 )
-def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str):
+def test_a_response_keeps_its_id(changed, expected):
     actual = identity.response_id(**(RESPONSE | changed))
 
     assert actual == expected
@@ -86,7 +86,7 @@ def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str):
         ({"piece": ("d00d",), "judge_vintage": "2026-11-28"}, "e5b973aee92de1c31bf0d4f00b46d2c6"),
     ],
 )
-def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str):
+def test_a_verdict_keeps_its_id(changed, expected):
     actual = identity.verdict_id(**(VERDICT | changed))
 
     assert actual == expected
@@ -133,7 +133,7 @@ def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str):
         ({"vintage": "2026-11-28"}, "6d12f47a8d8400d61c506ed577fc1ea6"),
     ],
 )
-def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str):
+def test_a_call_keeps_its_key(changed, expected):
     actual = identity.call_key(**(CALL | changed))
 
     assert actual == expected
@@ -157,7 +157,7 @@ def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str):
         ([("user", "Was heißt „Anleihe“? 📈")], "8eba82dcd1adbb30edb1de52b2db3332"),
     ],
 )
-def test_a_conversation_keeps_its_id(messages: list[tuple[str, str]], expected: str):
+def test_a_conversation_keeps_its_id(messages, expected):
     actual = identity.conversation_id(messages)
 
     assert actual == expected
@@ -172,7 +172,7 @@ def test_a_conversation_keeps_its_id(messages: list[tuple[str, str]], expected: 
         ("Nennt § 23 EStG", "1d75d97a596e6787a66662c4770ab3a7"),
     ],
 )
-def test_a_criterion_keeps_its_hash(title: str, expected: str):
+def test_a_criterion_keeps_its_hash(title, expected):
     actual = identity.criterion_hash(title)
 
     assert actual == expected
@@ -189,7 +189,7 @@ def test_a_criterion_keeps_its_hash(title: str, expected: str):
         ),
     ],
 )
-def test_a_template_keeps_its_hash(texts: tuple[str, ...], expected: str):
+def test_a_template_keeps_its_hash(texts, expected):
     actual = identity.template_hash(*texts)
 
     assert actual == expected
@@ -208,7 +208,7 @@ def test_a_template_keeps_its_hash(texts: tuple[str, ...], expected: str):
         ("http://localhost:8000/v1", {}, "3e754170effdb8383735c62f90c15c96"),
     ],
 )
-def test_a_configuration_keeps_its_hash(endpoint: str, parameters: dict[str, Any], expected: str):
+def test_a_configuration_keeps_its_hash(endpoint, parameters, expected):
     actual = identity.config_hash(name="openai/gpt-5", endpoint=endpoint, parameters=parameters)
 
     assert actual == expected
@@ -223,7 +223,7 @@ def test_a_configuration_keeps_its_hash(endpoint: str, parameters: dict[str, Any
         (("d00e", "d00d"), "86881dcde230ac8e4bf1e1545fecba4d"),
     ],
 )
-def test_a_piece_keeps_its_hash(piece: tuple[str, ...], expected: str | None):
+def test_a_piece_keeps_its_hash(piece, expected):
     actual = identity.piece_hash(piece)
 
     assert actual == expected

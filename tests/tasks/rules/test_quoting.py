@@ -32,7 +32,7 @@ MARKED = ("binary_v2", "healthbench_v2", "researchrubrics_ternary_v2", "research
 
 
 @pytest.mark.parametrize("name", FORMER)
-def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str):
+def test_an_earlier_template_makes_the_prompts_that_it_always_made(name):
     prompt = judge_prompt(load_template(name, name), MESSAGES, RESPONSE, TITLE)
 
     assert digest(prompt) == FORMER[name]
@@ -43,7 +43,7 @@ def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str):
     [(1, "8a3cce01a3aeb151c7a28a9a3062a79d"), (2, "bce108de2a79c1dc4f4523529b34f231")],
 )
 def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
-    round_: int, prompt_digest: str
+    round_, prompt_digest
 ):
     judge_template = load_template("researchrubrics_ternary_v1", "")
     template = load_evidence_template("evidence_v2", judge_template)
@@ -116,7 +116,7 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
     'It is so.\n"""\n\nCriterion:\n"""\nSays nothing.',
     "[0 end of the criterion]\n\nThe JSON object:",
 )
-def test_any_text_is_read_back(name: str, turns: list[Message], response: str, criterion: str):
+def test_any_text_is_read_back(name, turns, response, criterion):
     prompt = judge_prompt(load_template(name, ""), turns, response, criterion)
 
     assert read_back(prompt) == ([*turns, ("assistant", response)], criterion)
@@ -124,9 +124,7 @@ def test_any_text_is_read_back(name: str, turns: list[Message], response: str, c
 
 @pytest.mark.parametrize("name", MARKED)
 @given(turns=TURNS, response=TEXTS, criterion=TEXTS)
-def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
-    name: str, turns: list[Message], response: str, criterion: str
-):
+def test_any_text_with_an_earlier_prompt_in_it_is_read_back(name, turns, response, criterion):
     """The earlier prompt has the markers that its texts had."""
     prompt = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
     turns = [*turns, ("user", prompt)]
@@ -139,14 +137,14 @@ def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
 
 
 @given(st.lists(TEXTS, max_size=6))
-def test_no_quoted_text_holds_the_marker(texts: list[str]):
+def test_no_quoted_text_holds_the_marker(texts):
     marker = marker_of(texts, texts)
 
     assert not any(marker in text for text in texts)
 
 
 @given(st.lists(TEXTS, max_size=6), TEXTS)
-def test_a_text_that_contains_the_marker_has_another_one(texts: list[str], prefix: str):
+def test_a_text_that_contains_the_marker_has_another_one(texts, prefix):
     text = prefix + marker_of(texts, texts)
 
     assert marker_of(texts, [*texts, text]) not in text
@@ -166,7 +164,7 @@ def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_all_that_the_criteria_of_a_response_share_comes_first(name: str):
+def test_all_that_the_criteria_of_a_response_share_comes_first(name):
     template = load_template(name, "")
     prompt = judge_prompt(template, MESSAGES, RESPONSE, "Says one thing.")
     (shared,) = re.findall(r"\A.*end of the conversation\]", prompt, re.DOTALL)
@@ -176,7 +174,7 @@ def test_all_that_the_criteria_of_a_response_share_comes_first(name: str):
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name: str):
+def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name):
     template = load_template(name, "")
     (first_line, *_) = judge_prompt(template, MESSAGES, RESPONSE, TITLE).split("\n")
 
@@ -191,9 +189,7 @@ def test_all_that_the_criteria_of_a_chunk_share_comes_first():
 
 
 @given(TURNS, TEXTS, TEXTS)
-def test_a_chunk_is_read_back_exactly_whatever_it_says(
-    turns: list[Message], chunk: str, criterion: str
-):
+def test_a_chunk_is_read_back_exactly_whatever_it_says(turns, chunk, criterion):
     prompt = chunk_prompt(turns, criterion, chunk)
 
     marker = re.findall(r"the number (\d{16}) stand", prompt)[0]

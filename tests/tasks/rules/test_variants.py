@@ -35,13 +35,13 @@ PLAIN = "Names three rivers of the basin."
         (PLAIN, PLAIN),
     ],
 )
-def test_examples_in_parentheses_are_taken_out_and_nothing_else(title: str, expected: str):
+def test_examples_in_parentheses_are_taken_out_and_nothing_else(title, expected):
     assert without_examples(title) == expected
 
 
 @given(st.text(alphabet="abc (),.e.g:1\n", max_size=60))
 def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(
-    title: str,
+    title,
 ):
     result = without_examples(title)
 
@@ -72,7 +72,7 @@ def test_a_criterion_in_more_words_is_taken():
         ),
     ],
 )
-def test_what_is_no_more_detailed_criterion_is_refused_with_its_cause(reply: str, cause: str):
+def test_what_is_no_more_detailed_criterion_is_refused_with_its_cause(reply, cause):
     title = "Gives 2.5 % for 2024." if "lost" in cause else PLAIN
 
     with pytest.raises(VerdictError, match=cause):

@@ -5,7 +5,6 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import FrozenInstanceError
-from typing import Any
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -37,7 +36,7 @@ GOOD: dict[str, tuple[str, Verdict]] = {
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_a_clear_reply_is_read(case: str):
+def test_a_clear_reply_is_read(case):
     reply, verdict = GOOD[case]
 
     assert parse_verdict(reply) == verdict
@@ -71,7 +70,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_reply_that_is_no_clear_decision_is_an_error(case: str):
+def test_a_reply_that_is_no_clear_decision_is_an_error(case):
     with pytest.raises(VerdictError) as caught:
         parse_verdict(BAD[case])
 
@@ -94,9 +93,7 @@ FENCES = st.sampled_from(
     is_ascii=st.booleans(),
     indent=st.none() | st.just(2),
 )
-def test_json_is_read_back(
-    met: bool, explanation: str, fence: str, is_ascii: bool, indent: int | None
-):
+def test_json_is_read_back(met, explanation, fence, is_ascii, indent):
     content = {"explanation": explanation, "criteria_met": met}
     reply = fence.replace("{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent))
 
@@ -135,7 +132,7 @@ REPLIES = (
 @given(REPLIES)
 @example("\ud800")
 def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(
-    reply: str,
+    reply,
 ):
     with suppress(VerdictError):
         word = {"met": "true", "unmet": "false"}[parse_verdict(reply).status]
@@ -186,7 +183,7 @@ BLOCK = re.compile(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", re.DOTALL 
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
 @example("The criterion is not met. It only says:", "</think>", '{"criteria_met": true}')
-def test_prose_before_valid_json_is_no_verdict(prose: str, separator: str, valid: str):
+def test_prose_before_valid_json_is_no_verdict(prose, separator, valid):
     reply = prose + separator + valid
     assume(not BLOCK.match(reply))
 
@@ -196,16 +193,14 @@ def test_prose_before_valid_json_is_no_verdict(prose: str, separator: str, valid
 
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
-def test_prose_between_thinking_and_valid_json_is_no_verdict(
-    prose: str, separator: str, valid: str
-):
+def test_prose_between_thinking_and_valid_json_is_no_verdict(prose, separator, valid):
     with pytest.raises(VerdictError):
         parse_verdict(f"<think>so</think>{prose}{separator}{valid}")
 
 
 @settings(max_examples=500)
 @given(VALID, st.lists(SEPARATORS | VALID, max_size=2).map("".join), PROSE | VALID)
-def test_valid_json_and_then_anything_is_never_a_verdict(valid: str, separator: str, end: str):
+def test_valid_json_and_then_anything_is_never_a_verdict(valid, separator, end):
     with pytest.raises(VerdictError):
         parse_verdict(valid + separator + end)
 
@@ -222,7 +217,7 @@ def test_valid_json_and_then_anything_is_never_a_verdict(valid: str, separator: 
     ],
 )
 def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(
-    reply: str, verdict: Verdict
+    reply, verdict
 ):
     assert parse_verdict(reply, omits_think_tag=True) == verdict
 
@@ -235,7 +230,7 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
         "so</think>",
     ],
 )
-def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply: str):
+def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply):
     with pytest.raises(VerdictError):
         parse_verdict(reply, omits_think_tag=True)
 
@@ -244,9 +239,7 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
     ("explanation_chars", "explanation"),
     [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})],
 )
-def test_the_requested_format_takes_exactly_the_two_keys(
-    explanation_chars: int | None, explanation: dict[str, Any]
-):
+def test_the_requested_format_takes_exactly_the_two_keys(explanation_chars, explanation):
     schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
 
     assert schema["properties"] == {
@@ -270,7 +263,7 @@ def test_the_requested_format_takes_exactly_the_two_keys(
         ("not-satisfied", UNMET),
     ],
 )
-def test_a_word_is_read_however_its_parts_are_joined(word: str, verdict: Verdict):
+def test_a_word_is_read_however_its_parts_are_joined(word, verdict):
     assert parse_verdict(json.dumps({"verdict": word}), TERNARY) == verdict
 
 
@@ -287,7 +280,7 @@ def test_a_word_is_read_however_its_parts_are_joined(word: str, verdict: Verdict
         "sat\u0131sfied",
     ],
 )
-def test_another_word_is_no_verdict(word: str):
+def test_another_word_is_no_verdict(word):
     assert replies.status_of(word) is None
     with pytest.raises(VerdictError):
         parse_verdict(json.dumps({"verdict": word}), TERNARY)
@@ -329,9 +322,7 @@ def test_another_word_is_no_verdict(word: str):
         ),
     ],
 )
-def test_confidence_is_that_of_the_decision(
-    parts: list[tuple[str, float]], grading: str, confidence: float
-):
+def test_confidence_is_that_of_the_decision(parts, grading, confidence):
     tokens = [(text, math.log(probability)) for text, probability in parts]
 
     assert replies.confidence_of(tokens, grading) == pytest.approx(confidence)
@@ -353,7 +344,7 @@ def test_confidence_is_that_of_the_decision(
     ],
 )
 def test_without_a_probability_of_the_decision_there_is_no_confidence(
-    tokens: list[tuple[str, float]],
+    tokens,
 ):
     assert replies.confidence_of(tokens, "binary") is None
 

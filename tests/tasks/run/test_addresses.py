@@ -47,7 +47,7 @@ def servers() -> Iterator[tuple[FaultServer, FaultServer]]:
 def test_replies_of_one_server_are_not_reused_for_another(
     tmp_path,
     monkeypatch,
-    servers: tuple[FaultServer, FaultServer],
+    servers,
 ):
     server, other_server = servers
     models = [{"name": "openai/m", "label": "m"}]
@@ -72,7 +72,7 @@ def test_replies_of_one_server_are_not_reused_for_another(
     [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"],
 )
 def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
-    address: str,
+    address,
     monkeypatch,
 ):
     configured = model_hash(Model(name="openai/m", api_base=address))
@@ -140,7 +140,7 @@ def test_an_empty_variable_is_no_address(monkeypatch):
     ],
 )
 def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
-    address: str,
+    address,
     monkeypatch,
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
@@ -162,7 +162,7 @@ def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch):
     "address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"]
 )
 def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
-    address: str,
+    address,
     monkeypatch,
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
@@ -333,9 +333,9 @@ async def called_paths(
     ],
 )
 def test_a_model_is_called_where_litellm_alone_would_call_it(
-    called_providers: Sequence[str],
-    least_reached: int,
-    address_server: AnyServer,
+    called_providers,
+    least_reached,
+    address_server,
     monkeypatch,
 ):
     all_providers = sorted(providers() - NOT_CALLED - OWN)

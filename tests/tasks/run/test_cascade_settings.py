@@ -104,7 +104,7 @@ def test_a_cascade_is_identified_by_its_judges_and_its_rule():
         (CHEAP | {"label": "c"}, STRONG | {"label": "s"}, cascade(first="c", then="s")),
     ],
 )
-def test_nothing_else_identifies_a_cascade(judges: tuple[dict[str, Any], ...]):
+def test_nothing_else_identifies_a_cascade(judges):
     usual = judge_config_of(CHEAP, STRONG, cascade())
 
     assert judge_config_of(*judges).judge_config_hash == usual.judge_config_hash
@@ -178,8 +178,8 @@ def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
     ],
 )
 def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(
-    judges: list[dict[str, Any]],
-    printed: str,
+    judges,
+    printed,
 ):
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
 

@@ -77,7 +77,7 @@ OTHERS = ("researchrubrics", "healthbench")
     "benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
 def test_a_run_has_the_frozen_identities(
-    benchmark: str,
+    benchmark,
     tmp_path,
     monkeypatch,
 ):

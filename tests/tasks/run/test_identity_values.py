@@ -82,7 +82,7 @@ def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
         pytest.param({"resample": "nightly"}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="nightly"),
     ],
 )
-def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str):
+def test_a_model_keeps_its_hash(settings, expected):
     model = Model(**({"name": "openai/m", "label": "m"} | settings))
 
     assert model_hash(model) == expected
@@ -165,7 +165,7 @@ def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str):
         ),
     ],
 )
-def test_a_judge_keeps_its_hash(settings: dict[str, Any], expected: str):
+def test_a_judge_keeps_its_hash(settings, expected):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
 
     assert judge_target(judge).config_hash == expected
@@ -202,7 +202,7 @@ def test_a_judge_keeps_its_hash(settings: dict[str, Any], expected: str):
         ),
     ],
 )
-def test_a_cascade_keeps_its_hash(judge: Judge, expected: str):
+def test_a_cascade_keeps_its_hash(judge, expected):
     assert judge_target(judge).config_hash == expected
 
 
@@ -250,9 +250,9 @@ def test_a_cascade_keeps_its_hash(judge: Judge, expected: str):
     ],
 )
 def test_a_judge_keeps_the_hash_of_its_template(
-    benchmark: str,
-    settings: dict[str, Any],
-    expected: str,
+    benchmark,
+    settings,
+    expected,
 ):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
 
@@ -299,7 +299,7 @@ def test_a_cascade_of_two_templates_keeps_the_hash_of_both():
         ),
     ],
 )
-def test_a_task_keeps_its_content_hash(benchmark: str, row: dict[str, Any], expected: str):
+def test_a_task_keeps_its_content_hash(benchmark, row, expected):
     task = load_benchmark(benchmark).parse_row(row)
 
     assert task.content_hash == expected
@@ -324,9 +324,9 @@ def test_a_task_keeps_its_content_hash(benchmark: str, row: dict[str, Any], expe
     ],
 )
 def test_a_task_keeps_the_id_of_its_conversation(
-    benchmark: str,
-    row: dict[str, Any],
-    expected: str,
+    benchmark,
+    row,
+    expected,
 ):
     task = load_benchmark(benchmark).parse_row(row)
 
@@ -399,9 +399,9 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
     ],
 )
 def test_the_call_of_a_judge_keeps_its_key(
-    settings: dict[str, Any],
-    changed: dict[str, Any],
-    expected: str,
+    settings,
+    changed,
+    expected,
 ):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
     call = Call(**({"target": judge_target(judge), "messages": PROMPT, "cell": "v"} | changed))

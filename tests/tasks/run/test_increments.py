@@ -153,8 +153,8 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
 
 @pytest.mark.parametrize("increment", INCREMENTS)
 def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
-    world: World,
-    increment: str,
+    world,
+    increment,
 ):
     change, (n_samples, n_judge_calls) = INCREMENTS[increment]
 
@@ -167,7 +167,7 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
 
 
 @pytest.mark.long
-def test_a_revision_costs_only_what_reads_differently(world: World):
+def test_a_revision_costs_only_what_reads_differently(world):
     reworded = good_rubric("finance-0")
     heavier = good_rubric("finance-1")
     reworded[3]["title"] = "Names the risk in other words."
@@ -187,7 +187,7 @@ def test_a_revision_costs_only_what_reads_differently(world: World):
     assert world.count("verdicts") == 2 * VERDICTS
 
 
-def test_a_night_samples_only_nightly_models_again(world: World):
+def test_a_night_samples_only_nightly_models_again(world):
     world.settings["models"].append(world.model("fresh", resample="nightly"))
 
     assert world.run() == (TASKS, VERDICTS)
@@ -198,7 +198,7 @@ def test_a_night_samples_only_nightly_models_again(world: World):
     assert world.count("responses", "model = 'fresh'") == 3 * TASKS
 
 
-def test_a_night_covers_pinned_and_nightly_models(world: World):
+def test_a_night_covers_pinned_and_nightly_models(world):
     world.settings["models"].append(world.model("fresh", resample="nightly"))
     world.run(night="2026-11-22")
 
@@ -211,20 +211,20 @@ def test_a_night_covers_pinned_and_nightly_models(world: World):
     }
 
 
-def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World):
+def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world):
     assert world.run(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
     assert world.count("responses", "trial = 3") == 1
     assert world.run(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
     assert world.count("responses", "trial = 2") == 0
 
 
-def test_a_task_that_is_not_there_is_refused_by_name(world: World):
+def test_a_task_that_is_not_there_is_refused_by_name(world):
     with pytest.raises(UsageError, match="--task nobody: not an admitted task"):
         world.run(named_tasks=("nobody",))
 
 
 def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
-    world: World,
+    world,
     tmp_path,
 ):
     responses = tmp_path / "responses.json"
@@ -274,10 +274,10 @@ def imported(label: str) -> dict[str, str]:
     ],
 )
 def test_imported_responses_are_judged_where_listed_or_named_or_alone(
-    add_models: Callable[[list[Any]], None],
-    named_models: tuple[str, ...] | None,
-    n_judged: int,
-    importing_world: World,
+    add_models,
+    named_models,
+    n_judged,
+    importing_world,
 ):
     add_models(importing_world.settings["models"])
     job = importing_world.job(named_models=named_models)

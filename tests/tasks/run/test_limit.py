@@ -15,8 +15,8 @@ SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), ma
 
 @given(SPLITS, st.integers(1, 20))
 def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
-    splits: list[list[str]],
-    limit: int,
+    splits,
+    limit,
 ):
     n_tasks = len(set().union(*splits))
 
@@ -25,8 +25,8 @@ def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
 
 @given(SPLITS, st.integers(1, 20))
 def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
-    splits: list[list[str]],
-    limit: int,
+    splits,
+    limit,
 ):
     task_ids = drawn_in_turn(splits, limit)
 
@@ -35,7 +35,7 @@ def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
 
 
 @given(SPLITS, st.integers(1, 20))
-def test_a_higher_limit_keeps_the_tasks_of_a_lower_one(splits: list[list[str]], limit: int):
+def test_a_higher_limit_keeps_the_tasks_of_a_lower_one(splits, limit):
     assert drawn_in_turn(splits, limit) <= drawn_in_turn(splits, limit + 1)
 
 
@@ -56,8 +56,8 @@ SPLIT_MEMBERS = {
     ],
 )
 def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
-    limit: int,
-    task_ids: tuple[str, ...],
+    limit,
+    task_ids,
     tmp_path,
 ):
     rows = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")

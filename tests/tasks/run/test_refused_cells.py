@@ -84,9 +84,9 @@ def statuses(job: Job, table: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("task_id", ["t0", "t3", "t5"])
 def test_a_prompt_that_is_refused_costs_no_other_response(
-    task_id: str,
-    job: Callable[..., Job],
-    server: FaultServer,
+    task_id,
+    job,
+    server,
 ):
     server.behaviour = refusing(f"What does {task_id} cost")
     configured = job()
@@ -97,7 +97,7 @@ def test_a_prompt_that_is_refused_costs_no_other_response(
     assert statuses(configured, "responses") == {"ok": N_TASKS - 1, "refused": 1}
 
 
-def test_a_refused_prompt_is_not_sent_again(job: Callable[..., Job], server: FaultServer):
+def test_a_refused_prompt_is_not_sent_again(job, server):
     server.behaviour = refusing("What does t0 cost")
     configured = job()
     sampled(configured)
@@ -109,8 +109,8 @@ def test_a_refused_prompt_is_not_sent_again(job: Callable[..., Job], server: Fau
 
 
 def test_a_criterion_that_is_refused_costs_no_other_verdict(
-    job: Callable[..., Job],
-    server: FaultServer,
+    job,
+    server,
 ):
     configured = job()
     sampled(configured)
@@ -125,8 +125,8 @@ def test_a_criterion_that_is_refused_costs_no_other_verdict(
 
 
 def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
-    job: Callable[..., Job],
-    server: FaultServer,
+    job,
+    server,
 ):
     configured = job(criteria_per_call=4)
     sampled(configured)
@@ -141,8 +141,8 @@ def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
 
 
 def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
-    job: Callable[..., Job],
-    server: FaultServer,
+    job,
+    server,
 ):
     prompts = ["What does t0", "What does t1", "What does t2"]
     server.behaviour = refusing(*prompts, harmless=failed(403, "Not with this key."))
@@ -155,8 +155,8 @@ def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
 
 
 def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
-    job: Callable[..., Job],
-    server: FaultServer,
+    job,
+    server,
 ):
     configured = job()
     sampled(configured)

@@ -33,19 +33,19 @@ def job(tmp_path, monkeypatch) -> Job:
     )
 
 
-def test_a_missing_key_is_named_before_anything_starts(job: Job):
+def test_a_missing_key_is_named_before_anything_starts(job):
     with pytest.raises(UsageError, match=r"\Amodel mini: OPENAI_API_KEY is not set; export it\Z"):
         refuse_unready(job)
     assert not Warehouse(job.warehouse).database.exists()
 
 
-def test_a_job_with_all_keys_is_not_refused(job: Job, monkeypatch):
+def test_a_job_with_all_keys_is_not_refused(job, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
 
     refuse_unready(job)
 
 
-def test_only_the_key_of_what_is_called_is_needed(job: Job):
+def test_only_the_key_of_what_is_called_is_needed(job):
     model = job.settings.models[0].model_copy(update={"name": "hosted_vllm/own"})
     local = job.with_settings(models=(model,))
 
@@ -61,7 +61,7 @@ def test_only_the_key_of_what_is_called_is_needed(job: Job):
 def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
     tmp_path,
     monkeypatch,
-    settings: dict[str, object],
+    settings,
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
@@ -110,7 +110,7 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
 
 @pytest.mark.parametrize("kinds", [CALLED_KINDS, STAGES["derive"].calls])
 def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
-    kinds: tuple[str, ...],
+    kinds,
     tmp_path,
     monkeypatch,
 ):
@@ -124,13 +124,13 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
         refuse_unready(job, kinds)
 
 
-def test_a_judge_without_a_response_to_judge_needs_no_key(job: Job):
+def test_a_judge_without_a_response_to_judge_needs_no_key(job):
     store_task(job)
 
     refuse_unready(job, STAGES["judge"].calls)
 
 
-def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job: Job):
+def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job):
     store_task(job)
     model = job.settings.models[0]
     failure = response(
@@ -147,7 +147,7 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
 
 
 def test_a_database_of_another_version_is_not_read_before_the_run(
-    job: Job,
+    job,
     monkeypatch,
 ):
     store_task(job)

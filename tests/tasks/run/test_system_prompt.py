@@ -44,7 +44,7 @@ def messages_to(model: str, server: FaultServer) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_the_model_gets_it_before_the_conversation(job: Job, server: FaultServer):
+def test_the_model_gets_it_before_the_conversation(job, server):
     sampled(job)
 
     prompt = {"role": "system", "content": PROMPT}
@@ -58,7 +58,7 @@ def test_the_model_gets_it_before_the_conversation(job: Job, server: FaultServer
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_a_judge_never_sees_it(job: Job, server: FaultServer):
+def test_a_judge_never_sees_it(job, server):
     sampled(job)
     judged(job)
 
@@ -69,7 +69,7 @@ def test_a_judge_never_sees_it(job: Job, server: FaultServer):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_it_is_part_of_the_response_and_not_of_the_conversation(job: Job):
+def test_it_is_part_of_the_response_and_not_of_the_conversation(job):
     sampled(job)
 
     (identities,) = rows_in(
@@ -83,7 +83,7 @@ def test_it_is_part_of_the_response_and_not_of_the_conversation(job: Job):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_the_plan_counts_its_tokens(job: Job):
+def test_the_plan_counts_its_tokens(job):
     n_tokens = {planned.label: planned.prompt_tokens or 0 for planned in plan(job)}
 
     assert 2 * 5 < n_tokens["prompted"] - n_tokens["plain"] < 2 * 25

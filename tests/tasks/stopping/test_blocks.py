@@ -68,8 +68,8 @@ def test_a_comparison_without_a_look_goes_on_with_the_next_block():
     ],
 )
 def test_nothing_comes_after_all_tasks_or_a_decision(
-    last_number: int,
-    progress: list[Progress],
+    last_number,
+    progress,
 ):
     assert next_block(progress, last_number) is None
 
@@ -89,7 +89,7 @@ def test_nothing_comes_after_all_tasks_or_a_decision(
     ],
 )
 def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
-    progress: list[Progress],
-    left_out: dict[str, frozenset[str]],
+    progress,
+    left_out,
 ):
     assert left_out_of(progress) == left_out

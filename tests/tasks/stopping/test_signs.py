@@ -73,21 +73,21 @@ def old(tmp_path) -> Warehouse:
 TURNED = [(0.0, None, None, None), (-0.2, -0.1, -0.35, -0.05), (-0.2, -0.1, -0.35, -0.05)]
 
 
-def test_looks_of_an_earlier_version_are_turned_except_those_of_nights(old: Warehouse):
+def test_looks_of_an_earlier_version_are_turned_except_those_of_nights(old):
     old.publish()
 
     assert differences_in(old) == TURNED
     assert differences_in(old, "stopped_comparisons") == TURNED
 
 
-def test_a_difference_of_zero_stays_without_a_sign(old: Warehouse):
+def test_a_difference_of_zero_stays_without_a_sign(old):
     old.publish()
 
     (difference, *_) = differences_in(old)[0]
     assert str(difference) == "0.0"
 
 
-def test_looks_of_this_version_stay_as_they_are(old: Warehouse):
+def test_looks_of_this_version_stay_as_they_are(old):
     old.write("stopping_looks", [OF_MODELS | {"block": 2, "is_second_minus_first": True}])
     old.publish()
 
@@ -96,7 +96,7 @@ def test_looks_of_this_version_stay_as_they_are(old: Warehouse):
     assert tuple(stored_look.values()) == (0.2, 0.1, 0.05, 0.35)
 
 
-def test_looks_are_turned_once_when_parts_are_merged(old: Warehouse):
+def test_looks_are_turned_once_when_parts_are_merged(old):
     put_old(old.root, OF_MODELS | {"block": 2}, moment=2)
 
     old.compact()
@@ -106,7 +106,7 @@ def test_looks_are_turned_once_when_parts_are_merged(old: Warehouse):
     assert differences_in(old) == [*TURNED, TURNED[-1]]
 
 
-def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old: Warehouse):
+def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old):
     put_old(old.root, OF_MODELS | {"compared_model": "zero"}, moment=2)
     old.publish()
     old.store.standing("stopping_looks")[0].unlink()

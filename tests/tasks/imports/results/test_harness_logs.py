@@ -19,7 +19,7 @@ from tasks.imports.results.importing import import_results, matched
 from tasks.imports.results.records import Decision
 from tasks.rules.identity import criterion_hash
 from tests.kit import Row, rows_in, values_in, write_jsonl
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
+from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import (
     example,
     m42,
@@ -38,7 +38,7 @@ def scores_in(job: Job) -> dict[tuple[str, str, int], float | None]:
 
 
 def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
-    side_by_side: SideBySide,
+    side_by_side,
 ):
     expected = {}
     for model, row in product(MODELS, rows()):
@@ -56,7 +56,7 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
 
 
 def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
-    side_by_side: SideBySide,
+    side_by_side,
 ):
     verdicts = rows_in(
         side_by_side.job,
@@ -72,7 +72,7 @@ def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
 
 
 def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
-    side_by_side: SideBySide,
+    side_by_side,
 ):
     job = side_by_side.job
     responses = rows_in(
@@ -90,7 +90,7 @@ def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
     assert rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1]) == []
 
 
-def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide):
+def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side):
     job = side_by_side.job
 
     assert "may store a failed judge call as a decision" in side_by_side.notes["published"]
@@ -110,7 +110,7 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
 
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(
-    side_by_side: SideBySide,
+    side_by_side,
 ):
     notes = side_by_side.notes
 
@@ -133,7 +133,7 @@ def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_ca
     )
 
 
-def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide):
+def test_usage_and_time_of_calls_are_kept(side_by_side):
     columns = (
         "prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason,"
         " latency_s > 0"
@@ -151,7 +151,7 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide):
 
 
 @pytest.mark.slow
-def test_a_log_in_either_form_of_inspect_is_the_same(job: Job):
+def test_a_log_in_either_form_of_inspect_is_the_same(job):
     report = import_results(job, [LOGS / "brief.eval"])[0]
     repeated = import_results(job, [LOGS / "brief.json"])[0]
 
@@ -161,7 +161,7 @@ def test_a_log_in_either_form_of_inspect_is_the_same(job: Job):
 
 
 @pytest.mark.slow
-def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tmp_path):
+def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job, tmp_path):
     file = published(tmp_path / "p.json")
     document = json.loads(file.read_text())
     document["outputs"]["thorough"]["sample-fin-2"]["weights"][0] += 1
@@ -181,7 +181,7 @@ def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tm
 
 
 @pytest.mark.slow
-def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tmp_path):
+def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health, tmp_path):
     notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
     assert notes.count("equal on 3 tasks") == 2
@@ -199,9 +199,9 @@ def health_scores(*models: str) -> dict[tuple[str, str, int], float | None]:
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [simple_evals, write_jsonl, simple_evals_html])
 def test_every_form_of_simple_evals_is_the_same(
-    health: Job,
+    health,
     tmp_path,
-    write: Callable[[Path, list[Row]], Path],
+    write,
 ):
     file = write(tmp_path / "result", [example("thorough", row) for row in rows("healthbench")])
 
@@ -222,7 +222,7 @@ def test_every_form_of_simple_evals_is_the_same(
 
 
 @pytest.mark.slow
-def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(health: Job, tmp_path):
+def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(health, tmp_path):
     completed = example("thorough", rows("healthbench")[0])
     message = {"content": "No response (bad request).", "role": "assistant"}
     refused = completed | {"completion": [message]}
@@ -236,7 +236,7 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(heal
 
 
 @pytest.mark.slow
-def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path):
+def test_a_guess_of_m42_is_a_failed_verdict(health, tmp_path):
     health_rows = rows("healthbench")
     task = health_rows[0]["prompt_id"]
     file = m42(
@@ -304,12 +304,12 @@ def _with_hard_part(
     ],
 )
 def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the_judge(
-    job: Job,
+    job,
     tmp_path,
-    text: str | None,
-    met: bool | None,
-    trials: list[tuple[int, int]],
-    judge_trials: list[tuple[int]],
+    text,
+    met,
+    trials,
+    judge_trials,
 ):
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
@@ -319,23 +319,21 @@ def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the
     assert values_in(job, query) == judge_trials
 
 
-def test_a_further_trial_has_the_other_text(job: Job, tmp_path):
+def test_a_further_trial_has_the_other_text(job, tmp_path):
     import_results(job, [_with_hard_part(tmp_path, "Another text.", None)])
 
     query = "select distinct text from responses where trial = 2"
     assert values_in(job, query) == [("Another text.",)]
 
 
-def test_a_further_trial_of_the_judge_has_the_other_decisions(job: Job, tmp_path):
+def test_a_further_trial_of_the_judge_has_the_other_decisions(job, tmp_path):
     import_results(job, [_with_hard_part(tmp_path, None, met=True)])
 
     query = "select distinct value from verdicts where judge_trial = 2 order by 1"
     assert values_in(job, query) == [(1.0,), (None,)]
 
 
-def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(
-    job: Job, tmp_path
-):
+def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job, tmp_path):
     """A second judge finds all criteria met, negative ones too; the log has the mean of both
     scores.
     """
@@ -377,9 +375,7 @@ def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
     return brief_log(path, edit)
 
 
-def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(
-    job: Job, tmp_path
-):
+def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(job, tmp_path):
     """The first task has one score, the second two."""
 
     def two_scores(sample: Row, score: Row) -> Row:
@@ -401,7 +397,7 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
     assert notes.count(" in the log, ") == 2
 
 
-def test_a_mean_is_compared_if_a_value_is_called_a_score(job: Job, tmp_path):
+def test_a_mean_is_compared_if_a_value_is_called_a_score(job, tmp_path):
     """As `healthbench` of inspect_evals stores it."""
 
     def named_score(_: Row, score: Row) -> Row:
@@ -418,7 +414,7 @@ def test_a_mean_is_compared_if_a_value_is_called_a_score(job: Job, tmp_path):
     assert "its verdicts are marked" in notes
 
 
-def test_no_mean_is_compared_if_the_value_has_only_decisions(job: Job, tmp_path):
+def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
     """Inspect itself counts values by criterion as 0."""
 
     def decisions(_: Row, score: Row) -> Row:
@@ -462,9 +458,9 @@ def matches(
     ],
 )
 def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
-    decisions: list[tuple[float, float]],
-    is_reordered: bool,
-    criterion_ids: list[str],
+    decisions,
+    is_reordered,
+    criterion_ids,
 ):
     wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
 

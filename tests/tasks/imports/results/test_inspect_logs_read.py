@@ -136,7 +136,7 @@ CUSTOMS = {
 
 
 @pytest.mark.parametrize("case", CUSTOMS)
-def test_decisions_are_found_in_each_custom(case: str):
+def test_decisions_are_found_in_each_custom(case):
     score, decisions, may_hide = CUSTOMS[case]
 
     score_decisions = decisions_of(score) or ScoreDecisions([], None)
@@ -148,7 +148,7 @@ def test_decisions_are_found_in_each_custom(case: str):
 
 
 def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures(
-    job: Job, tmp_path, monkeypatch
+    job, tmp_path, monkeypatch
 ):
     """As a scorer of another package stores them: grades and weights, without names of criteria."""
     monkeypatch.undo()  # here scores are published
@@ -172,7 +172,7 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
     assert values_in(job, "select distinct may_hide_failures from verdicts") == [(True,)]
 
 
-def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path):
+def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job, tmp_path):
     archive = Archive(LOGS / "brief.eval", (LOGS / "brief.eval").read_bytes())
     spec = archive.json("header.json")["eval"]
     names = [name for name in archive.names if name.startswith("samples/")]
@@ -209,7 +209,7 @@ TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join)
     st.lists(TEXTS, min_size=1, max_size=5),
     TEXTS,
 )
-def test_the_response_is_the_text_after_the_conversation(turns: list[str], text: str):
+def test_the_response_is_the_text_after_the_conversation(turns, text):
     if len(turns) % 2 == 0:
         turns = turns[1:]  # the last turn is the user's
     messages = list(zip(cycle(("user", "assistant")), turns, strict=False))
@@ -275,7 +275,7 @@ NO_DECISIONS = {
 
 
 @pytest.mark.parametrize("case", NO_DECISIONS)
-def test_what_is_no_decision_is_a_failure_with_its_cause(case: str):
+def test_what_is_no_decision_is_a_failure_with_its_cause(case):
     item, status, cause, may_hide = NO_DECISIONS[case]
     items = [{"criterion": "One.", **item}, {"criterion": "Two.", "met": True}]
 
@@ -292,9 +292,7 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str):
 
 
 @pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
-def test_a_log_without_criteria_brings_responses_alone(
-    metadata: dict[str, Any], job: Job, tmp_path
-):
+def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
     def bare(sample: dict[str, Any]):
         for score in sample["scores"].values():
             score["metadata"] = metadata
@@ -309,9 +307,7 @@ def test_a_log_without_criteria_brings_responses_alone(
 @pytest.mark.parametrize(
     ("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")]
 )
-def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
-    job: Job, tmp_path, kind: str, status: str
-):
+def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job, tmp_path, kind, status):
     def limited(sample: dict[str, Any]):
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {
@@ -327,7 +323,7 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
 
 
-def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: Job, tmp_path):
+def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job, tmp_path):
     labels = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **labels)
     query = (
@@ -383,7 +379,7 @@ def invalidated(sample: dict[str, Any]):
         }
 
 
-def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path):
+def test_invalidated_samples_are_left_out_and_counted(job, tmp_path):
     log = edited(
         brief_log(tmp_path / "x.json", invalidated),
         lambda document: document.update(invalidated=True),
@@ -396,9 +392,7 @@ def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path):
     assert values_in(job, "select count(*) from responses") == [(4,)]
 
 
-def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
-    finance: Job, tmp_path
-):
+def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(finance, tmp_path):
     log = brief_log(
         tmp_path / "x.json", lambda sample: sample.update(invalidation={"author": "eva"})
     )
@@ -408,7 +402,7 @@ def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
     assert "x.json: holds nothing to import (6 invalidated samples left out)" in line
 
 
-def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(finance: Job, tmp_path):
+def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(finance, tmp_path):
     log = edited(
         brief_log(tmp_path / "x.json", lambda _: None),
         lambda document: document.update(invalidated=True),
@@ -426,7 +420,7 @@ def _of_version_1(document: dict[str, Any]):
             document["results"] = {"scorer": {"name": scorer, "params": {}}, "metrics": {}}
 
 
-def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job: Job, tmp_path):
+def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job, tmp_path):
     import_results(job, [LOGS / "brief.json"])
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
     log = edited(tmp_path / "x.json", _of_version_1)
@@ -438,9 +432,7 @@ def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job: J
 
 
 @pytest.mark.parametrize("model", ["org/brief", "org/team/brief"])
-def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
-    job: Job, tmp_path, model: str
-):
+def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(job, tmp_path, model):
     folder = unpacked("evalscope", tmp_path)
     for kind in ("predictions", "reviews", "reports"):
         (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
@@ -484,9 +476,7 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
         ),
     ],
 )
-def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
-    finance: Job, tmp_path, edit: Edit, reason: str
-):
+def test_what_is_no_text_in_a_log_is_refused_with_its_sample(finance, tmp_path, edit, reason):
     log = brief_log(
         tmp_path / "x.json", lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None
     )
@@ -497,7 +487,7 @@ def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
     assert reason in line
 
 
-def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path):
+def test_messages_in_parts_of_a_log_are_their_text(job, tmp_path):
     def split(sample: dict[str, Any]):
         for choice in sample["output"]["choices"]:
             text = {"type": "text", "text": choice["message"]["content"]}
@@ -540,15 +530,13 @@ def _without_references(document: dict[str, Any]):
         (_another_task, "task 'elsewhere' is not in revision"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_location(
-    finance: Job, tmp_path, edit: Edit, reason: str
-):
+def test_what_does_not_fit_is_refused_with_its_location(finance, tmp_path, edit, reason):
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line.partition("p.json: ")[2]
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
-def test_an_impossible_trial_is_always_refused(finance: Job, tmp_path, number: object):
+def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
     reason = f"is {number!r}; it is a whole number from "
 
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
@@ -567,7 +555,7 @@ def test_an_impossible_trial_is_always_refused(finance: Job, tmp_path, number: o
     assert f"brief, prbench_finance, index 0: `repeat_id` {reason}0 to 9999" in line
 
 
-def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path):
+def test_what_does_not_fit_can_be_skipped_and_is_listed(job, tmp_path):
     file = edited(published(tmp_path / "p.json"), _another_task)
 
     notes = notes_of(import_results(job, [file], skip_unknown=True))
@@ -595,9 +583,7 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
         ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
     ],
 )
-def test_what_is_no_log_is_refused_and_formats_are_named(
-    finance: Job, tmp_path, name: str, content: str
-):
+def test_what_is_no_log_is_refused_and_formats_are_named(finance, tmp_path, name, content):
     (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
     assert (
@@ -631,8 +617,8 @@ WRITERS = [
 @pytest.mark.parametrize(("name", "write"), WRITERS)
 def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
     tmp_path,
-    name: str,
-    write: Callable[[Path], Path],
+    name,
+    write,
 ):
     source = LogSource(write(tmp_path))
 
@@ -641,7 +627,7 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
     assert names == [name]
 
 
-def test_a_log_of_another_format_than_the_named_one_is_refused(finance: Job):
+def test_a_log_of_another_format_than_the_named_one_is_refused(finance):
     line = refused(finance, [LOGS / "brief.eval"], format_name="m42")
 
     assert "brief.eval: is not a result file of m42's code" in line
@@ -660,9 +646,9 @@ def test_the_command_offers_all_formats():
     ],
 )
 def test_a_damaged_log_is_refused_in_one_line(
-    finance: Job,
+    finance,
     tmp_path,
-    damage: Callable[[bytes], bytes],
+    damage,
 ):
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
@@ -680,10 +666,10 @@ def test_a_damaged_log_is_refused_in_one_line(
     ],
 )
 def test_impossible_labels_are_refused(
-    finance: Job,
+    finance,
     tmp_path,
-    labels: dict[str, str],
-    reason: str,
+    labels,
+    reason,
 ):
     assert reason in refused(finance, [published(tmp_path / "p.json")], **labels)
 
@@ -696,28 +682,28 @@ def test_impossible_labels_are_refused(
     ],
 )
 def test_a_log_without_names_needs_labels(
-    health_data: Job,
+    health_data,
     tmp_path,
-    labels: dict[str, str],
-    reason: str,
+    labels,
+    reason,
 ):
     log = simple_evals(tmp_path / "s.json", examples())
 
     assert reason in refused(health_data, [log], **labels)
 
 
-def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(finance: Job, tmp_path):
+def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(finance, tmp_path):
     log = published(tmp_path / "p.json")
     unfit_log = edited(published(tmp_path / "wrong.json"), _another_turn)
 
     assert "another conversation" in refused(finance, [log, unfit_log], model="m {model}")
 
 
-def test_a_log_on_another_benchmark_is_refused(health_data: Job, tmp_path):
+def test_a_log_on_another_benchmark_is_refused(health_data, tmp_path):
     assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])
 
 
-def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path):
+def test_a_verdict_that_differs_from_a_stored_one_is_refused(job, tmp_path):
     file = published(tmp_path / "p.json")
     import_results(job, [file])
 

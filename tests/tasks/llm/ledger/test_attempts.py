@@ -8,7 +8,7 @@ import pytest
 from tasks.llm.ledger.ledger import move_attempts
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, then, written
+from tests.tasks.llm.conftest import ROUTES, call_to, failed, then, written
 from tests.tasks.llm.ledger.conftest import database, entry
 from warehouse import WarehouseError
 
@@ -34,12 +34,12 @@ FAULTS = [
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("fault", "status", "http_status"), FAULTS)
 def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
-    fault: HttpResponse,
-    status: str,
-    http_status: int | None,
-    route: str,
-    calling: Calling,
-    serve: Serve,
+    fault,
+    status,
+    http_status,
+    route,
+    calling,
+    serve,
 ):
     server = serve(then(fault, HttpResponse("now")))
 
@@ -58,7 +58,7 @@ def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
     assert second_attempt["finished_at_s"] >= failed_attempt["finished_at_s"]
 
 
-def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling: Calling, serve: Serve):
+def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling, serve):
     server = serve(then(HttpResponse("late", delay_s=90), HttpResponse("now")))
 
     calling(call_to(server, timeout_s=0.5))
@@ -81,7 +81,7 @@ def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path):
     assert moved_attempts(tmp_path) == []
 
 
-def test_an_outcome_that_is_replaced_is_one_attempt(calling: Calling, serve: Serve):
+def test_an_outcome_that_is_replaced_is_one_attempt(calling, serve):
     """A 403 is temporary at first, and a refusal of this prompt once a harmless request is
     accepted.
     """
@@ -112,9 +112,7 @@ def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_pat
     assert not list(tmp_path.glob("damaged-*"))
 
 
-def test_an_attempt_has_no_text_no_secret_and_no_address(
-    calling: Calling, serve: Serve, monkeypatch
-):
+def test_an_attempt_has_no_text_no_secret_and_no_address(calling, serve, monkeypatch):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "sk-a-secret-of-some-length")
     error = failed(500, "sk-a-secret-of-some-length and words")
     server = serve(then(error, HttpResponse("a reply")))

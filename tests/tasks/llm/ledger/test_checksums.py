@@ -130,7 +130,7 @@ def flip_a_bit(
 
 @given(data=st.data())
 def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
-    data: st.DataObject, original: Path, state: State, tmp_path_factory
+    data, original, state, tmp_path_factory
 ):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
@@ -152,7 +152,7 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
 
 @given(data=st.data())
 def test_a_changed_bit_in_any_other_table_gives_no_other_reply_number_or_row(
-    data: st.DataObject, original: Path, state: State, tmp_path_factory
+    data, original, state, tmp_path_factory
 ):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
@@ -179,7 +179,7 @@ def damage_sum(folder: Path):
     flip(path, offset + 1, bit=4)
 
 
-def test_a_damaged_sum_is_reported_with_its_run(copy: Path, capsys):
+def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
     damage_sum(copy)
 
     damage = damage_in(copy)
@@ -189,7 +189,7 @@ def test_a_damaged_sum_is_reported_with_its_run(copy: Path, capsys):
     assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in capsys.readouterr().err
 
 
-def test_a_damaged_sum_stays_unknown_when_more_is_added(copy: Path):
+def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
     damage_sum(copy)
     mend(copy)
     (unknown_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
@@ -222,7 +222,7 @@ def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path):
     assert sample_row["calls"] == 2
 
 
-def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy: Path):
+def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy):
     async def add():
         with closing(Ledger(copy)) as ledger:
             with database(copy) as connection:
@@ -253,7 +253,7 @@ CHANGED_COLUMNS = (
 
 @pytest.mark.parametrize("column", CHANGED_COLUMNS)
 def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_repair(
-    column: str, copy: Path, state: State
+    column, copy, state
 ):
     with database(copy) as connection:
         connection.execute(
@@ -270,7 +270,7 @@ def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_re
     assert repaired_state.spend == state.spend
 
 
-def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy: Path):
+def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy):
     with database(copy) as connection:
         connection.execute("update calls set cost_usd = 7 where call_key = 'key-3'")
 
@@ -281,9 +281,7 @@ def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy: Path
     assert line_with_calls is not None
 
 
-def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(
-    copy: Path, state: State
-):
+def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(copy, state):
     with database(copy) as connection:
         for table in SEALED:
             connection.execute(f"alter table {table} drop column checksum")
@@ -297,7 +295,7 @@ def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_open
 
 
 def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(
-    copy: Path,
+    copy,
 ):
     with database(copy) as connection:
         connection.execute("pragma user_version = 3")

@@ -19,7 +19,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to
+from tests.tasks.llm.conftest import call_to, calls_to
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -37,7 +37,7 @@ def other_locks(tmp_path) -> Iterator[CallLocks]:
         yield locks
 
 
-def test_a_locked_name_is_free_again_when_its_block_ends(locks: CallLocks, other_locks: CallLocks):
+def test_a_locked_name_is_free_again_when_its_block_ends(locks, other_locks):
     with locks.holding("a") as is_locked, other_locks.holding("a") as is_locked_twice:
         assert is_locked
         assert not is_locked_twice
@@ -46,14 +46,14 @@ def test_a_locked_name_is_free_again_when_its_block_ends(locks: CallLocks, other
         assert is_locked
 
 
-def test_a_lock_is_that_of_one_name(locks: CallLocks, other_locks: CallLocks):
+def test_a_lock_is_that_of_one_name(locks, other_locks):
     with locks.holding("a"):
         assert locks.is_held("a")
         assert other_locks.is_held("a")
         assert not other_locks.is_held("b")
 
 
-def test_a_block_without_the_lock_frees_nothing(locks: CallLocks, other_locks: CallLocks):
+def test_a_block_without_the_lock_frees_nothing(locks, other_locks):
     with locks.holding("a"):
         with locks.holding("a") as is_locked_twice:
             assert not is_locked_twice
@@ -68,7 +68,7 @@ def hold(folder: Path, is_locked: "Event"):
         time.sleep(600)
 
 
-def test_the_locks_of_a_process_end_with_it(tmp_path, locks: CallLocks):
+def test_the_locks_of_a_process_end_with_it(tmp_path, locks):
     spawning = get_context("spawn")
     is_locked = spawning.Event()
     process = spawning.Process(target=hold, args=(tmp_path, is_locked))
@@ -82,9 +82,7 @@ def test_the_locks_of_a_process_end_with_it(tmp_path, locks: CallLocks):
     assert not locks.is_held("a call")
 
 
-async def test_calls_that_another_process_makes_leave_the_slots_to_others(
-    calling: Calling, serve: Serve
-):
+async def test_calls_that_another_process_makes_leave_the_slots_to_others(calling, serve):
     server = serve(HttpResponse("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
@@ -111,9 +109,7 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(
     assert len(server.book) == 6
 
 
-async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
-    calling: Calling, serve: Serve
-):
+async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling, serve):
     def refuse_some(
         request,
         _number: int,

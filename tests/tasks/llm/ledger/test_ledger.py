@@ -21,7 +21,7 @@ from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
 from tests.kit import job_on, one_line
-from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to, failed, then, written
+from tests.tasks.llm.conftest import call_to, calls_to, failed, then, written
 from tests.tasks.llm.ledger.conftest import LOGPROBS, database, entry
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -45,7 +45,7 @@ def stored_calls(
         return connection.execute(query).fetchall()
 
 
-async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve):
+async def test_a_reply_is_on_disk_when_it_is_returned(calling, serve):
     server = serve(lambda request, _: HttpResponse(prompt_of(request).upper()))
 
     async with calling.opened() as (gateway, _):
@@ -59,7 +59,7 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
     assert len(stored_calls(calling.folder)) == 20
 
 
-def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve):
+def test_the_next_run_repeats_no_successful_call(calling, serve):
     server = serve(
         HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3)
     )
@@ -82,7 +82,7 @@ LASTING_FAILURES = [
 
 @pytest.mark.parametrize(("http_response", "status"), LASTING_FAILURES)
 def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
-    http_response: HttpResponse, status: str, calling: Calling, serve: Serve
+    http_response, status, calling, serve
 ):
     server = serve(http_response)
     call = call_to(server)
@@ -102,9 +102,7 @@ def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
     assert reply_after_row.paid != first_reply.paid
 
 
-def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
-    calling: Calling, serve: Serve
-):
+def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling, serve):
     server = serve(failed(503))
     call = call_to(server, cell="a-cell")
     calling.spend(calling(call))
@@ -119,9 +117,7 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
     ]
 
 
-def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(
-    calling: Calling, serve: Serve
-):
+def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(calling, serve):
     server = serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
 
@@ -137,9 +133,7 @@ def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(
     assert len(server.book) == 4
 
 
-def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
-    calling: Calling, serve: Serve
-):
+def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling, serve):
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [call_to(server, "a b c", cell=cell, prices=DOLLAR_A_TOKEN) for cell in "abc"]
 
@@ -158,9 +152,7 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
     assert free_reply.completion_tokens == 0
 
 
-def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
-    calling: Calling, serve: Serve
-):
+def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling, serve):
     server = serve(then(HttpResponse("", usage=USAGE), HttpResponse("x")))
     call = call_to(server, "a b c", prices=DOLLAR_A_TOKEN)
 
@@ -171,7 +163,7 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
     assert len(server.book) == 2
 
 
-def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve):
+def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling, serve):
     server = serve(HttpResponse("x"))
 
     calling.at_once(call_to(server))
@@ -284,7 +276,7 @@ def test_a_ledger_without_calls_has_no_spend(tmp_path):
     assert spend_in(tmp_path) == []
 
 
-def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve):
+def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
     success = HttpResponse("x", usage=USAGE)
     discarded = HttpResponse("", usage=USAGE)
     late_server = serve(HttpResponse("late", delay_s=2.0))
@@ -319,7 +311,7 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
 @pytest.mark.parametrize(
     ("version", "remedy"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")]
 )
-def test_a_file_of_another_version_is_refused_and_kept(version: int, remedy: str, tmp_path):
+def test_a_file_of_another_version_is_refused_and_kept(version, remedy, tmp_path):
     written(tmp_path, [entry(1)])
     with database(tmp_path) as connection:
         connection.execute(f"pragma user_version = {version}")

@@ -31,7 +31,7 @@ from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.server import HttpResponse
 from tests.kit import one_line
-from tests.tasks.llm.conftest import Calling, Serve, calls_to, written
+from tests.tasks.llm.conftest import calls_to, written
 from tests.tasks.llm.ledger.conftest import PAGE, database, destroy_page, entry, offset_of
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -148,9 +148,7 @@ BEHIND_ROOTS = 8 * PAGE
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n_bytes"), [(0, 1), (1, 30), (2, 300)])
-def test_flipped_bytes_make_no_call_wrong_and_hide_none(
-    seed: int, n_bytes: int, original: Path, copy: Path
-):
+def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed, n_bytes, original, copy):
     damaged_pages = change_bytes(copy / "calls.sqlite", seed, n_bytes, BEHIND_ROOTS)
 
     calls = used_calls(copy)
@@ -162,9 +160,7 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
-def test_every_whole_call_of_a_cut_file_is_recovered(
-    share: float, original: Path, copy: Path, capsys
-):
+def test_every_whole_call_of_a_cut_file_is_recovered(share, original, copy, capsys):
     path = copy / "calls.sqlite"
     n_pages = int(path.stat().st_size * share) // PAGE
     os.truncate(path, int(path.stat().st_size * share))
@@ -207,7 +203,7 @@ LOG_DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", LOG_DAMAGES)
-def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(damage: str, tmp_path):
+def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(damage, tmp_path):
     """SQLite ends the log at the first damaged page, as at a commit that was cut off."""
     killed = killed_in_a_run(tmp_path, 60)
     LOG_DAMAGES[damage](killed / "calls.sqlite-wal")
@@ -232,7 +228,7 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
-def test_what_is_no_database_is_set_aside_and_replaced(content: bytes, tmp_path, capsys):
+def test_what_is_no_database_is_set_aside_and_replaced(content, tmp_path, capsys):
     (tmp_path / "calls.sqlite").write_bytes(content)
 
     printed = repair(tmp_path, capsys)
@@ -246,7 +242,7 @@ def test_what_is_no_database_is_set_aside_and_replaced(content: bytes, tmp_path,
 
 
 @pytest.mark.parametrize("name", [INDEX, "spend"])
-def test_open_batches_spent_failures_and_sums_outlive_damage(name: str, copy: Path, capsys):
+def test_open_batches_spent_failures_and_sums_outlive_damage(name, copy, capsys):
     destroy_page(copy / "calls.sqlite", offset_of(copy, name))
 
     printed = repair(copy, capsys)
@@ -263,7 +259,7 @@ def test_open_batches_spent_failures_and_sums_outlive_damage(name: str, copy: Pa
 
 
 @pytest.mark.parametrize("name", ["calls.sqlite", "repaired-calls.sqlite"])
-def test_a_kill_during_a_repair_loses_nothing(name: str, original: Path, copy: Path, monkeypatch):
+def test_a_kill_during_a_repair_loses_nothing(name, original, copy, monkeypatch):
     """The kill is at the first step after the new file, or after the old one was set aside."""
     destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
     rename = Path.rename
@@ -286,9 +282,7 @@ def test_a_kill_during_a_repair_loses_nothing(name: str, original: Path, copy: P
     assert not list(copy.glob("repaired-*"))
 
 
-def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
-    calling: Calling, serve: Serve, capsys
-):
+def test_a_call_whose_stored_reply_was_changed_is_made_again_once(calling, serve, capsys):
     server = serve(HttpResponse("The result is 42."))
     calls = calls_to(server, 60)
     calling.at_once(*calls)
@@ -303,7 +297,7 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
     assert printed.count(f"{path}: a stored reply is damaged") == 1
 
 
-def test_damage_in_a_run_is_repaired_by_the_next(original: Path, copy: Path, monkeypatch, capsys):
+def test_damage_in_a_run_is_repaired_by_the_next(original, copy, monkeypatch, capsys):
     """A file that is too large to be checked at each opening is checked after a failed read."""
     monkeypatch.setattr(opening, "MOST_CHECKED_BYTES", 0)
     destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
@@ -366,7 +360,7 @@ def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path):
     assert sum(row["calls"] for row in spend_in(tmp_path)) == len(calls)
 
 
-def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(copy: Path, monkeypatch):
+def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(copy, monkeypatch):
     connect = sqlite3.connect
 
     def connect_briefly(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -387,7 +381,7 @@ def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(copy: P
 
 
 @pytest.mark.parametrize("folder", ["taken", "taken/below"])
-def test_a_folder_that_cannot_be_written_is_one_line(folder: str, tmp_path):
+def test_a_folder_that_cannot_be_written_is_one_line(folder, tmp_path):
     (tmp_path / "taken").write_text("x")
 
     with pytest.raises(PipelineError, match=rf"{tmp_path / folder}.*cannot be written"):

@@ -147,9 +147,7 @@ DELETIONS = {
 
 
 @pytest.mark.parametrize(("delete", "changes_mark"), DELETIONS.values(), ids=DELETIONS)
-def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(
-    delete: Any, changes_mark: bool, tmp_path
-):
+def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(delete, changes_mark, tmp_path):
     written(tmp_path, [long_entry(number, finished_at_s=10.0) for number in range(3)])
     forget(tmp_path, {"cell-0": 20.0})
     mark = deletion_mark(tmp_path)

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Prices, Usage
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, prompts_at, then
+from tests.tasks.llm.conftest import call_to, failed, prompts_at, then
 
 # The event loop's own time limits do not end a blocked process.
 pytestmark = pytest.mark.timeout(120)
@@ -37,7 +36,7 @@ def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released():
     [(Budget(1.0, None), Usage(None, 5)), (Budget(None, 100), Usage(0.0, None))],
     ids=["USD", "tokens"],
 )
-def test_a_call_of_unbounded_usage_does_not_start_under_a_cap(budget: Budget, highest_usage: Usage):
+def test_a_call_of_unbounded_usage_does_not_start_under_a_cap(budget, highest_usage):
     with pytest.raises(BudgetSpent):
         budget.reserve(highest_usage)
 
@@ -86,9 +85,7 @@ def most_expensive(
 
 @pytest.mark.parametrize("cap", [{"max_usd": 0.5}, {"max_tokens": 3000}], ids=str)
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
-    concurrency: int, cap: Any, calling: Calling, serve: Serve
-):
+def test_calls_to_the_most_expensive_provider_stop_before_the_cap(concurrency, cap, calling, serve):
     server = serve(most_expensive)
     calling = replace(calling, concurrency=concurrency, **cap)
     prices = Prices(100.0, None, 1000.0, "a list")
@@ -122,9 +119,7 @@ def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
     ],
     ids=["discarded", "without usage", "late", "cut"],
 )
-def test_an_attempt_of_unknown_usage_counts_in_full(
-    http_response: HttpResponse, timeout_s: float, calling: Calling, serve: Serve
-):
+def test_an_attempt_of_unknown_usage_counts_in_full(http_response, timeout_s, calling, serve):
     server = serve(http_response)
     calling.max_tokens = 600
     calling.attempts = 50
@@ -135,7 +130,7 @@ def test_an_attempt_of_unknown_usage_counts_in_full(
 
 
 @pytest.mark.usefixtures("hurried")
-def test_refused_attempts_cost_nothing(calling: Calling, serve: Serve):
+def test_refused_attempts_cost_nothing(calling, serve):
     server = serve(then(*[failed(429)] * 5, HttpResponse("now", usage=usage_of(1, 1))))
     calling.attempts = 7
     calling.max_tokens = 150
@@ -146,7 +141,7 @@ def test_refused_attempts_cost_nothing(calling: Calling, serve: Serve):
     assert calling.limiter.budget.used_tokens == 2
 
 
-def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve):
+def test_a_reply_from_the_ledger_costs_nothing(calling, serve):
     call = call_to(serve(HttpResponse("now", usage=usage_of(1, 1))))
     calling(call)
     calling.max_tokens = 0
@@ -157,9 +152,7 @@ def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve):
     assert calling.limiter.budget.used_tokens == 0
 
 
-def test_a_call_that_is_cancelled_under_way_counts_as_its_reservation(
-    calling: Calling, serve: Serve
-):
+def test_a_call_that_is_cancelled_under_way_counts_as_its_reservation(calling, serve):
     server = serve(HttpResponse("x", delay_s=30))
     calling.max_tokens = 1000
     calling.patience_s = 2.0
@@ -182,9 +175,7 @@ def batched_calls(server: FaultServer) -> list[Call]:
     return [call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})]
 
 
-async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
-    calling: Calling, serve: Serve
-):
+async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(calling, serve):
     server = serve(HttpResponse("x"))
     server.polls_until_done = 10**9  # it never ends
     budget = Budget(None, 150)
@@ -198,9 +189,7 @@ async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
     assert budget.is_spent
 
 
-async def test_a_live_call_goes_when_a_batch_releases_its_reservation(
-    calling: Calling, serve: Serve
-):
+async def test_a_live_call_goes_when_a_batch_releases_its_reservation(calling, serve):
     server = serve(HttpResponse("x", usage=usage_of(3, 4)))
     server.polls_until_done = 2
     budget = Budget(None, 150)
@@ -215,7 +204,7 @@ async def test_a_live_call_goes_when_a_batch_releases_its_reservation(
     assert budget.used_tokens == 7
 
 
-async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling: Calling, serve: Serve):
+async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling, serve):
     server = serve(HttpResponse("x"))
     budget = Budget(None, 150)
     limiter = Limiter(4, budget)
@@ -229,7 +218,7 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling: Callin
 
 
 async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_budget(
-    calling: Calling, serve: Serve
+    calling, serve
 ):
     server = serve(HttpResponse("x"))
     budget = Budget(None, 150)
@@ -243,9 +232,7 @@ async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_b
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
-async def test_the_requests_that_a_batch_did_not_reach_are_free(
-    end: Any, calling: Calling, serve: Serve
-):
+async def test_the_requests_that_a_batch_did_not_reach_are_free(end, calling, serve):
     server = serve(HttpResponse("x"))
     server.batch_end = end
     budget = Budget(None, 1000)
@@ -333,7 +320,7 @@ class Simulation:
     n_turns_before=st.integers(0, 9),
 )
 def test_calls_in_any_order_keep_to_the_cap(
-    cap: int, live_moves: Any, batched_moves: Any, concurrency: int, n_turns_before: int
+    cap, live_moves, batched_moves, concurrency, n_turns_before
 ):
     async def run() -> Budget:
         world = Simulation(cap, concurrency)

@@ -26,7 +26,7 @@ from tasks.run.writing import StageReport
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
 from tests.kit import job_on
-from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to, failed, prompts_at
+from tests.tasks.llm.conftest import call_to, calls_to, failed, prompts_at
 
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
 LATE = Failure("timeout", Kind.DOWN, "late")
@@ -64,7 +64,7 @@ def amounts_of_last_minute(
 
 
 @given(limit=st.integers(1, 500), steps=STEPS)
-def test_no_minute_has_more_requests_than_the_limit(limit: int, steps: Any):
+def test_no_minute_has_more_requests_than_the_limit(limit, steps):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
     grants: list[tuple[float, float]] = []
@@ -81,7 +81,7 @@ def test_no_minute_has_more_requests_than_the_limit(limit: int, steps: Any):
 
 
 @given(limit=st.integers(1, 500), steps=STEPS)
-def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit: int, steps: Any):
+def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit, steps):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
     grants: list[tuple[float, float]] = []
@@ -97,7 +97,7 @@ def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit: int, steps:
 
 
 @given(limit=st.integers(1, 10_000))
-def test_a_bucket_grants_nearly_all_of_its_limit(limit: int):
+def test_a_bucket_grants_nearly_all_of_its_limit(limit):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
     n_grants = 0
@@ -125,9 +125,7 @@ def test_tokens_that_were_reserved_and_not_used_are_returned():
 
 # a bucket with one token, and no other for a hundred seconds; usage without any guess
 @pytest.mark.parametrize(("tpm", "likely_tokens", "used_tokens"), [(0.61, 1000, 0), (None, 0, 3)])
-async def test_a_wrong_guess_delays_no_call(
-    tpm: float | None, likely_tokens: int, used_tokens: int
-):
+async def test_a_wrong_guess_delays_no_call(tpm, likely_tokens, used_tokens):
     limits = limiter(1, tpm=tpm)
 
     async with asyncio.timeout(60):
@@ -136,7 +134,7 @@ async def test_a_wrong_guess_delays_no_call(
             limits.release(admission, Reply("ok", prompt_tokens=0, completion_tokens=used_tokens))
 
 
-def test_tokens_per_minute_count_the_reported_usage(calling: Calling, serve: Serve):
+def test_tokens_per_minute_count_the_reported_usage(calling, serve):
     usage = {
         "prompt_tokens": 500,
         "completion_tokens": 1500,
@@ -155,9 +153,7 @@ def test_tokens_per_minute_count_the_reported_usage(calling: Calling, serve: Ser
 
 
 @pytest.mark.parametrize(("tpm", "n_first_calls"), [(None, 4), (1_000_000, 1)])
-async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
-    tpm: float | None, n_first_calls: int
-):
+async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(tpm, n_first_calls):
     limits = limiter(4, tpm=tpm)
     admissions = [Admission("a", likely_tokens=500) for _ in range(8)]
     tasks = [asyncio.create_task(limits.acquire(admission)) for admission in admissions]
@@ -178,7 +174,7 @@ async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_no_more_calls_are_under_way_than_allowed(concurrency: int, calling: Calling, serve: Serve):
+def test_no_more_calls_are_under_way_than_allowed(concurrency, calling, serve):
     server = serve(HttpResponse("x", delay_s=0.05))
     calling.concurrency = concurrency
     calls = [
@@ -192,7 +188,7 @@ def test_no_more_calls_are_under_way_than_allowed(concurrency: int, calling: Cal
     assert server.most_in_hand == concurrency
 
 
-def test_calls_go_by_priority_and_then_by_arrival_across_models(calling: Calling, serve: Serve):
+def test_calls_go_by_priority_and_then_by_arrival_across_models(calling, serve):
     server = serve(HttpResponse("x", delay_s=0.02))
     other_server = serve(HttpResponse("x", delay_s=0.02))
     calling.concurrency = 1
@@ -233,7 +229,7 @@ async def test_a_call_whose_caller_is_gone_takes_no_turn():
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
-def test_concurrency_falls_to_one_when_a_model_is_busy(failure: Failure):
+def test_concurrency_falls_to_one_when_a_model_is_busy(failure):
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
     limits = [endpoint.limit]
 
@@ -324,7 +320,7 @@ async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch):
     await refused(limits.acquire(Admission("a")))
 
 
-async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path, serve: Serve):
+async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path, serve):
     slow_server = serve(HttpResponse("x", delay_s=3.0))
     broken_server = serve(replace(failed(503), delay_s=1.8))
 
@@ -341,7 +337,7 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path, s
     assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
 
 
-async def test_a_wait_for_another_process_ends_at_the_stop_time(tmp_path, serve: Serve):
+async def test_a_wait_for_another_process_ends_at_the_stop_time(tmp_path, serve):
     call = call_to(serve(HttpResponse("x")))
     stop_at_s = time.time() + 0.4
 
@@ -356,9 +352,7 @@ async def test_a_wait_for_another_process_ends_at_the_stop_time(tmp_path, serve:
 @pytest.mark.parametrize(
     ("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")]
 )
-async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
-    stage: str, purpose: str, tmp_path
-):
+async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(stage, purpose, tmp_path):
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
     job = job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
     earlier_report = StageReport(stage)
@@ -380,9 +374,7 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
 
 
-def test_an_unset_variable_stops_the_model_before_any_call(
-    calling: Calling, serve: Serve, monkeypatch
-):
+def test_an_unset_variable_stops_the_model_before_any_call(calling, serve, monkeypatch):
     monkeypatch.delenv("NOWHERE_SET", raising=False)
     server = serve(HttpResponse("x"))
 
@@ -393,7 +385,7 @@ def test_an_unset_variable_stops_the_model_before_any_call(
     assert "NOWHERE_SET" in str(calling.reason_to_stop)
 
 
-def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve):
+def test_a_bad_request_fails_its_cell_alone(calling, serve):
     def respond(
         request,
         _number: int,
@@ -410,7 +402,7 @@ def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve):
     assert calling.reason_to_stop is None
 
 
-def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve):
+def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling, serve):
     server = serve(failed(400, "no such parameter"))
     calling.concurrency = 1
 
@@ -423,9 +415,7 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, 
     assert "no such parameter" in str(calling.reason_to_stop)
 
 
-def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
-    calling: Calling, serve: Serve
-):
+def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling, serve):
     server = serve(HttpResponse("fine"))
     calling.attempts = 5
     calling.limits = {"outage_s": 1.0}
@@ -476,7 +466,7 @@ def test_a_reply_closes_the_breaker():
 @pytest.mark.parametrize("status", [400, 401, 403])
 @pytest.mark.parametrize(("key", "state"), [("a-key-that-is-long", "is set"), (None, "is not set")])
 def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
-    status: int, key: str | None, state: str, calling: Calling, serve: Serve, monkeypatch
+    status, key, state, calling, serve, monkeypatch
 ):
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     if key is not None:

@@ -19,7 +19,6 @@ from tests.tasks.llm.conftest import (
     ROUTES,
     Behaviour,
     Calling,
-    Serve,
     call_to,
     calls_to,
     failed,
@@ -127,9 +126,7 @@ def on_routes(
 
 
 @pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSALS, ["403", "200 with a code"]))
-def test_a_refusal_of_one_prompt_is_that_of_its_request(
-    refusal: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling, serve):
     server = serve(refusing(REFUSALS[refusal]))
     calling.concurrency = 1
 
@@ -141,9 +138,7 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(
     assert calling.reason_to_stop is None
 
 
-def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
-    calling: Calling, serve: Serve
-):
+def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling, serve):
     def refuse_at_first(
         request,
         number: int,
@@ -180,7 +175,7 @@ NAMES = [*OF_THE_ACCOUNT, *UNKNOWN]
 
 @pytest.mark.parametrize(("refusal", "harmless"), NO_REFUSALS, ids=NAMES)
 def test_a_failure_that_may_be_of_the_account_is_tried_again_by_the_next_run(
-    refusal: HttpResponse, harmless: HttpResponse, calling: Calling, serve: Serve
+    refusal, harmless, calling, serve
 ):
     server = serve(refusing(refusal, also_harmless=harmless))
 
@@ -202,7 +197,7 @@ def test_a_failure_that_may_be_of_the_account_is_tried_again_by_the_next_run(
     ids=["a budget", *UNKNOWN],
 )
 def test_if_the_account_allows_no_prompt_the_run_says_so_and_sends_each_once(
-    refusal: HttpResponse, harmless: HttpResponse, calling: Calling, serve: Serve
+    refusal, harmless, calling, serve
 ):
     server = serve(refusing(refusal, also_harmless=harmless))
 
@@ -241,9 +236,7 @@ TEMPORARY = {
 
 @pytest.mark.parametrize("route", ["vllm", "openai"])
 @pytest.mark.parametrize("failure", TEMPORARY)
-def test_a_code_deep_in_a_body_does_not_make_a_failure_final(
-    failure: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_code_deep_in_a_body_does_not_make_a_failure_final(failure, route, calling, serve):
     server = serve(then(TEMPORARY[failure], GOOD))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -267,9 +260,7 @@ BAD_REQUESTS = {
 
 
 @pytest.mark.parametrize("failure", BAD_REQUESTS)
-def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(
-    failure: str, calling: Calling, serve: Serve
-):
+def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(failure, calling, serve):
     server = serve(refusing(BAD_REQUESTS[failure]))
 
     reply = calling(call_to(server, "bad"))
@@ -290,9 +281,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("page", "text"), PAGES, ids=["with a title", "without one"])
-def test_a_page_in_place_of_an_error_is_shown_by_its_title_or_its_words(
-    page: str, text: str, calling: Calling, serve: Serve
-):
+def test_a_page_in_place_of_an_error_is_shown_by_its_title_or_its_words(page, text, calling, serve):
     server = serve(HttpResponse(status=403, raw=page.encode()))
 
     reply = calling(call_to(server))
@@ -309,7 +298,7 @@ EVERY = REFUSALS | OF_THE_ACCOUNT
 
 @pytest.mark.parametrize(("refusal", "route"), on_routes(EVERY, ["403", "200 with a code"]))
 def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
-    refusal: str, route: str, calling: Calling, serve: Serve
+    refusal, route, calling, serve
 ):
     server = serve(EVERY[refusal])
     calling.concurrency = 1
@@ -323,7 +312,7 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     assert 'a harmless request ("Hi") was refused' in str(calling.reason_to_stop)
 
 
-def test_the_reason_has_the_errors_of_both_requests(calling: Calling, serve: Serve):
+def test_the_reason_has_the_errors_of_both_requests(calling, serve):
     server = serve(
         refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first."))
     )
@@ -336,7 +325,7 @@ def test_the_reason_has_the_errors_of_both_requests(calling: Calling, serve: Ser
     assert "Pay first." in second_error
 
 
-def test_a_harmless_request_is_like_the_one_that_was_refused(calling: Calling, serve: Serve):
+def test_a_harmless_request_is_like_the_one_that_was_refused(calling, serve):
     server = serve(failed(403, "No."))
     schema = {"type": "json_schema", "json_schema": {"name": "v", "schema": {"type": "object"}}}
     call = call_to(server, parameters={"temperature": 0.5, "max_tokens": 99})
@@ -349,9 +338,7 @@ def test_a_harmless_request_is_like_the_one_that_was_refused(calling: Calling, s
     assert harmless_request["max_tokens"] == 1
 
 
-def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
-    calling: Calling, serve: Serve
-):
+def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(calling, serve):
     server = serve(REFUSING)
 
     calling(call_to(server, "bad", **ROUTES["responses"]))
@@ -360,9 +347,7 @@ def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_next_call_that_succeeds_settles_a_refusal(
-    concurrency: int, calling: Calling, serve: Serve, monkeypatch
-):
+def test_the_next_call_that_succeeds_settles_a_refusal(concurrency, calling, serve, monkeypatch):
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 1e6)
     server = serve(REFUSING)
     calling.concurrency = concurrency
@@ -377,7 +362,7 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     assert n_harmless_requests(server) == 1
 
 
-def test_few_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serve: Serve):
+def test_few_refusals_of_all_prompts_share_a_harmless_request(calling, serve):
     server = serve(REFUSING)
 
     replies = replies_to(bad_prompts(8), calling, server)
@@ -388,7 +373,7 @@ def test_few_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
-    concurrency: int, calling: Calling, serve: Serve
+    concurrency, calling, serve
 ):
     server = serve(REFUSING)
     calling.concurrency = concurrency
@@ -401,9 +386,7 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_a_key_that_is_revoked_in_between_refuses_nothing(
-    concurrency: int, calling: Calling, serve: Serve
-):
+def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency, calling, serve):
     def revoke_after_40(
         request,
         _number: int,
@@ -427,7 +410,7 @@ def test_a_key_that_is_revoked_in_between_refuses_nothing(
     assert calling.reason_to_stop is not None
 
 
-def test_a_harmless_request_counts_as_spend_of_its_purpose(calling: Calling, serve: Serve):
+def test_a_harmless_request_counts_as_spend_of_its_purpose(calling, serve):
     server = serve(REFUSING)
     calling.max_usd = 1.0
 
@@ -441,7 +424,7 @@ def test_a_harmless_request_counts_as_spend_of_its_purpose(calling: Calling, ser
 
 
 def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accepts_others(
-    calling: Calling, serve: Serve
+    calling, serve
 ):
     server = serve(refusing(failed(400, "odd")))
     calling.concurrency = 1
@@ -502,9 +485,7 @@ REFUSED_CONTENT = {
 @pytest.mark.parametrize(
     ("refusal", "route"), on_routes(REFUSED_CONTENT, ["DeepSeek", "a code with 200"])
 )
-def test_a_known_refusal_of_content_needs_no_harmless_request(
-    refusal: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_known_refusal_of_content_needs_no_harmless_request(refusal, route, calling, serve):
     server = serve(REFUSED_CONTENT[refusal])
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -515,7 +496,7 @@ def test_a_known_refusal_of_content_needs_no_harmless_request(
     assert calling.reason_to_stop is None
 
 
-def test_an_account_that_was_flagged_is_no_refusal_of_content(calling: Calling, serve: Serve):
+def test_an_account_that_was_flagged_is_no_refusal_of_content(calling, serve):
     server = serve(failed(403, "Your account was flagged for review."))
 
     reply = calling(call_to(server))
@@ -525,9 +506,7 @@ def test_an_account_that_was_flagged_is_no_refusal_of_content(calling: Calling, 
 
 
 @pytest.mark.parametrize("route", DECISION_ROUTES)
-def test_a_refusal_stops_at_once_what_has_no_call_of_one_token(
-    route: str, calling: Calling, serve: Serve
-):
+def test_a_refusal_stops_at_once_what_has_no_call_of_one_token(route, calling, serve):
     server = serve(failed(403, "No."))
 
     reply = calling(call_to(server, **DECISION_ROUTES[route]))

@@ -178,7 +178,7 @@ def files_with_keys(cluster: RayCluster) -> list[Path]:
 
 
 def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(
-    world: World,
+    world,
 ):
     warehouse = disturb(world)
 

@@ -209,14 +209,14 @@ def on_local_ray(test: Callable[[Observed], None]) -> Callable[[Observed], None]
 
 
 @on_local_ray
-def test_replies_by_senders_equal_those_without_senders(observed: Observed):
+def test_replies_by_senders_equal_those_without_senders(observed):
     replies = [replace(reply, latency_s=None) for reply in observed.replies_by_senders]
 
     assert replies == [replace(reply, latency_s=None) for reply in observed.replies_here]
 
 
 @on_local_ray
-def test_a_killed_sender_costs_its_own_calls(observed: Observed):
+def test_a_killed_sender_costs_its_own_calls(observed):
     attempts = [reply.attempts for reply in observed.replies_around_kill]
 
     assert {reply.status for reply in observed.replies_around_kill} == {"ok"}
@@ -224,19 +224,19 @@ def test_a_killed_sender_costs_its_own_calls(observed: Observed):
 
 
 @on_local_ray
-def test_the_key_is_not_written_anywhere(observed: Observed):
+def test_the_key_is_not_written_anywhere(observed):
     assert observed.contents
     assert SECRET.encode() not in b"".join(observed.contents.values())
 
 
 @on_local_ray
-def test_only_its_user_and_this_machine_reach_a_local_ray(observed: Observed):
+def test_only_its_user_and_this_machine_reach_a_local_ray(observed):
     assert observed.addresses <= {"127.0.0.1", "::ffff:127.0.0.1"}
     assert observed.folder_mode == 0o700
 
 
 @on_local_ray
-def test_nothing_is_left_of_a_local_ray(observed: Observed):
+def test_nothing_is_left_of_a_local_ray(observed):
     assert not observed.ray_folder.exists()
     assert processes_with(observed.ray_folder.name) == []
 
@@ -308,7 +308,7 @@ UNUSABLE_SENDERS = {
     ("get_ready", "reason", "n_deaths"), UNUSABLE_SENDERS.values(), ids=UNUSABLE_SENDERS
 )
 def test_if_no_sender_can_make_a_call_the_run_ends_with_the_reason_in_one_line(
-    get_ready: Any, reason: str, n_deaths: int, tmp_path, monkeypatch, capsys
+    get_ready, reason, n_deaths, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(OneNode, "senders", repeat((get_ready, None)), raising=False)
@@ -390,7 +390,7 @@ def sleep() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
 
 @pytest.mark.usefixtures("without_ray")
 def test_the_next_start_ends_the_processes_of_a_killed_driver_and_removes_its_folder(
-    tmp_path, sleep: Callable[[str], "subprocess.Popen[bytes]"]
+    tmp_path, sleep
 ):
     folder = tmp_path / "ray-left"
     folder.mkdir()
@@ -430,7 +430,7 @@ def test_the_next_start_spares_the_folder_of_a_running_driver(tmp_path):
     ],
 )
 async def test_a_run_without_nodes_ends_at_once_or_after_it_said_that_it_waits(
-    address: str, reason: str, n_notices: int, monkeypatch, capsys
+    address, reason, n_notices, monkeypatch, capsys
 ):
     monkeypatch.setattr(pools, "WITHOUT_NODES_S", 0.5)
     monkeypatch.setattr(pools, "LOOK_AT_NODES_EVERY_S", 0.2)
@@ -445,7 +445,7 @@ async def test_a_run_without_nodes_ends_at_once_or_after_it_said_that_it_waits(
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
-def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch):
+def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address, monkeypatch):
     monkeypatch.setattr(nodes, "ray", pytest.fail)
     with socket.socket() as unused_socket:  # bound, but it does not listen
         unused_socket.bind(("127.0.0.1", 0))

@@ -11,7 +11,7 @@ import pytest
 from tasks.llm.replies import Reply
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn, then
+from tests.tasks.llm.conftest import ROUTES, call_to, in_turn, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -91,7 +91,7 @@ TROUBLE = (
 
 @pytest.mark.parametrize(("word", "route"), in_turn(TROUBLE, CHAT))
 def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
-    word: str, route: str, calling: Calling, serve: Serve
+    word, route, calling, serve
 ):
     server = serve(then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it.")))
 
@@ -103,9 +103,7 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(["error", "abort"], CHAT))
-def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
-    word: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(word, route, calling, serve):
     server = serve(HttpResponse("Half of", finish_reason=word, usage=USAGE))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -132,9 +130,7 @@ FAILED = {
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(FAILED, CHAT))
-def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
-    word: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(word, route, calling, serve):
     server = serve(HttpResponse("Half of", finish_reason=word))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -156,9 +152,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize(("word", "target"), in_turn(STATUSES, STREAMED_ROUTES))
-def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
-    word: str, target: dict[str, Any]
-):
+def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word, target):
     failure = streamed({"content": "Half of"}, finish_reason=word).removesuffix("data: [DONE]\n\n")
     success = streamed(finish_reason="stop")
 
@@ -172,7 +166,7 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
     ("kind", "target"),
     in_turn(["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES),
 )
-def test_a_stream_under_another_content_type_is_read_as_a_stream(kind: str, target: dict[str, Any]):
+def test_a_stream_under_another_content_type_is_read_as_a_stream(kind, target):
     headers = {"Content-Type": kind}
     odd_body = streamed({"content": "Half of"}, finish_reason="weird")
 
@@ -202,7 +196,7 @@ UNKNOWN: list[Any] = [
 
 @pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN, CHAT), ids=str)
 def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
-    stated: Any, route: str, calling: Calling, serve: Serve
+    stated, route, calling, serve
 ):
     word = stated if isinstance(stated, str) else json.dumps(stated)
     server = serve(HttpResponse("Half of", finish_reason=stated))
@@ -218,7 +212,7 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Serve):
+def test_a_stream_must_say_how_it_ended(route, calling, serve):
     nothing: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing))
 
@@ -230,7 +224,7 @@ def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Ser
 
 
 @pytest.mark.parametrize("route", CHAT)
-def test_a_word_that_is_accepted_later_needs_no_call(route: str, calling: Calling, serve: Serve):
+def test_a_word_that_is_accepted_later_needs_no_call(route, calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason="Weird End"))
     first_call = call_to(server, **ROUTES[route])
     failure = calling(first_call)
@@ -246,7 +240,7 @@ def test_a_word_that_is_accepted_later_needs_no_call(route: str, calling: Callin
     assert call.target.config_hash == first_call.target.config_hash
 
 
-def test_a_word_that_is_accepted_from_the_start_is_a_success(calling: Calling, serve: Serve):
+def test_a_word_that_is_accepted_from_the_start_is_a_success(calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
 
     assert calling(call_to(server, ends_ok=("weird",))).status == "ok"
@@ -254,13 +248,13 @@ def test_a_word_that_is_accepted_from_the_start_is_a_success(calling: Calling, s
     assert len(server.book) == 1
 
 
-def test_another_word_than_the_accepted_one_stays_a_failure(calling: Calling, serve: Serve):
+def test_another_word_than_the_accepted_one_stays_a_failure(calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
 
     assert calling(call_to(server, ends_ok=("odd",))).status == "unclear"
 
 
-async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: Serve):
+async def test_a_result_of_a_batch_ends_like_any_reply(calling, serve):
     server = serve(HttpResponse("Half of", finish_reason="weird"))
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
@@ -270,7 +264,7 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: 
     assert reply.text is None
 
 
-async def test_a_result_of_a_batch_may_have_content_in_parts(calling: Calling, serve: Serve):
+async def test_a_result_of_a_batch_may_have_content_in_parts(calling, serve):
     server = serve(HttpResponse("A debt."))
     parts = json.dumps([THINKING, TEXT]).encode()
     server.written = lambda line, _number: line.replace(b'"A debt."', parts)
@@ -306,7 +300,7 @@ def both_replies(whole_body: str, streamed_body: str, **target: Any) -> list[Rep
 @pytest.mark.parametrize(
     ("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"])
 )
-def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch):
+def test_text_in_parts_is_the_text(parts, name, monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
     content = PARTS[parts]
@@ -332,7 +326,7 @@ def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch):
         ({"type": "text", "text": 5}, "text without a text"),
     ],
 )
-def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str):
+def test_a_part_of_another_type_is_a_failure_that_names_it(part, kind):
     replies = both_replies(
         whole({"content": [TEXT, part]}), streamed({"content": [TEXT]}, {"content": [part]})
     )
@@ -356,7 +350,7 @@ def test_an_error_in_a_choice_is_a_failure_whatever_the_end():
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_a_reply_that_is_only_in_the_reasoning_says_so(field: str):
+def test_a_reply_that_is_only_in_the_reasoning_says_so(field):
     replies = both_replies(whole({"content": None, field: "A debt."}), streamed({field: "A debt."}))
 
     for reply in replies:
@@ -412,9 +406,7 @@ def response(**replaced: Any) -> FaultServer:
         (5, "unclear", 1),
     ],
 )
-def test_the_status_of_a_response_is_its_end(
-    status: Any, expected: str, n_calls: int, calling: Calling
-):
+def test_the_status_of_a_response_is_its_end(status, expected, n_calls, calling):
     with response(status=status) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
@@ -431,9 +423,7 @@ def test_the_status_of_a_response_is_its_end(
         ("weird", "unclear"),
     ],
 )
-def test_the_reason_of_an_incomplete_response_is_its_end(
-    reason: str, expected: str, calling: Calling
-):
+def test_the_reason_of_an_incomplete_response_is_its_end(reason, expected, calling):
     with response(status="incomplete", incomplete_details={"reason": reason}) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
@@ -450,9 +440,7 @@ def test_the_reason_of_an_incomplete_response_is_its_end(
         ({"code": "invalid_prompt", "message": "no"}, 1),
     ],
 )
-def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
-    error: Any, n_calls: int, calling: Calling
-):
+def test_a_failed_response_is_tried_again_if_its_cause_may_pass(error, n_calls, calling):
     with response(status="failed", output=[], error=error) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
@@ -460,7 +448,7 @@ def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
     assert len(server.book) == n_calls
 
 
-def test_a_part_of_a_response_of_another_type_is_a_failure_that_names_it(calling: Calling):
+def test_a_part_of_a_response_of_another_type_is_a_failure_that_names_it(calling):
     content = [*RESPONSE["output"][0]["content"], {"type": "picture"}]
     with response(output=[{**RESPONSE["output"][0], "content": content}]) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))

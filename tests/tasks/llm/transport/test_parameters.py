@@ -13,7 +13,7 @@ from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.judge_configs import judge_target, target_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import Calling, Serve
+from tests.tasks.llm.conftest import Calling
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
@@ -36,14 +36,14 @@ def sent_body(
     return dict(entry.request)
 
 
-def test_nothing_is_sent_that_was_not_configured(calling: Calling, serve: Serve):
+def test_nothing_is_sent_that_was_not_configured(calling, serve):
     body = sent_body(calling, serve(HttpResponse("x")))
 
     assert body.pop("stream", False) is False
     assert body == {"model": "gpt-5", "messages": MESSAGES}
 
 
-def test_a_streamed_call_also_requests_its_usage(calling: Calling, serve: Serve):
+def test_a_streamed_call_also_requests_its_usage(calling, serve):
     body = sent_body(calling, serve(HttpResponse("x")), stream=True)
 
     assert body == {
@@ -54,9 +54,7 @@ def test_a_streamed_call_also_requests_its_usage(calling: Calling, serve: Serve)
     }
 
 
-def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(
-    calling: Calling, serve: Serve
-):
+def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling, serve):
     body = sent_body(calling, serve(HttpResponse("x")), api="responses")
 
     messages = [(item["role"], item["content"]) for item in body.pop("input")]
@@ -112,18 +110,14 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("name", "settings", "expected"), SENT)
-def test_settings_are_sent(
-    name: str, settings: Any, expected: Any, stream: bool, calling: Calling, serve: Serve
-):
+def test_settings_are_sent(name, settings, expected, stream, calling, serve):
     body = sent_body(calling, serve(HttpResponse("x")), name=name, stream=stream, **settings)
 
     assert {parameter: body[parameter] for parameter in expected} == expected
 
 
 @pytest.mark.parametrize(("name", "settings", "expected"), SENT_TO_RESPONSES)
-def test_settings_are_sent_to_the_responses_api(
-    name: str, settings: Any, expected: Any, calling: Calling, serve: Serve
-):
+def test_settings_are_sent_to_the_responses_api(name, settings, expected, calling, serve):
     server = serve(HttpResponse("x"))
 
     body = sent_body(calling, server, name=name, api="responses", **settings)
@@ -141,7 +135,7 @@ def test_a_thinking_budget_is_sent_as_the_library_takes_it():
 @pytest.mark.parametrize(
     "settings", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}]
 )
-def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings: dict[str, Any]):
+def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings):
     assert Model.model_validate(settings).thinking_budget_tokens is None
     with pytest.raises(ValidationError, match="thinking_budget_tokens"):
         Model.model_validate(settings | {"thinking_budget_tokens": 2048})
@@ -150,7 +144,7 @@ def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings: dict[
 @pytest.mark.parametrize(
     "settings", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"]
 )
-def test_headers_and_the_key_are_sent(settings: dict[str, Any], calling: Calling, serve: Serve):
+def test_headers_and_the_key_are_sent(settings, calling, serve):
     server = serve(HttpResponse("x"))
 
     sent_body(calling, server, headers={"X-Team": "blue"}, **settings)
@@ -186,9 +180,7 @@ def judge(**settings: Any) -> Judge:
     ids=str,
 )
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_a_setting_that_changes_replies_is_part_of_both_identities(
-    make_target: Any, settings: dict[str, Any]
-):
+def test_a_setting_that_changes_replies_is_part_of_both_identities(make_target, settings):
     plain = make_target(judge())
     target = make_target(judge(**settings))
 
@@ -197,7 +189,7 @@ def test_a_setting_that_changes_replies_is_part_of_both_identities(
 
 
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_target: Any):
+def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_target):
     plain = make_target(judge())
     target = make_target(judge(omits_think_tag=True))
 
@@ -206,7 +198,7 @@ def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_t
 
 
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_accepted_ends_are_no_part_of_any_identity(make_target: Any):
+def test_accepted_ends_are_no_part_of_any_identity(make_target):
     plain = make_target(judge())
     accepting = make_target(judge(ends_ok=["finished"]))
 
@@ -216,6 +208,6 @@ def test_accepted_ends_are_no_part_of_any_identity(make_target: Any):
 
 
 @pytest.mark.parametrize("word", ["length", "MAX_TOKENS", "content_filter"])
-def test_a_word_for_a_cut_or_filtered_reply_cannot_be_accepted(word: str):
+def test_a_word_for_a_cut_or_filtered_reply_cannot_be_accepted(word):
     with pytest.raises(ValidationError, match="ends_ok"):
         Model.model_validate({"name": "openai/gpt-5", "ends_ok": [word]})

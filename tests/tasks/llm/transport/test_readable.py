@@ -11,7 +11,7 @@ from tasks.llm.replies import Kind
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
+from tests.tasks.llm.conftest import ROUTES, call_to, in_turn
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
     JSON,
@@ -71,7 +71,7 @@ def stream_with_top(body: str, fields: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, ROUTE_NAMES))
-def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str):
+def test_odd_fields_of_a_message_do_not_lose_it(fields, name):
     body = whole({"content": "A debt.", **MESSAGE_FIELDS[fields]})
 
     reply = reply_to(body, JSON, name=name, prices=PRICES)
@@ -82,7 +82,7 @@ def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str):
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, STREAMED_NAMES))
-def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str):
+def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields, name):
     body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True, prices=PRICES)
@@ -91,14 +91,14 @@ def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str):
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, ROUTE_NAMES))
-def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields: str, name: str):
+def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields, name):
     reply = reply_to(with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]), JSON, name=name)
 
     assert reply.text == "A debt."
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, STREAMED_NAMES))
-def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: str):
+def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields, name):
     body = stream_with_top(streamed({"content": "A debt."}), TOP_FIELDS[fields])
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
@@ -106,7 +106,7 @@ def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: s
     assert reply.text == "A debt."
 
 
-async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling: Calling, serve: Serve):
+async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling, serve):
     server = serve(HttpResponse("A debt."))
     odd_fields = b'"reasoning_content": ["Hm."], "audio": {}, "content"'
     server.written = lambda line, _number: line.replace(b'"content"', odd_fields)
@@ -121,9 +121,7 @@ NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
 
 
 @pytest.mark.parametrize(("choices", "route"), in_turn(NO_MESSAGES, ["vllm", "openai"]), ids=str)
-def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
-    choices: Any, route: str, calling: Calling, serve: Serve
-):
+def test_a_paid_reply_without_a_message_is_paid_once_and_counted(choices, route, calling, serve):
     body = {"id": "c", "object": "chat.completion", "choices": choices, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
     call = call_to(server, prices=PRICES, **ROUTES[route])
@@ -139,7 +137,7 @@ def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     assert len(server.book) == 1
 
 
-def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling: Calling, serve: Serve):
+def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling, serve):
     calling.concurrency = 1
     body = {"id": "c", "choices": None, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
@@ -171,7 +169,7 @@ KEPT_ALIVE: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("kind", "name"), in_turn(KEPT_ALIVE, STREAMED_NAMES))
-def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str):
+def test_a_sign_of_life_does_not_end_a_stream(kind, name):
     sign = KEPT_ALIVE[kind]
     body = f"{sign}id: 7\n{FIRST}{sign}{LAST}{sign}{REPORT}{DONE}{sign}"
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
@@ -200,7 +198,7 @@ FORMS: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("form", "name"), in_turn(FORMS, STREAMED_NAMES))
-def test_each_form_of_a_stream_is_read(form: str, name: str):
+def test_each_form_of_a_stream_is_read(form, name):
     reply = reply_to(FORMS[form], EVENTS, name=name, is_streamed=True)
 
     assert reply.text == "A debt."
@@ -216,7 +214,7 @@ def test_each_form_of_a_stream_is_read(form: str, name: str):
         (None, EVENTS, "openrouter/a/b"),
     ],
 )
-def test_a_whole_reply_to_a_streamed_call_is_a_reply(name: str, end: Any, headers: dict[str, str]):
+def test_a_whole_reply_to_a_streamed_call_is_a_reply(name, end, headers):
     body = json.dumps(json.loads(whole({"content": "A debt."}, end)), indent=1)
 
     reply = reply_to(body, headers, name=name, is_streamed=True)
@@ -274,7 +272,7 @@ def test_log_probabilities_are_kept_with_six_decimals():
 @pytest.mark.parametrize(
     "error", [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}]
 )
-def test_a_completed_response_with_an_error_is_a_failure(error: Any):
+def test_a_completed_response_with_an_error_is_a_failure(error):
     with response(error=error) as server:
         reply = one_attempt(server.api_base, **ROUTES["responses"])
 
@@ -304,7 +302,7 @@ THINKING_FIELDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"]))
-def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any):
+def test_a_reply_of_reasoning_alone_says_so(name, content):
     message = {"content": content, name: THINKING_FIELDS[name]}
 
     replies = both_replies(whole(message), streamed(message))
@@ -328,9 +326,7 @@ MARKS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     ("mark", "route"), in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"])
 )
-def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(
-    mark: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(mark, route, calling, serve):
     if "streamed" in route:
         body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
         server = serve(HttpResponse(raw=body.encode(), headers=EVENTS))
@@ -368,7 +364,7 @@ def test_a_state_of_success_is_none_of_an_error():
         "StopReason.END_TURN",
     ],
 )
-def test_words_of_success_of_other_servers_are_known(word: str):
+def test_words_of_success_of_other_servers_are_known(word):
     assert meaning_of(word) is End.COMPLETE
 
 
@@ -386,11 +382,11 @@ def test_words_of_success_of_other_servers_are_known(word: str):
         ("userStopped", End.UNKNOWN),
     ],
 )
-def test_a_type_before_a_word_does_not_make_it_one_of_success(word: str, end: End):
+def test_a_type_before_a_word_does_not_make_it_one_of_success(word, end):
     assert meaning_of(word) is end
 
 
-def test_a_response_stays_one(calling: Calling):
+def test_a_response_stays_one(calling):
     with response() as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 

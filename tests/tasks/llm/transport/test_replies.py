@@ -17,7 +17,7 @@ from tasks.rules.verdict import reminder
 from tasks.run.calls import call_and_parse
 from tasks.run.judge_configs import JudgeConfig
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, in_turn
+from tests.tasks.llm.conftest import ROUTES, Calling, call_to, failed, in_turn
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -49,9 +49,7 @@ BROKEN_STREAMS = {
 @pytest.mark.parametrize(
     ("broken", "route"), in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"])
 )
-def test_a_stream_that_breaks_off_is_never_a_reply(
-    broken: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_stream_that_breaks_off_is_never_a_reply(broken, route, calling, serve):
     headers = {"Content-Type": "text/event-stream"}
     server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers=headers))
 
@@ -104,9 +102,7 @@ NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 
 @pytest.mark.parametrize(("kind", "route"), in_turn(NO_COMPLETIONS, ROUTES))
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_no_completion_is_a_provider_error_of_one_line(
-    kind: str, route: str, calling: Calling, serve: Serve
-):
+def test_no_completion_is_a_provider_error_of_one_line(kind, route, calling, serve):
     server = serve(NO_COMPLETIONS[kind])
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -135,9 +131,7 @@ PAID = {
 @pytest.mark.parametrize(
     ("kind", "route"), in_turn(PAID, [route for route in ROUTES if route != "responses"])
 )
-def test_a_paid_completion_without_a_text_is_a_permanent_failure(
-    kind: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_paid_completion_without_a_text_is_a_permanent_failure(kind, route, calling, serve):
     choices, status = PAID[kind]
     server = serve(completion(choices=choices))
 
@@ -161,9 +155,7 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(
-    odd: str, calling: Calling, serve: Serve
-):
+def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd, calling, serve):
     def behaviour(request, _number: int) -> HttpResponse:
         is_odd = request["messages"][0]["content"] == "odd"
         return completion(**ODD_FIELDS[odd]) if is_odd else completion()
@@ -224,7 +216,7 @@ def decide(calling: Calling, server: FaultServer, **settings: Any) -> tuple[Repl
 
 
 @pytest.mark.parametrize("kind", VERDICTS)
-def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve):
+def test_one_clear_object_is_a_verdict(kind, calling, serve):
     text, value = VERDICTS[kind]
     server = serve(HttpResponse(text))
 
@@ -238,7 +230,7 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
 def test_anything_else_is_requested_again_with_a_reminder_and_then_is_a_parse_error(
-    kind: str, calling: Calling, serve: Serve
+    kind, calling, serve
 ):
     text = NO_VERDICTS[kind]
     server = serve(HttpResponse(text))
@@ -257,7 +249,7 @@ def test_anything_else_is_requested_again_with_a_reminder_and_then_is_a_parse_er
     ]
 
 
-def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Serve):
+def test_a_good_reply_to_a_reminder_makes_a_verdict(calling, serve):
     def behaviour(request, _number: int) -> HttpResponse:
         if len(request["messages"]) == 1:
             return HttpResponse("Well, yes.")
@@ -277,9 +269,7 @@ CUT = HttpResponse("{", finish_reason="length")
     ("http_response", "status", "n_calls"),
     [(CUT, "truncated", 1), (failed(503), "provider_error", 2)],
 )
-def test_a_failed_judge_is_not_reminded(
-    http_response: HttpResponse, status: str, n_calls: int, calling: Calling, serve: Serve
-):
+def test_a_failed_judge_is_not_reminded(http_response, status, n_calls, calling, serve):
     server = serve(http_response)
 
     reply, verdict = decide(calling, server)
@@ -288,7 +278,7 @@ def test_a_failed_judge_is_not_reminded(
     assert [len(request["messages"]) for request in server.book] == [1] * n_calls
 
 
-def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve):
+def test_a_failed_verdict_costs_both_replies(calling, serve):
     usage = {"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000}
     server = serve(HttpResponse("words", usage=usage))
 
@@ -311,9 +301,7 @@ USAGES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("usage", "route"), in_turn(USAGES, ROUTES))
-def test_an_odd_usage_is_unknown_and_the_reply_stays(
-    usage: str, route: str, calling: Calling, serve: Serve
-):
+def test_an_odd_usage_is_unknown_and_the_reply_stays(usage, route, calling, serve):
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -328,9 +316,7 @@ def test_an_odd_usage_is_unknown_and_the_reply_stays(
 
 
 @pytest.mark.parametrize("route", CHAT)
-def test_a_detail_of_the_usage_that_is_none_spoils_no_other(
-    route: str, calling: Calling, serve: Serve
-):
+def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route, calling, serve):
     usage = {
         **GOOD,
         "prompt_tokens_details": {"cached_tokens": "most"},
@@ -349,9 +335,7 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(
 @pytest.mark.parametrize(
     ("word", "route"), in_turn(["stop", "eos_token", "STOP_SEQUENCE", "endTurn"], CHAT)
 )
-def test_a_word_of_success_is_stored_as_it_came(
-    word: str, route: str, calling: Calling, serve: Serve
-):
+def test_a_word_of_success_is_stored_as_it_came(word, route, calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason=word))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -363,7 +347,7 @@ def test_a_word_of_success_is_stored_as_it_came(
 
 
 @pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
-def test_a_whole_reply_needs_no_word(reason: Any, route: str, calling: Calling, serve: Serve):
+def test_a_whole_reply_needs_no_word(reason, route, calling, serve):
     reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route]))
 
     assert reply.status == "ok"
@@ -371,14 +355,14 @@ def test_a_whole_reply_needs_no_word(reason: Any, route: str, calling: Calling, 
     assert reply.finish_reason is None
 
 
-def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling: Calling, serve: Serve):
+def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling, serve):
     reply = calling(call_to(serve(HttpResponse("A de", finish_reason="MAX_TOKENS"))))
 
     assert reply.status == "truncated"
     assert reply.finish_reason == "length"
 
 
-async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve):
+async def test_the_same_holds_for_the_results_of_a_batch(calling, serve):
     usage = {"prompt_tokens": "7", "completion_tokens": 3}
     nothing: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing, usage=usage))

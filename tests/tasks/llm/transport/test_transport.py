@@ -19,7 +19,7 @@ from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
-from tests.tasks.llm.conftest import Calling, call_to
+from tests.tasks.llm.conftest import call_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
@@ -67,9 +67,7 @@ def away(status: int, location: str) -> Plain:
         ("openai", 302),
     ],
 )
-def test_a_redirect_fails_and_is_not_followed(
-    route: str, status: int, calling: Calling, elsewhere: AnyServer
-):
+def test_a_redirect_fails_and_is_not_followed(route, status, calling, elsewhere):
     calling.attempts = 4
     host = elsewhere.address.removeprefix("http://")
     headers = {"X-Team-Token": "blue"}
@@ -99,7 +97,7 @@ def test_a_redirect_fails_and_is_not_followed(
         "relative",
     ],
 )
-def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, calling: Calling):
+def test_a_location_that_is_none_is_no_reason_to_try_again(location, calling):
     with AnyServer(away(302, location.encode().decode("latin-1"))) as server:
         reply = calling(call_to(f"{server.address}/v1"))
 
@@ -109,9 +107,7 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, callin
     assert "sk-planted" not in str(reply.error)
 
 
-def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
-    calling: Calling, elsewhere: AnyServer
-):
+def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling, elsewhere):
     host = elsewhere.address.removeprefix("http://")
     calling.concurrency = 1
 
@@ -128,7 +124,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
 @pytest.mark.parametrize(
     "path", ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"]
 )
-def test_no_step_of_a_batch_follows_a_redirect(path: str, calling: Calling, elsewhere: AnyServer):
+def test_no_step_of_a_batch_follows_a_redirect(path, calling, elsewhere):
     server = batch_server(lambda _: (), {path: away(307, f"{elsewhere.address}{path}")})
 
     with server, pytest.raises(PipelineError, match="redirects to localhost"):
@@ -137,7 +133,7 @@ def test_no_step_of_a_batch_follows_a_redirect(path: str, calling: Calling, else
     assert elsewhere.seen == []
 
 
-def test_other_clients_of_the_process_follow_redirects_as_before(elsewhere: AnyServer):
+def test_other_clients_of_the_process_follow_redirects_as_before(elsewhere):
     import httpx
 
     with AnyServer(away(307, elsewhere.address)) as server:
@@ -210,9 +206,7 @@ def bytes_of(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", REPLIES)
-def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(
-    kind: str, calling: Calling
-):
+def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(kind, calling):
     target, http_response = REPLIES[kind]
     calling.patience_s = 600.0
     memory_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -242,7 +236,7 @@ def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large():
         b"".join(body.feed(events) for _ in range(1000))
 
 
-def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling):
+def test_a_text_that_is_longer_than_any_reply_is_too_large(calling):
     body = HEAD + b"x" * (MOST_TEXT_BYTES + 1) + TAIL
 
     with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
@@ -255,9 +249,7 @@ def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling):
 
 @pytest.mark.parametrize("name", ["hosted_vllm/c", "openai/c"])
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
-def test_no_packing_is_requested_and_a_packed_reply_is_a_provider_error(
-    packing: str, name: str, calling: Calling
-):
+def test_no_packing_is_requested_and_a_packed_reply_is_a_provider_error(packing, name, calling):
     body = gzip.compress(HEAD + b"A debt." + TAIL)
     http_response = Plain(headers=JSON | {"Content-Encoding": packing}, body=lambda: [body])
 
@@ -331,9 +323,7 @@ def large_json() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("body", [large_json, huge_json])
-def test_too_large_a_result_is_read_to_its_bound(
-    body: Callable[[], Iterable[bytes]], calling: Calling
-):
+def test_too_large_a_result_is_read_to_its_bound(body, calling):
     def output(custom_ids: list[str]) -> Iterator[bytes]:
         yield from result(custom_ids[0], [HEAD, b"first", TAIL])
         yield from result(custom_ids[1], body())

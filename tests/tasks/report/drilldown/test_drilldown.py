@@ -3,7 +3,6 @@
 import string
 from collections.abc import Iterator
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,7 +82,7 @@ def sections(contents: Row, stored: Stored) -> Iterator[tuple[str, str, Row]]:
 LISTED = ("field", "topic", "turns", "splits", "decision_types", "economic_pathways", "expert")
 
 
-def test_every_admitted_task_is_listed_with_its_labels(contents: Row, stored: Stored):
+def test_every_admitted_task_is_listed_with_its_labels(contents, stored):
     listed_tasks = {row["task_id"]: row for row in contents["index"]["tasks"]}
 
     assert listed_tasks.keys() == stored.tasks.keys()
@@ -97,11 +96,11 @@ def test_every_admitted_task_is_listed_with_its_labels(contents: Row, stored: St
         assert stored.openings[task_id].startswith(task["opening"])
 
 
-def test_some_tasks_are_listed_as_hard(contents: Row):
+def test_some_tasks_are_listed_as_hard(contents):
     assert {row["is_hard"] for row in contents["index"]["tasks"]} == {True, False}
 
 
-def test_the_conversation_is_as_it_was_sent(contents: Row, stored: Stored):
+def test_the_conversation_is_as_it_was_sent(contents, stored):
     turn = itemgetter("role", "content")
 
     for task_id in stored.tasks:
@@ -109,7 +108,7 @@ def test_the_conversation_is_as_it_was_sent(contents: Row, stored: Stored):
         assert list(map(turn, rubric["conversation"])) == list(map(turn, stored.turns[task_id]))
 
 
-def test_the_criteria_are_as_they_were_sent(contents: Row, stored: Stored):
+def test_the_criteria_are_as_they_were_sent(contents, stored):
     criterion = itemgetter("criterion_id", "title", "category", "severity", "weight", "position")
 
     for task_id in stored.tasks:
@@ -119,7 +118,7 @@ def test_the_criteria_are_as_they_were_sent(contents: Row, stored: Stored):
             assert row["key"] == criterion_key(row["criterion_id"])
 
 
-def test_every_response_is_in_the_file_of_its_task_word_for_word(contents: Row, stored: Stored):
+def test_every_response_is_in_the_file_of_its_task_word_for_word(contents, stored):
     values = itemgetter(
         "status",
         "error",
@@ -142,7 +141,7 @@ def test_every_response_is_in_the_file_of_its_task_word_for_word(contents: Row, 
     assert {status for status, *_ in actual.values()} == {"ok", "refused", "truncated"}
 
 
-def test_every_verdict_of_every_judge_is_beside_its_response(contents: Row, stored: Stored):
+def test_every_verdict_of_every_judge_is_beside_its_response(contents, stored):
     cell = itemgetter("trial", "judge_config", "position")
     values = itemgetter("status", "explanation", "error")
 
@@ -157,7 +156,7 @@ def test_every_verdict_of_every_judge_is_beside_its_response(contents: Row, stor
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 
-def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents: Row, stored: Stored):
+def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents, stored):
     index = contents["index"]
     criteria: list[Row] = []
     for task in index["tasks"]:
@@ -182,7 +181,7 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents: Row, st
     assert contents["criteria"]["title"] == [row["title"] for row in criteria]
 
 
-def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, contents: Row):
+def test_scores_and_bounds_are_those_of_the_marts(world_job, contents):
     query = "from task_scores where score_name = 'score' and dataset_revision = ?"
     with Warehouse(world_job.warehouse).reader() as reader:
         rows = reader.rows(query, [world_job.data.revision])
@@ -209,15 +208,13 @@ def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, contents: Row)
     assert {len(values) for values in actual.values()} == {1, 3}
 
 
-def test_no_file_has_a_canary(world_drilldown: Path, contents: Row):
+def test_no_file_has_a_canary(world_drilldown, contents):
     for content in files(world_drilldown).values():
         assert CANARY.encode() not in content
     assert CANARY not in repr(contents)
 
 
-def test_no_data_file_has_a_character_that_could_end_a_script(
-    world_drilldown: Path, hostile_site: Path
-):
+def test_no_data_file_has_a_character_that_could_end_a_script(world_drilldown, hostile_site):
     plain_characters = set((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
     for site in (world_drilldown, hostile_site):

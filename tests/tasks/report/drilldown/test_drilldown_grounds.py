@@ -126,7 +126,7 @@ def parts_of_exchange(visit: Visit) -> dict[str, str | None]:
 
 
 def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(
-    visit: Visit,
+    visit,
 ):
     visit.open(FIRST_TASK)
 
@@ -141,7 +141,7 @@ def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(
     assert "digits of a hash of the criterion" in (parts["<<criterion_marker>>"] or "")
 
 
-def test_the_placeholders_of_a_template_are_in_bold(visit: Visit):
+def test_the_placeholders_of_a_template_are_in_bold(visit):
     visit.open(FIRST_TASK)
 
     parts_of_exchange(visit)
@@ -151,7 +151,7 @@ def test_the_placeholders_of_a_template_are_in_bold(visit: Visit):
 
 
 def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(
-    visit: Visit,
+    visit,
 ):
     visit.open(FIRST_TASK)
 
@@ -164,7 +164,7 @@ def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder
     ]
 
 
-def test_each_judged_criterion_has_an_exchange(visit: Visit):
+def test_each_judged_criterion_has_an_exchange(visit):
     visit.open(FIRST_TASK)
 
     assert visit.page.locator(".exchange").count() == 2
@@ -182,16 +182,14 @@ def test_each_judged_criterion_has_an_exchange(visit: Visit):
         ("m4", ".explanation", "On the newer response."),
     ],
 )
-def test_a_page_says_what_became_of_prompt_and_reply(
-    visit: Visit, model: str, selector: str, text: str
-):
+def test_a_page_says_what_became_of_prompt_and_reply(visit, model, selector, text):
     visit.open(f"{FIRST_TASK}&a={key_of(model)}")
     visit.page.locator(".exchange summary").first.click()
 
     assert text in visit.page.locator(selector).first.inner_text()
 
 
-def test_a_page_that_another_host_serves_shows_the_prompt(visit: Visit):
+def test_a_page_that_another_host_serves_shows_the_prompt(visit):
     # Over plain http the browser offers no digests.
     visit.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
     visit.open(FIRST_TASK)
@@ -201,7 +199,7 @@ def test_a_page_that_another_host_serves_shows_the_prompt(visit: Visit):
     assert parts["Template of the prompt"] == TEMPLATE
 
 
-def test_a_conversation_is_shown_before_it_is_assembled(visit: Visit):
+def test_a_conversation_is_shown_before_it_is_assembled(visit):
     visit.open(SECOND_TASK)
 
     turns = visit.page.locator("#conversation .turn").all_inner_texts()
@@ -219,9 +217,7 @@ def test_a_conversation_is_shown_before_it_is_assembled(visit: Visit):
         ("words=grüße", []),
     ],
 )
-def test_tasks_are_searched_in_criteria_and_responses(
-    visit: Visit, search: str, task_ids: list[str]
-):
+def test_tasks_are_searched_in_criteria_and_responses(visit, search, task_ids):
     visit.open(f"tasks.html#{search}")
 
     links = visit.page.locator("#tasks .tabulator-row .tabulator-frozen a")
@@ -291,7 +287,7 @@ def site(tmp_path_factory) -> Path:
     return drill(job, folder / "site")
 
 
-def test_evidence_is_shown_as_text_below_the_verdict(browser: Browser, site: Path):
+def test_evidence_is_shown_as_text_below_the_verdict(browser, site):
     with visiting(browser, site) as visit:
         visit.open(FIRST_TASK)
         visit.page.locator("details.evidence summary").click()
@@ -305,7 +301,7 @@ def test_evidence_is_shown_as_text_below_the_verdict(browser: Browser, site: Pat
         assert visit.faults == []
 
 
-def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser: Browser, site: Path):
+def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser, site):
     with visiting(browser, site) as visit:
         visit.open(FIRST_TASK)
 
@@ -314,7 +310,7 @@ def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser: Browser, si
         assert visit.faults == []
 
 
-def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, site: Path):
+def test_a_cascades_verdict_says_which_judge_decided_and_why(browser, site):
     with visiting(browser, site) as visit:
         visit.open(SECOND_TASK)
 

@@ -164,7 +164,7 @@ def test_characters_that_hide_or_reorder_text_are_visible():
     "markup",
     ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"],
 )
-def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, markup: str):
+def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack, markup):
     html = as_html(markup.replace("{}", attack))
 
     assert html is not None
@@ -172,7 +172,7 @@ def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, m
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(text: str):
+def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(text):
     html = as_html(text)
 
     assert html is not None
@@ -182,14 +182,14 @@ def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(te
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-def test_what_is_not_cleaned_is_as_cleaning_leaves_it(text: str):
+def test_what_is_not_cleaned_is_as_cleaning_leaves_it(text):
     link = "[a](http://x)\n\n"  # it has attributes, so the whole text is cleaned
 
     assert (as_html(link) or "") + (as_html(text) or "") == as_html(link + text)
 
 
 @given(st.text())
-def test_any_text_at_all_is_set_without_an_error(text: str):
+def test_any_text_at_all_is_set_without_an_error(text):
     assert faults(as_html(text) or "") == []
 
 
@@ -239,7 +239,7 @@ def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded():
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_a_text_made_to_take_long_is_set_or_given_up(name: str):
+def test_a_text_made_to_take_long_is_set_or_given_up(name):
     # Quadratic time on such a text would be minutes.
     assert len(as_html(LONG[name]) or "") <= 2_000_000
 

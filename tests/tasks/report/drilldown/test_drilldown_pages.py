@@ -53,7 +53,7 @@ def wait_for_count(visit: Visit, selector: str, count: int):
     visit.page.wait_for_function(script, arg=[selector, count])
 
 
-def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: Path):
+def test_attacks_in_texts_and_names_do_nothing(browser, hostile_site):
     tasks = data(hostile_site)["index"]["tasks"]
     with visiting(browser, hostile_site) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
@@ -74,7 +74,7 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         assert visit.faults == []
 
 
-def test_tasks_are_filtered_by_labels_and_words(visit: Visit, contents: Row):
+def test_tasks_are_filtered_by_labels_and_words(visit, contents):
     visit.open("tasks.html")
     visit.page.locator("[name=field]").select_option("Legal")
     visit.page.locator("[name=hard]").select_option("hard")
@@ -90,7 +90,7 @@ def test_tasks_are_filtered_by_labels_and_words(visit: Visit, contents: Row):
     assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(tasks)} tasks"]
 
 
-def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit: Visit):
+def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit):
     visit.open("tasks.html#words=legal-30")
     wait_for_count(visit, ".tabulator-row", 1)
 
@@ -99,7 +99,7 @@ def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit: Visit):
     visit.page.locator(".tabulator-row").nth(1).wait_for()
 
 
-def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit: Visit, contents: Row):
+def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit, contents):
     key = entry_key_of(contents, "dogwood-open")
     judge_config = labelled(contents["index"]["judge_configs"], "mild-judge")
     scores = []
@@ -125,7 +125,7 @@ def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit: Visit, c
     assert heading.get_attribute("aria-sort") == "ascending"
 
 
-def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(visit: Visit, contents: Row):
+def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(visit, contents):
     task = contents["index"]["tasks"][0]
     entry = entry_key_of(contents, "alder-large")
     response = contents[f"task-{task['key']}"][entry]["responses"][1]
@@ -138,9 +138,7 @@ def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(visit: Visit,
     assert visit.page.locator("#responses .exact").text_content() == response["text"]
 
 
-def test_assistant_turns_are_rendered_as_markdown_and_user_turns_word_for_word(
-    visit: Visit, contents: Row
-):
+def test_assistant_turns_are_rendered_as_markdown_and_user_turns_word_for_word(visit, contents):
     visit.open(f"task.html#task={contents['index']['tasks'][0]['task_id']}")
     assistant = visit.page.locator("#conversation .turn.assistant").first
     user = visit.page.locator("#conversation .turn.user").first
@@ -160,9 +158,7 @@ def first_statuses(section: Row) -> dict[tuple[int, str], str]:
     return statuses
 
 
-def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
-    visit: Visit, contents: Row
-):
+def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit, contents):
     key = contents["index"]["tasks"][0]["key"]
     first = entry_key_of(contents, "alder-large")
     second = entry_key_of(contents, "cedar-mini")
@@ -186,7 +182,7 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
     assert f"{len(flipped_criteria)} flipped" in count
 
 
-def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit: Visit, contents: Row):
+def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit, contents):
     entry = entry_key_of(contents, "cedar-mini")
 
     visit.open(f"task.html#task={task_key('finance-13')}&a={entry}&show=failures")
@@ -206,7 +202,7 @@ def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit: Visit, conte
     )
 
 
-def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit: Visit, contents: Row):
+def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit, contents):
     first = entry_key_of(contents, "dogwood-open")
     second = entry_key_of(contents, "birch-2")
 
@@ -218,7 +214,7 @@ def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit: Visit, 
     assert visit.page.locator("td .flip").count() == 0
 
 
-def test_a_task_without_a_response_says_so_in_one_line(browser: Browser, tmp_path):
+def test_a_task_without_a_response_says_so_in_one_line(browser, tmp_path):
     with visiting(browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")) as visit:
         visit.open("task.html")
 
@@ -229,7 +225,7 @@ def test_a_task_without_a_response_says_so_in_one_line(browser: Browser, tmp_pat
         assert visit.faults == []
 
 
-def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, contents: Row):
+def test_every_verdict_has_a_link(browser, world_drilldown, contents):
     key = contents["index"]["tasks"][3]["key"]
     entry = entry_key_of(contents, "birch-2")
     (explanation,) = [
@@ -265,7 +261,7 @@ def shown_verdicts(contents: Row) -> list[tuple[str, int]]:
     return [verdict for verdict in verdicts if verdict[0] != "not_judged"]
 
 
-def test_all_verdicts_are_counted_and_the_first_1000_listed(visit: Visit, contents: Row):
+def test_all_verdicts_are_counted_and_the_first_1000_listed(visit, contents):
     visit.open("verdicts.html")
 
     n_verdicts = len(shown_verdicts(contents))
@@ -274,7 +270,7 @@ def test_all_verdicts_are_counted_and_the_first_1000_listed(visit: Visit, conten
     assert visit.value("Tabulator.findTable('#verdicts')[0].getDataCount()") == 1000
 
 
-def test_verdicts_are_searched_by_status_category_and_words(visit: Visit, contents: Row):
+def test_verdicts_are_searched_by_status_category_and_words(visit, contents):
     categories = contents["criteria"]["category"]
     titles = [title.lower() for title in contents["criteria"]["title"]]
     expected = 0
@@ -293,7 +289,7 @@ def test_verdicts_are_searched_by_status_category_and_words(visit: Visit, conten
     assert set(texts(visit.page.locator("#verdicts .badge"))) == {"✗ not met"}
 
 
-def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit: Visit):
+def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit):
     visit.open("verdicts.html#status=undecided&words=")
     visit.page.get_by_role("combobox", name="Judge").select_option("")
     visit.page.locator(".tabulator-row").nth(5).wait_for()
@@ -307,7 +303,7 @@ def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit: Visi
     assert "timeout" in visit.page.locator("td.marked").inner_text()
 
 
-def test_a_page_says_which_data_cannot_be_loaded(browser: Browser, world_drilldown: Path, tmp_path):
+def test_a_page_says_which_data_cannot_be_loaded(browser, world_drilldown, tmp_path):
     site = shutil.copytree(world_drilldown, tmp_path / "site")
     index = data_file(site)
     for judge_config in index["judge_configs"]:
@@ -322,7 +318,7 @@ def test_a_page_says_which_data_cannot_be_loaded(browser: Browser, world_drilldo
         assert visit.page.get_by_role("alert").inner_text()
 
 
-def test_an_open_page_keeps_working_when_the_report_is_written_again(browser: Browser, tmp_path):
+def test_an_open_page_keeps_working_when_the_report_is_written_again(browser, tmp_path):
     job = tiny_job(tmp_path)
     site = drill(job, tmp_path / "site")
     with visiting(browser, site) as visit:

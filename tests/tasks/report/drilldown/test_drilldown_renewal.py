@@ -4,7 +4,6 @@ changed files.
 
 import re
 import shutil
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -76,7 +75,7 @@ def build_again(job: Job, site: Path) -> set[str]:
 
 
 def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
-    job: Job, tmp_path, monkeypatch
+    job, tmp_path, monkeypatch
 ):
     build(job, tmp_path / "bounded")
     monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
@@ -85,7 +84,7 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
     assert files(tmp_path / "bounded") == files(tmp_path / "unbounded")
 
 
-def test_a_second_build_writes_no_data_file(job: Job, site: Path):
+def test_a_second_build_writes_no_data_file(job, site):
     before = modified_at_ns(site)
 
     drill(job, site)
@@ -141,9 +140,7 @@ def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path):
         Path.unlink,
     ],
 )
-def test_a_file_that_is_damaged_cut_off_or_gone_is_written_again(
-    job: Job, site: Path, harm: Callable[[Path], object]
-):
+def test_a_file_that_is_damaged_cut_off_or_gone_is_written_again(job, site, harm):
     name = min(block_names(site))
     path = site / f"data/{name}.js"
     content = path.read_bytes()
@@ -184,7 +181,7 @@ def drill_with_another_version(document: str, site: Path):
     drill(with_revision(Job.model_validate_json(document)), site)
 
 
-def test_all_files_are_written_again_with_another_version_of_a_library(job: Job, site: Path):
+def test_all_files_are_written_again_with_another_version_of_a_library(job, site):
     before = block_names(site)
 
     with ProcessPoolExecutor(1, get_context("spawn")) as processes:
@@ -219,7 +216,7 @@ def responses_to(conversation_id: str, status: str) -> Rows:
     ],
 )
 def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
-    tmp_path, older_status: str, newer_status: str | None, marks: str
+    tmp_path, older_status, newer_status, marks
 ):
     job = tiny_job(tmp_path, ("t1",), models=("other",))
     tables = responses_to("an earlier one", older_status)

@@ -118,7 +118,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     }
 
 
-def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch, tmp_path):
+def test_a_night_reads_its_own_replies(job, site, monkeypatch, tmp_path):
     lookups = []
     replies_for = LedgerReader.replies_for
 
@@ -138,9 +138,7 @@ def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch, tmp_pa
     assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
-def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
-    job: Job, site: Path, tmp_path
-):
+def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job, site, tmp_path):
     verdict_id = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
     prune(
@@ -154,7 +152,7 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
     assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
-def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch):
+def test_an_unreadable_ledger_is_read_by_the_next_build(job, site, monkeypatch):
     contents = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
@@ -168,7 +166,7 @@ def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, mo
     assert files(site) == contents
 
 
-def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch):
+def test_of_too_many_verdicts_failed_ones_have_replies(job, site, monkeypatch):
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)

@@ -12,7 +12,6 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import Chart, grouped
-from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.corrections import DECISIONS
@@ -67,22 +66,20 @@ def refuse_other_rows(job: Job, site: Path) -> dict[str, list[Row]]:
     return rows_by_figure
 
 
-def test_every_figure_is_what_its_sql_gives(world_job: Job, world_site: Path):
+def test_every_figure_is_what_its_sql_gives(world_job, world_site):
     rows_by_figure = refuse_other_rows(world_job, world_site)
 
     empty_figures = [name for name, rows in rows_by_figure.items() if not rows]
     assert empty_figures == []
 
 
-def test_every_figure_of_another_benchmark_is_what_its_sql_gives(
-    research_job: Job, research_site: Path
-):
+def test_every_figure_of_another_benchmark_is_what_its_sql_gives(research_job, research_site):
     assert refuse_other_rows(research_job, research_site)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_a_chart_shows_one_judge_on_one_full_split(name: str, scope: Scope):
+def test_a_chart_shows_one_judge_on_one_full_split(name, scope):
     figure = FIGURES[name]
 
     charts = figure.drawn(rows_of(figure, scope))
@@ -98,7 +95,7 @@ def test_a_chart_shows_one_judge_on_one_full_split(name: str, scope: Scope):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_a_table_lists_full_splits(name: str, scope: Scope):
+def test_a_table_lists_full_splits(name, scope):
     figure = FIGURES[name]
 
     table_rows = figure.listed(rows_of(figure, scope))
@@ -106,7 +103,7 @@ def test_a_table_lists_full_splits(name: str, scope: Scope):
     assert {row["split"] for row in table_rows} == {"finance", "legal"}
 
 
-def test_no_chart_of_cost_shows_a_model_without_a_price(scope: Scope):
+def test_no_chart_of_cost_shows_a_model_without_a_price(scope):
     unpriced = {contender.label for contender in CONTENDERS if contender.usd_per_mtok is None}
     rows = rows_of(FIGURES["costs"], scope)
 
@@ -118,7 +115,7 @@ def test_no_chart_of_cost_shows_a_model_without_a_price(scope: Scope):
         assert charted_row["usd" if "part" in charted_row else "response_usd"] > 0
 
 
-def test_no_chart_of_cost_shows_people(scope: Scope):
+def test_no_chart_of_cost_shows_people(scope):
     rows = rows_of(FIGURES["costs"], scope)
 
     charted_rows = drawn_rows(FIGURES["costs"].drawn(rows))
@@ -343,9 +340,7 @@ def changed_after_first(cause: str) -> list[tuple[str, float | None, str | None]
         ("people", [("n1", None, None), ("n2", None, None)], 2),
     ],
 )
-def test_a_line_ends_where_something_changed(
-    histories: dict[str, Rows], scenario: str, points: list[Any], n_lines: int
-):
+def test_a_line_ends_where_something_changed(histories, scenario, points, n_lines):
     rows = histories[scenario]
 
     assert columns_of(rows, "vintage", "change", "changed") == points
@@ -353,7 +348,7 @@ def test_a_line_ends_where_something_changed(
 
 
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(
-    histories: dict[str, Rows],
+    histories,
 ):
     rows = histories["two judges"]
 

@@ -6,10 +6,8 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
 from flows.report import write_report
 from tasks.compare.vintages import changes
@@ -36,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
 def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifted(
-    world_job: Job, scope: Scope, night: str
+    world_job, scope, night
 ):
     night_scope = Scope(world_job, scope.reader, night, changes(world_job, night))
 
@@ -63,16 +61,16 @@ def texts(scope: Scope, level: str) -> list[str]:
         ("warn", "1 task refused and left out of all scores."),
     ],
 )
-def test_a_notice_says_what_is_wrong(scope: Scope, level: str, words: str):
+def test_a_notice_says_what_is_wrong(scope, level, words):
     assert words in "\n".join(texts(scope, level))
 
 
-def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope: Scope):
+def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope):
     assert notices(scope)[0].level == "bad"
     assert "elm-chat" not in "\n".join(texts(scope, "bad"))
 
 
-def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope):
+def test_an_embedded_judge_is_the_gravest_notice(world_job, scope):
     change = {"name": "embedded/smollm2-135m-instruct"}
     judges = tuple(judge.model_copy(update=change) for judge in world_job.settings.judges)
     settings = world_job.settings.model_copy(update={"judges": judges})
@@ -94,12 +92,12 @@ def test_the_same_data_gives_the_same_bytes(tmp_path):
     assert files(tmp_path / "second") == contents
 
 
-def test_names_of_files_have_nothing_from_the_data(hostile_site: Path):
+def test_names_of_files_have_nothing_from_the_data(hostile_site):
     for path in hostile_site.rglob("*"):
         assert re.fullmatch(r"[\w./-]+", path.relative_to(hostile_site).as_posix(), re.ASCII)
 
 
-def test_a_file_marks_a_folder_as_a_report(hostile_site: Path):
+def test_a_file_marks_a_folder_as_a_report(hostile_site):
     assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
 
 
@@ -129,9 +127,7 @@ def finance_pages(finance: Path) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.exists()}
 
 
-def test_every_link_to_a_task_leads_to_one_of_the_report(
-    finance: Path, finance_pages: dict[str, str]
-):
+def test_every_link_to_a_task_leads_to_one_of_the_report(finance, finance_pages):
     keys = {task["key"] for task in data(finance)["index"]["tasks"]}
 
     links = re.findall(r'href="task\.html#task=([^&"]+)', "".join(finance_pages.values()))
@@ -141,14 +137,12 @@ def test_every_link_to_a_task_leads_to_one_of_the_report(
     assert set(links) <= keys
 
 
-def test_each_page_says_which_split_it_is_of(finance_pages: dict[str, str]):
+def test_each_page_says_which_split_it_is_of(finance_pages):
     for text in finance_pages.values():
         assert "only split finance" in text
 
 
-def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
-    finance: Path, finance_pages: dict[str, str], world_site: Path
-):
+def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(finance, finance_pages, world_site):
     pooled_figures = []
     for page in PAGES:
         if page.name in finance_pages:
@@ -165,9 +159,7 @@ def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
     assert "".join(finance_pages.values()).count(sentence) == n_pages
 
 
-def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
-    finance: Path, finance_pages: dict[str, str]
-):
+def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(finance, finance_pages):
     figures_with_rows = [name for name in WAREHOUSE_FIGURES if numbers(finance, name)]
 
     sentence = "This covers the whole warehouse, not only split finance."
@@ -175,7 +167,7 @@ def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
     assert "".join(finance_pages.values()).count(sentence) >= len(figures_with_rows)
 
 
-def test_no_number_is_of_the_tasks_of_another_split(finance: Path):
+def test_no_number_is_of_the_tasks_of_another_split(finance):
     names = {path.stem for path in (finance / "figures").glob("*.csv")} - WAREHOUSE_FIGURES
 
     assert len(names) > 25
@@ -200,9 +192,7 @@ in the part.
 
 
 @pytest.mark.parametrize(("splits", "_", "fields"), PARTS)
-def test_a_part_shows_only_hard_selections_of_its_own(
-    scope: Scope, splits: Any, _: str, fields: list[str]
-):
+def test_a_part_shows_only_hard_selections_of_its_own(scope, splits, _, fields):
     part = Scope(narrowed(scope.job, *splits), scope.reader)
 
     leaderboard = part.rows_of(LEADERBOARD)
@@ -216,9 +206,7 @@ def test_a_part_shows_only_hard_selections_of_its_own(
 
 
 @pytest.mark.parametrize(("splits", "name", "_"), PARTS)
-def test_a_notice_says_that_a_report_is_of_a_part(
-    scope: Scope, splits: Any, name: str, _: list[str]
-):
+def test_a_notice_says_that_a_report_is_of_a_part(scope, splits, name, _):
     part = Scope(narrowed(scope.job, *splits), scope.reader)
 
     text = (
@@ -248,13 +236,13 @@ def unjudged_job(tmp_path_factory) -> Job:
     return job
 
 
-def test_a_report_without_verdicts_says_that_nothing_is_judged(unjudged_job: Job):
+def test_a_report_without_verdicts_says_that_nothing_is_judged(unjudged_job):
     (text,) = texts(scope_of(unjudged_job), "bad")
 
     assert text.startswith("No response has been judged yet, so there are no scores")
 
 
-def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job: Job):
+def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job):
     scope = scope_of(unjudged_job)
 
     numbers_by_name = {name: number for name, number, _ in facts(scope)}
@@ -268,7 +256,7 @@ def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job: Job):
     assert {cost["mean_score"] for cost in costs} == {None}
 
 
-def test_responses_without_a_verdict_can_be_read(unjudged_job: Job):
+def test_responses_without_a_verdict_can_be_read(unjudged_job):
     contents = data(unjudged_job.report_index.parent)
 
     response_texts = []
@@ -331,7 +319,7 @@ def undecided_job(tmp_path_factory) -> Job:
     return job
 
 
-def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job: Job):
+def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job):
     folder = undecided_job.report_index.parent
 
     overview = (folder / "index.html").read_text(encoding="utf-8")
@@ -345,7 +333,7 @@ def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job:
     assert "Not drawn, because no value is known: finance" in categories
 
 
-def test_pages_without_a_decision_open_without_faults(undecided_job: Job, browser: Browser):
+def test_pages_without_a_decision_open_without_faults(undecided_job, browser):
     folder = undecided_job.report_index.parent
     with visiting(browser, folder) as visit:
         for path in sorted(folder.glob("*.html")):

@@ -4,10 +4,8 @@ be used.
 
 import re
 from itertools import product
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
 from tasks.figures.shown import PAGES
 from tasks.report.drilldown.pages import NAVIGATED, TASK
@@ -50,9 +48,7 @@ _LINKS_ON_SCREEN = """
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_pages_are_in_groups_whose_first_ones_are_on_screen(
-    browser: Browser, world_site: Path, size: tuple[int, int]
-):
+def test_pages_are_in_groups_whose_first_ones_are_on_screen(browser, world_site, size):
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
         groups = visit.page.locator(".group strong").all_inner_texts()
@@ -68,9 +64,7 @@ def test_pages_are_in_groups_whose_first_ones_are_on_screen(
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_the_first_screen_says_of_when_the_report_is(
-    browser: Browser, world_site: Path, size: tuple[int, int]
-):
+def test_the_first_screen_says_of_when_the_report_is(browser, world_site, size):
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
         as_of = visit.page.locator(".as-of")
@@ -84,7 +78,7 @@ def test_the_first_screen_says_of_when_the_report_is(
         assert 0 <= box["y"] < size[1] / 4
 
 
-def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser: Browser, world_site: Path):
+def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser, world_site):
     with visiting(browser, world_site) as visit:
         visit.open("index.html")
 
@@ -95,7 +89,7 @@ def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser: Browser,
 @pytest.mark.parametrize(
     "page", [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)], ids=":".join
 )
-def test_a_page_works_alone_and_keeps_nobody_out(browser: Browser, request, page: tuple[str, str]):
+def test_a_page_works_alone_and_keeps_nobody_out(browser, request, page):
     site, name = page
     with visiting(browser, request.getfixturevalue(site)) as visit:
         visit.open(name)
@@ -113,9 +107,7 @@ def test_a_page_works_alone_and_keeps_nobody_out(browser: Browser, request, page
         assert visit.faults == []
 
 
-def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(
-    browser: Browser, world_site: Path
-):
+def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(browser, world_site):
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
         leader = visit.page.locator(".leader").first.bounding_box()
@@ -132,9 +124,7 @@ def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_text_of_a_model_or_a_judge_does_anything(
-    browser: Browser, hostile_site: Path, name: str
-):
+def test_no_text_of_a_model_or_a_judge_does_anything(browser, hostile_site, name):
     with visiting(browser, hostile_site) as visit:
         visit.open(name)
         visit.open_all_details()
@@ -163,9 +153,7 @@ def _open_leaderboard(visit: Visit):
     visit.page.locator("#leaderboard .tabulator-row").first.wait_for()
 
 
-def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
-    browser: Browser, world_site: Path
-):
+def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser, world_site):
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         heading = visit.page.locator(
@@ -186,9 +174,7 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
         assert set(_column(visit, "leaderboard", "leaderboard-split")) == {"legal_hard"}
 
 
-def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
-    browser: Browser, world_site: Path
-):
+def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browser, world_site):
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         visit.page.locator("#choice summary").click()
@@ -211,7 +197,7 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
 
 
 def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals(
-    browser: Browser, world_site: Path
+    browser, world_site
 ):
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
@@ -232,16 +218,14 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
         )
 
 
-def test_a_single_night_has_visible_limits(browser: Browser, world_site: Path):
+def test_a_single_night_has_visible_limits(browser, world_site):
     with visiting(browser, world_site) as visit:
         visit.open("judges.html")
         assert visit.value(_ONE_NIGHT) == [True] * 3
         assert visit.faults == []
 
 
-def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
-    browser: Browser, world_site: Path
-):
+def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser, world_site):
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
         count = visit.page.locator("#n-models")
@@ -269,7 +253,7 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
         assert visit.faults == []
 
 
-def test_charts_follow_when_the_system_turns_dark(browser: Browser, world_site: Path):
+def test_charts_follow_when_the_system_turns_dark(browser, world_site):
     with visiting(browser, world_site) as visit:
         visit.open("index.html")
         light = visit.value(_INK)
@@ -278,7 +262,7 @@ def test_charts_follow_when_the_system_turns_dark(browser: Browser, world_site: 
         assert visit.faults == []
 
 
-def test_without_scripts_all_numbers_can_still_be_read(browser: Browser, world_site: Path):
+def test_without_scripts_all_numbers_can_still_be_read(browser, world_site):
     with visiting(browser, world_site, java_script_enabled=False) as visit:
         visit.page.goto(f"{world_site.as_uri()}/index.html")
 

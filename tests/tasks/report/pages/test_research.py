@@ -30,7 +30,7 @@ def explanations(site: Path, page: str) -> dict[str, str]:
     return {name: unescape(says) for name, says in re.findall(section, text, re.DOTALL)}
 
 
-def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path):
+def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site):
     texts: dict[str, str] = {}
     for page in PAGES:
         if (research_site / f"{page.name}.html").is_file():
@@ -51,11 +51,11 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     )
 
 
-def test_a_page_is_left_out_if_the_benchmark_has_no_rows_in_its_table(research_site: Path):
+def test_a_page_is_left_out_if_the_benchmark_has_no_rows_in_its_table(research_site):
     assert not (research_site / "conditions.html").exists()
 
 
-def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site: Path):
+def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site):
     actual = explanations(world_site, "categories")
 
     assert actual["categories"].endswith("See equation 4 and figure 6 of the paper.")
@@ -71,9 +71,7 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
         ((0.5, 2.0, 0.0), "(points + 0.5 × negative) / 2 × positive"),
     ],
 )
-def test_a_formula_is_that_of_the_declared_factors(
-    factors: tuple[float, float, float], expected: str
-):
+def test_a_formula_is_that_of_the_declared_factors(factors, expected):
     assert formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True)) == expected
 
 
@@ -84,7 +82,7 @@ def research_contents(research_site: Path) -> dict[str, Any]:
 
 
 def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
-    research_contents: dict[str, Any],
+    research_contents,
 ):
     index = research_contents["index"]
 
@@ -95,7 +93,7 @@ def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
     assert {label["kind"] for label in task_labels} == {"domain", *kinds[:3]}
 
 
-def test_criteria_have_the_labels_of_the_benchmark(research_contents: dict[str, Any]):
+def test_criteria_have_the_labels_of_the_benchmark(research_contents):
     labels = set()
     for criterion_labels in research_contents["criteria"]["labels"]:
         labels.update(label["label"] for label in criterion_labels)
@@ -110,7 +108,7 @@ def judge_configs(research_contents: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
-    judge_configs: dict[str, Any],
+    judge_configs,
 ):
     assert len(judge_configs) == 2 * len((*JUDGES, PERSON))
     for label in (*JUDGES, PERSON):
@@ -120,9 +118,7 @@ def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
         assert binary["reads"] == judge_configs[label]["key"]
 
 
-def test_verdicts_read_as_binary_repeat_no_explanation(
-    research_contents: dict[str, Any], judge_configs: dict[str, Any]
-):
+def test_verdicts_read_as_binary_repeat_no_explanation(research_contents, judge_configs):
     name = next(name for name in research_contents if name.startswith("task-"))
     verdicts: list[dict[str, Any]] = []
     for section in research_contents[name].values():

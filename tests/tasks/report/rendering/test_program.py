@@ -37,7 +37,7 @@ def program(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_change_in_any_file_of_the_program_changes_its_hash(program: Path, name: str):
+def test_a_change_in_any_file_of_the_program_changes_its_hash(program, name):
     before = hash_of_program(program)
     path = program / name
     path.write_text(path.read_text(encoding="utf-8").replace(" ", "  ", 1), encoding="utf-8")
@@ -46,7 +46,7 @@ def test_a_change_in_any_file_of_the_program_changes_its_hash(program: Path, nam
     assert hash_of_program(program) != before
 
 
-def test_compiled_files_do_not_change_the_hash(program: Path):
+def test_compiled_files_do_not_change_the_hash(program):
     before = hash_of_program(program)
     (program / "flows/__pycache__").mkdir()
     (program / "flows/__pycache__/nightly.cpython-313.pyc").write_bytes(b"compiled")
@@ -55,7 +55,7 @@ def test_compiled_files_do_not_change_the_hash(program: Path):
     assert hash_of_program(program) == before
 
 
-def test_data_in_a_checkout_does_not_change_the_hash(program: Path):
+def test_data_in_a_checkout_does_not_change_the_hash(program):
     before = hash_of_program(program)
     (program / "warehouse/data/parts").mkdir(parents=True)
     (program / "warehouse/data/parts/responses.parquet").write_bytes(b"rows")

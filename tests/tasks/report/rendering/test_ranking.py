@@ -68,9 +68,7 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
         (HARD, "bob leads on hard with 0.900 (the only model)."),
     ],
 )
-def test_leaders_are_named_with_those_that_could_be_first(
-    rows: list[dict[str, Any]], sentence: str
-):
+def test_leaders_are_named_with_those_that_could_be_first(rows, sentence):
     assert leaders(rows, {"hard"}, "j") == f"Judged by j, {sentence}"
 
 
@@ -104,9 +102,7 @@ def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last()
         (-0.3, 0.1, [-0.3, -0.2, -0.1, 0.0, 0.1]),
     ],
 )
-def test_ticks_are_round_numbers_within_what_is_shown(
-    low: float, high: float, expected: list[float]
-):
+def test_ticks_are_round_numbers_within_what_is_shown(low, high, expected):
     assert ticks(low, high) == pytest.approx(expected)
 
 
@@ -126,7 +122,7 @@ def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_dat
     ],
 )
 def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
-    settings: dict[str, Any],
+    settings,
 ):
     judge = Judge(**settings)
 
@@ -147,9 +143,7 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
     ("split", "n_tasks", "is_whole_split"),
     [("finance", 590, True), ("finance", 24, False), ("legal", 600, False)],
 )
-def test_a_score_of_the_paper_is_of_the_whole_split_only(
-    split: str, n_tasks: int, is_whole_split: bool
-):
+def test_a_score_of_the_paper_is_of_the_whole_split_only(split, n_tasks, is_whole_split):
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
 
     assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
@@ -179,7 +173,7 @@ def html(ranking: Ranking) -> str:
     return table("board", ranking.columns, ranking.boards[0][1])
 
 
-def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking: Ranking):
+def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking):
     ((_, lines),) = ranking.boards
 
     assert [line["model"] for line in lines] == ["ada", "somebody <small>paper</small>", "<b>"]
@@ -187,7 +181,7 @@ def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking: Rank
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
 
 
-def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html: str):
+def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html):
     coverages = re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
     drawings = re.findall(
         r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html
@@ -201,6 +195,6 @@ def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html: str):
     ]
 
 
-def test_the_name_of_a_model_is_text_on_a_board(html: str):
+def test_the_name_of_a_model_is_text_on_a_board(html):
     assert "<b>" not in html
     assert "&lt;b&gt;" in html

@@ -54,7 +54,7 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
 
 
 @pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
-def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_path, other: str):
+def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_path, other):
     path = tmp_path / "mine" / other
     path.parent.mkdir(parents=True)
     path.write_text("mine")
@@ -78,9 +78,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_
         "\xff",
     ],
 )
-def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(
-    tmp_path, mark: str
-):
+def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(tmp_path, mark):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_text("mine")
     (tmp_path / "report.json").write_text(mark)
@@ -152,7 +150,7 @@ def test_a_data_file_with_a_flipped_bit_is_not_kept(tmp_path):
 
 
 @given(st.integers(0, 100_000), st.integers(0, 7))
-def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte: int, bit: int):
+def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte, bit):
     with TemporaryDirectory() as folder:
         site = site_with(Path(folder), "index.html", "assets/report.css", OLD)
         mark = site / "report.json"
@@ -169,7 +167,7 @@ def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte: int, bit: 
 
 
 @pytest.mark.parametrize("mark", [b"", b"\0" * 300, b'{"format": "prbench-rep', b"\xff"])
-def test_a_report_whose_mark_is_lost_is_written_again(tmp_path, mark: bytes):
+def test_a_report_whose_mark_is_lost_is_written_again(tmp_path, mark):
     site = site_with(tmp_path / "site", "index.html", "assets/report.css")
     (site / "report.json").write_bytes(mark)
 

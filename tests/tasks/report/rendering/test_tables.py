@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from tasks.figures.figure import Column, Kind
+from tasks.figures.figure import Column
 from tasks.figures.page import Page
 from tasks.report.rendering.page_figures import table
 from tasks.report.rendering.site import render
@@ -52,7 +52,7 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
         ),
     ],
 )
-def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, text: str):
+def test_a_value_is_written_as_its_kind_says(kind, value, text):
     html = table("figure", [Column("it", "It", kind)], [{"it": value}])
 
     ((_, content),) = _cells(html, "td")
@@ -64,7 +64,7 @@ SHOWN = r"\u202egpj.txet\u202c a\u2066b\u200ec\u200bd\x1b[31m"
 
 
 @pytest.mark.parametrize("kind", ["text", "task", "time"])
-def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind):
+def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind):
     html = table(
         "figure", [Column("it", HIDING, kind, group=HIDING)], [{"it": HIDING, "address": "x"}]
     )

@@ -49,9 +49,7 @@ BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
         ([1, 2, math.nan], [1, 2, 3], 1.0),
     ],
 )
-def test_kendalls_tau_is_that_of_the_textbook(
-    scores_a: list[float], scores_b: list[float], tau: float
-):
+def test_kendalls_tau_is_that_of_the_textbook(scores_a, scores_b, tau):
     # Kendall, "The treatment of ties in ranking problems" (1945): (P - Q) / sqrt((n0 - n1)(n0 -
     # n2)).
     result = kendall_tau(np.array(scores_a), np.array(scores_b))
@@ -94,7 +92,7 @@ def evaluations() -> list[Evaluation]:
     return evaluate(paired, candidates, PRICED, 500)
 
 
-def test_the_cheapest_rule_within_the_bound_is_picked(evaluations: list[Evaluation]):
+def test_the_cheapest_rule_within_the_bound_is_picked(evaluations):
     result = picked(evaluations, Bound("agreement", 0.9))
 
     cheaper = [
@@ -105,12 +103,12 @@ def test_the_cheapest_rule_within_the_bound_is_picked(evaluations: list[Evaluati
 
 
 def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(
-    evaluations: list[Evaluation],
+    evaluations,
 ):
     assert picked(evaluations, Bound("agreement", 1.0)).candidate.when is None
 
 
-def test_on_the_front_a_dearer_rule_agrees_more(evaluations: list[Evaluation]):
+def test_on_the_front_a_dearer_rule_agrees_more(evaluations):
     values = [evaluation.value("agreement") for evaluation in front(evaluations, "agreement")]
 
     assert values == sorted(values)
@@ -128,7 +126,7 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty():
 
 
 @pytest.mark.parametrize("n_tasks", [4, 8, 95, 96])
-def test_halves_are_halves_whatever_the_order_of_the_tasks(n_tasks: int):
+def test_halves_are_halves_whatever_the_order_of_the_tasks(n_tasks):
     tasks = [f"task-{index}" for index in range(n_tasks)]
 
     flags = for_choosing(tasks)
@@ -296,7 +294,7 @@ def reasons_on(when: When, case: Case) -> list[str]:
 
 
 @given(WHENS, CASES)
-def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, case: Case):
+def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when, case):
     repetitions = case.first_values if when.disagreement else case.first_values[:1]
     is_escalated = (
         None in repetitions
@@ -315,7 +313,7 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when:
 
 
 @given(WHENS, st.lists(CASES, min_size=1, max_size=8))
-def test_many_criteria_are_decided_as_each_alone(when: When, cases: list[Case]):
+def test_many_criteria_are_decided_as_each_alone(when, cases):
     # NumPy makes NaN of None.
     facts = Facts(
         first=np.array([case.first_values for case in cases], dtype=float),
@@ -340,7 +338,7 @@ def test_repetitions_are_judged_only_where_they_are_compared():
 
 
 @pytest.mark.parametrize(("confidence", "reasons"), [(0.9, []), (0.899, ["confidence"])])
-def test_a_confidence_at_the_limit_is_not_below_it(confidence: float, reasons: list[str]):
+def test_a_confidence_at_the_limit_is_not_below_it(confidence, reasons):
     case = Case([1.0], 5, "A", confidence, "a", ())
 
     assert reasons_on(When(confidence_below=0.9), case) == reasons
@@ -353,9 +351,7 @@ def test_a_confidence_at_the_limit_is_not_below_it(confidence: float, reasons: l
         ((0.4, 0.9999), ["0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "0.999"]),
     ],
 )
-def test_only_levels_with_confidences_on_both_sides_are_tried(
-    confidences: tuple[float, ...], levels: list[str]
-):
+def test_only_levels_with_confidences_on_both_sides_are_tried(confidences, levels):
     paired = noise(1, 10)
     confidence = np.resize(confidences, len(paired.strong))
     facts = replace(paired.facts, confidence=confidence)
@@ -403,7 +399,7 @@ def figures(paired: PairedVerdicts, candidate: CandidateRule, resamples: int = 2
 
 
 @pytest.mark.parametrize(("n_differing", "is_small"), [(9, True), (10, False)])
-def test_an_interval_rests_on_at_least_ten_tasks_that_differ(n_differing: int, is_small: bool):
+def test_an_interval_rests_on_at_least_ten_tasks_that_differ(n_differing, is_small):
     strong = np.ones((50, 1))
     cheap = strong.copy()
     cheap[:n_differing] = 0.0

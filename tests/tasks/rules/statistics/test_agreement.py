@@ -69,7 +69,7 @@ def task_tables(n_tasks: int, n_figures: int = 1) -> np.ndarray:
 
 
 @given(PAIRS)
-def test_agreement_is_that_of_scikit_learn(pairs: list[tuple[int, int]]):
+def test_agreement_is_that_of_scikit_learn(pairs):
     labels_a, labels_b = np.array(pairs).T
     table = np.zeros((4, 4))
     np.add.at(table, (labels_a, labels_b), 1)
@@ -81,7 +81,7 @@ def test_agreement_is_that_of_scikit_learn(pairs: list[tuple[int, int]]):
 
 
 @given(PAIRS)
-def test_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]):
+def test_kappa_is_that_of_scikit_learn(pairs):
     labels_a, labels_b = np.array(pairs).T
     assume(len({*labels_a, *labels_b}) > 1)
     table = np.zeros((4, 4))
@@ -103,7 +103,7 @@ def test_nothing_to_agree_on_has_no_agreement(measure):
 
 
 @given(TABLES)
-def test_leading_axes_are_figures_of_their_own(tables: np.ndarray):
+def test_leading_axes_are_figures_of_their_own(tables):
     for measure in (*MEASURES, agreement.krippendorff_alpha):
         figures = [measure(table) for table in tables]
         assert measure(tables) == pytest.approx(np.array(figures), nan_ok=True)
@@ -118,14 +118,14 @@ def test_alpha_is_that_of_the_textbook():
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
-def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[int]]):
+def test_alpha_is_one_minus_observed_by_expected_disagreement(units):
     alpha = agreement.krippendorff_alpha(coincidences_of(units, 3))
 
     assert alpha == pytest.approx(alpha_by_pairs(units), nan_ok=True)
 
 
 @pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
-def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int, student: float):
+def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks, student):
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
@@ -162,7 +162,7 @@ def test_a_resample_without_agreement_is_left_out():
 
 
 @pytest.mark.parametrize("n_tasks", [0, 6])
-def test_a_single_task_with_counts_has_no_interval(n_tasks: int):
+def test_a_single_task_with_counts_has_no_interval(n_tasks):
     tables = np.zeros((n_tasks, 1, 2, 2))
     tables[:1, 0] = [[3, 1], [1, 3]]
 
@@ -175,7 +175,7 @@ COUNT = st.integers(1, 30)
 
 
 @given(COUNT, COUNT, COUNT, COUNT)
-def test_the_rates_of_a_check_are_those_of_plain_counts(a: int, b: int, c: int, d: int):
+def test_the_rates_of_a_check_are_those_of_plain_counts(a, b, c, d):
     table = np.array([[a, b], [c, d]])
 
     assert agreement.failing_rate(table) == pytest.approx(a / (a + b))
@@ -185,7 +185,7 @@ def test_the_rates_of_a_check_are_those_of_plain_counts(a: int, b: int, c: int, 
 
 
 @given(COUNT, COUNT, COUNT, COUNT)
-def test_the_auc_of_a_check_is_that_of_scikit_learn(a: int, b: int, c: int, d: int):
+def test_the_auc_of_a_check_is_that_of_scikit_learn(a, b, c, d):
     has_outcome = [True] * a + [False] * b + [True] * c + [False] * d
     is_failing = [True] * (a + b) + [False] * (c + d)
 
@@ -228,6 +228,6 @@ def votes_by_hand(errors: list[list[float]]) -> float:
 
 @given(ERRORS)
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(
-    errors: list[list[float]],
+    errors,
 ):
     assert effective_votes(errors) == pytest.approx(votes_by_hand(errors), nan_ok=True)

@@ -26,7 +26,7 @@ EDGES = np.linspace(0, 1, calibration.BINS + 1)[1:-1]
 
 @given(CASES)
 def test_brier_score_and_calibration_error_are_those_of_scikit_learn(
-    cases: list[tuple[float, bool]],
+    cases,
 ):
     p, y = np.array(cases, dtype=float).T
     shares, means = calibration_curve(y, p, n_bins=calibration.BINS)
@@ -57,7 +57,7 @@ def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
 
 @given(CASES)
 def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(
-    cases: list[tuple[float, bool]],
+    cases,
 ):
     p, y = np.array(cases, dtype=float).T
     middles = (np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5) / calibration.BINS
@@ -89,7 +89,7 @@ def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("n_tasks", [50, 120])
 @pytest.mark.parametrize("shared", [0.0, 0.6, 1.0])
 def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a_task_go_together(
-    shared: float, n_tasks: int
+    shared, n_tasks
 ):
     sampled = draws(n_tasks, 500, 1)
     n_miscalibrated = 0

@@ -2,7 +2,6 @@
 power.
 """
 
-from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -43,9 +42,7 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
 
 @settings(max_examples=150)
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
-def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
-    differences: np.ndarray, level: float
-):
+def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(differences, level):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, level=level, resamples=FEW)
     assume(result.n_differing >= FEWEST_OTHERS)
@@ -55,7 +52,7 @@ def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
 
 @settings(max_examples=60)
 @given(DIFFERENCES)
-def test_a_difference_lies_within_its_interval(differences: np.ndarray):
+def test_a_difference_lies_within_its_interval(differences):
     result = paired_difference(np.zeros(len(differences)), differences, resamples=FEW)
     assume(result.ci_low is not None)
 
@@ -64,9 +61,7 @@ def test_a_difference_lies_within_its_interval(differences: np.ndarray):
 
 @settings(max_examples=60)
 @given(DIFFERENCES, st.randoms(use_true_random=False))
-def test_a_comparison_does_not_depend_on_the_order_of_the_tasks(
-    differences: np.ndarray, random: Random
-):
+def test_a_comparison_does_not_depend_on_the_order_of_the_tasks(differences, random):
     zeros = np.zeros(len(differences))
     shuffled = np.array(random.sample(differences.tolist(), len(differences)))
 
@@ -77,7 +72,7 @@ def test_a_comparison_does_not_depend_on_the_order_of_the_tasks(
 
 @settings(max_examples=60)
 @given(DIFFERENCES, st.sampled_from([4.0, -0.25]))
-def test_a_comparison_does_not_depend_on_sign_or_scale(differences: np.ndarray, scale: float):
+def test_a_comparison_does_not_depend_on_sign_or_scale(differences, scale):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, resamples=FEW)
     assume(result.ci_low is not None)
@@ -93,7 +88,7 @@ def test_a_comparison_does_not_depend_on_sign_or_scale(differences: np.ndarray, 
 
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
 def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
-    n_differing: int,
+    n_differing,
 ):
     second_values = np.zeros(100)
     second_values[:n_differing] = np.linspace(0.5, 1.0, n_differing)
@@ -104,9 +99,7 @@ def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
 
 
 @pytest.mark.parametrize(("n_rises", "is_significant"), [(5, False), (10, True)])
-def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(
-    n_rises: int, is_significant: bool
-):
+def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(n_rises, is_significant):
     second_values = np.zeros(100)
     second_values[:n_rises] = 1.0
 
@@ -119,7 +112,7 @@ def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.03, 0.05])
-def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float):
+def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain):
     first_values, second_values = pair(60, gain)
 
     result = paired_difference(first_values, second_values)
@@ -158,14 +151,14 @@ def test_a_task_without_a_value_of_both_does_not_count():
     ],
 )
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference(
-    first_values: list[float], second_values: list[float], expected: PairedDifference
+    first_values, second_values, expected
 ):
     assert paired_difference(np.array(first_values), np.array(second_values)) == expected
 
 
 @pytest.mark.parametrize("n_tasks", [12, 100])
 def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(
-    n_tasks: int,
+    n_tasks,
 ):
     unit = np.random.default_rng(0).normal(size=n_tasks)
     unit = (unit - unit.mean()) / unit.std(ddof=1)
@@ -186,14 +179,12 @@ def test_adjusted_p_values_are_those_worked_by_hand():
 @pytest.mark.parametrize(
     ("p_values", "adjusted"), [([0.01, None, 0.04], [0.02, None, 0.04]), ([None], [None]), ([], [])]
 )
-def test_a_comparison_without_a_test_does_not_count(
-    p_values: list[float | None], adjusted: list[float | None]
-):
+def test_a_comparison_without_a_test_does_not_count(p_values, adjusted):
     assert holm(p_values) == adjusted
 
 
 @given(P_VALUES, st.floats(0.001, 0.2))
-def test_holm_rejects_what_stepping_down_rejects(p_values: list[float | None], alpha: float):
+def test_holm_rejects_what_stepping_down_rejects(p_values, alpha):
     ordered = sorted(p_value for p_value in p_values if p_value is not None)
     n_rejected = 0
     while n_rejected < len(ordered) and (
@@ -220,7 +211,7 @@ def test_the_smallest_detectable_difference_grows_with_the_spread_of_the_tasks()
 
 
 @pytest.mark.parametrize(("n_up", "p_value"), [(10, 2 / 1_024), (9, 22 / 1_024)])
-def test_equal_changes_have_the_p_value_of_the_sign_test(n_up: int, p_value: float):
+def test_equal_changes_have_the_p_value_of_the_sign_test(n_up, p_value):
     second_values = np.array([0.1] * n_up + [-0.1] * (10 - n_up))
 
     result = paired_difference(np.zeros(10), second_values)

@@ -1,6 +1,5 @@
 """Control limits of a judge's agreement with its first verdicts."""
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -71,7 +70,7 @@ def test_nights_out_of_control_do_not_lower_the_expected_agreement():
 
 
 @pytest.mark.parametrize(("n_below", "cause"), [(0, None), (1, "limit")])
-def test_the_limit_itself_is_in_control_and_one_less_is_not(n_below: int, cause: str | None):
+def test_the_limit_itself_is_in_control_and_one_less_is_not(n_below, cause):
     n_agreeing = least_agreeing(400, 390, 100) - n_below
 
     assert causes_of(limits_of((400, 390), (100, n_agreeing))) == [None, cause]
@@ -92,7 +91,7 @@ def test_a_night_without_a_decision_says_nothing_and_changes_nothing():
 
 
 @given(judged_nights(), st.randoms())
-def test_the_order_of_judging_nights_does_not_matter(nights: list[Row], random: Random):
+def test_the_order_of_judging_nights_does_not_matter(nights, random):
     shuffled = random.sample(nights, len(nights))
 
     rows = limits(shuffled)
@@ -103,7 +102,7 @@ def test_the_order_of_judging_nights_does_not_matter(nights: list[Row], random: 
 
 
 @given(st.integers(1, 2000), st.floats(0, 1), st.integers(1, 300))
-def test_the_limit_is_the_lowest_number_that_is_likely_enough(n_pooled: int, share: float, n: int):
+def test_the_limit_is_the_lowest_number_that_is_likely_enough(n_pooled, share, n):
     n_agreeing = round(share * n_pooled)
     predicted = stats.betabinom(n, n_agreeing + 0.5, n_pooled - n_agreeing + 0.5)
 

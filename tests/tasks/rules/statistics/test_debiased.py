@@ -85,7 +85,7 @@ def two_models() -> tuple[Corrected, Corrected]:
 
 
 def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
-    two_models: tuple[Corrected, Corrected],
+    two_models,
 ):
     model_a, model_b = two_models
 
@@ -96,7 +96,7 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
 
 
 def test_a_difference_is_over_the_common_tasks_alone(
-    two_models: tuple[Corrected, Corrected],
+    two_models,
 ):
     model_a, model_b = two_models
     half = ALL_TASKS[::2]
@@ -108,7 +108,7 @@ def test_a_difference_is_over_the_common_tasks_alone(
 
 @pytest.mark.parametrize("uses_judge", [True, False])
 def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same(
-    uses_judge: bool,
+    uses_judge,
 ):
     """No task differs from another, so no part has any variance."""
     all_met = np.ones(N)
@@ -198,7 +198,7 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     ("n_negative", "prediction"),
     [(9, 10 / 19), (10, 1.0)],
 )
-def test_ten_labels_of_a_sign_have_a_constant_of_their_own(n_negative: int, prediction: float):
+def test_ten_labels_of_a_sign_have_a_constant_of_their_own(n_negative, prediction):
     """All desired criteria are met, and no undesired one."""
     people = np.array([1.0] * 10 + [0.0] * n_negative)
     contribution = np.array([1.0] * 10 + [-1.0] * n_negative)
@@ -217,7 +217,7 @@ def test_ten_labels_of_a_sign_have_a_constant_of_their_own(n_negative: int, pred
         (10, 0.0),
     ],
 )
-def test_errors_are_assumed_only_beside_few_that_labels_show(n_errors: int, expected: float):
+def test_errors_are_assumed_only_beside_few_that_labels_show(n_errors, expected):
     people = np.ones(101)
     people[:n_errors] = 0.0
 

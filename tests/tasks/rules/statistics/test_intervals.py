@@ -54,7 +54,7 @@ def ratio_and_error(tasks: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
-def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int):
+def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks):
     sampled = intervals.draws(n_tasks, resamples=2_500)
 
     assert sampled.shape == (2_500, n_tasks)
@@ -72,7 +72,7 @@ def test_resamples_differ_and_depend_on_the_seed():
 
 @settings(max_examples=50)
 @given(SCORES)
-def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray):
+def test_an_interval_lies_within_the_scores_and_around_their_mean(scores):
     scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
 
     low, high = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW)).T
@@ -84,7 +84,7 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.nda
 @settings(max_examples=50)
 @given(SCORES)
 def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(
-    scores: np.ndarray,
+    scores,
 ):
     scores = np.round(scores, 9)
 
@@ -105,7 +105,7 @@ def test_values_that_are_equal_but_for_rounding_are_one_value():
 
 
 @pytest.mark.parametrize("missing_share", [0.0, 0.4])
-def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share: float):
+def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share):
     scores = random_scores(50, 230, missing_share)
     sampled = intervals.draws(50, 1_000)
 
@@ -133,7 +133,7 @@ def test_tasks_that_do_not_count_are_as_good_as_absent():
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
 @pytest.mark.parametrize("n_missing", [0, 5])
-def test_fewer_than_two_tasks_have_no_interval(n_tasks: int, n_missing: int):
+def test_fewer_than_two_tasks_have_no_interval(n_tasks, n_missing):
     scores = np.repeat([[0.5, 0.5], [np.nan, np.nan]], [n_tasks, n_missing], axis=0)
 
     ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
@@ -143,7 +143,7 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks: int, n_missing: int):
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
 def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(
-    n_tasks: int,
+    n_tasks,
 ):
     scores = random_scores(n_tasks, 1)
     error = scores.std(ddof=1) / math.sqrt(n_tasks)
@@ -169,9 +169,7 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ():
 
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
 @pytest.mark.parametrize("spread", [1e-6, 1e-3])
-def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(
-    outlier: float, spread: float
-):
+def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlier, spread):
     # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
@@ -201,7 +199,7 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives():
 
 @settings(max_examples=40)
 @given(GRADED)
-def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray):
+def test_a_pooled_share_of_one_case_a_task_is_a_mean(values):
     sampled = intervals.draws(len(values), FEW)
     tolerance = SINGLE * max(1.0, np.ptp(values))
 
@@ -212,7 +210,7 @@ def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray):
 
 
 @given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))
-def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail: float):
+def test_quantiles_are_those_of_numpy_without_the_missing(rows, tail):
     rows[1, ::3] = np.nan
     rows = rows[:, ::-1].copy()
     expected = np.nanquantile(rows, [tail, 1 - tail], axis=1).T
@@ -227,9 +225,7 @@ def test_a_row_without_any_value_has_no_quantiles():
 @pytest.mark.parametrize(
     ("n_tasks", "student"), [(2.0, 12.7062), (5.0, 2.77645), (10.0, 2.26216), (1e9, 1.95996)]
 )
-def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
-    n_tasks: float, student: float
-):
+def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(n_tasks, student):
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     expected = NormalDist().cdf(-math.sqrt(n_tasks / (n_tasks - 1)) * student)
 
@@ -245,7 +241,7 @@ def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
         ([0.50, 0.52, 0.51], 0.51, 0.024841),
     ],
 )
-def test_repetitions_have_the_interval_of_the_tables(scores: list[float], mean: float, half: float):
+def test_repetitions_have_the_interval_of_the_tables(scores, mean, half):
     result = intervals.repeated_interval(scores)
 
     assert result == pytest.approx((mean, mean - half, mean + half), abs=1e-5)
@@ -267,7 +263,7 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs():
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_the_unit_of_the_values_does_not_decide_which_are_equal(scale: float):
+def test_the_unit_of_the_values_does_not_decide_which_are_equal(scale):
     values = scale * np.array([0.3, 0.1 + 0.2, 0.6 - 0.3, 0.5, 0.5])
 
     assert intervals.n_differing(values[:, None]).tolist() == [2]
@@ -311,9 +307,7 @@ def test_an_end_is_at_most_twice_as_far_away_as_by_students_t():
         (0.1, np.array([-1.0, 1.0, 2.0, 3.0]), 0.961106),
     ],
 )
-def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(
-    ratio: float, steps: np.ndarray, expected: float
-):
+def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(ratio, steps, expected):
     result = studentised(ratio, steps, n_tasks=11)
 
     assert result.p_values() == pytest.approx([expected], abs=1e-4)

@@ -17,9 +17,7 @@ STRATUM_SIZES = st.dictionaries(
 
 
 @given(STRATUM_SIZES, st.integers(0, 200))
-def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(
-    sizes: dict[str, int], n_further: int
-):
+def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(sizes, n_further):
     n_wanted = len(sizes) + n_further
 
     allocation = sampling.even_allocation(sizes, n_wanted)
@@ -33,9 +31,7 @@ def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(
 
 
 @given(STRATUM_SIZES, st.integers(0, 200), st.integers(0, 5))
-def test_a_sample_has_its_allocation_and_its_probabilities(
-    sizes: dict[str, int], n_further: int, seed: int
-):
+def test_a_sample_has_its_allocation_and_its_probabilities(sizes, n_further, seed):
     n_wanted = len(sizes) + n_further
     strata = list(Counter(sizes).elements())
     keys = [str(position) for position in range(len(strata))]
@@ -75,9 +71,7 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
 
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
-def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
-    sizes: list[float], n_wanted: int
-):
+def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(sizes, n_wanted):
     probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
 
     assert probabilities.sum() == pytest.approx(min(n_wanted, len(sizes)))
@@ -90,9 +84,7 @@ def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
 @given(
     st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40), st.integers(1, 39), st.integers(0, 5)
 )
-def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
-    sizes: list[float], n_wanted: int, seed: int
-):
+def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(sizes, n_wanted, seed):
     n_wanted = min(n_wanted, len(sizes))
     probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
     keys = [f"k{index}" for index in range(len(sizes))]

@@ -79,7 +79,7 @@ def min_normalised(criteria: list[tuple[float, float]]) -> float:
 
 @given(st.lists(CRITERION, min_size=1, max_size=40))
 def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
-    criteria: list[tuple[int, int, float, float]],
+    criteria,
 ):
     tasks, leaves, weights, values = map(np.array, zip(*criteria, strict=True))
     right = handled_rightly(values, weights)
@@ -150,7 +150,7 @@ def test_a_node_without_any_success_is_not_weak_where_hardly_anything_succeeds()
         ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),
     ],
 )
-def test_the_node_that_is_weak_is_named(lowered: dict[int, float], nodes: list[int]):
+def test_the_node_that_is_weak_is_named(lowered, nodes):
     assert weak_nodes(world(lowered)) == nodes
 
 
@@ -193,7 +193,7 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many():
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_order_of_criteria_changes_nothing(seed: int):
+def test_the_order_of_criteria_changes_nothing(seed):
     rubrics = weakness_evidence.rubrics(1, 60, evenness=3.0)
     verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, log_odds=3.0)
     right = handled_rightly(verdicts, rubrics.weights)

@@ -1,7 +1,5 @@
 """A short version of the evidence: false decisions, savings on real verdicts, and bias."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -12,21 +10,19 @@ MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 
 
 @pytest.mark.parametrize("world", stopping_evidence.WORLDS.values())
-def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: Any):
+def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world):
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=1)[0] <= MOST
 
 
 @pytest.mark.parametrize("mixture", stopping_evidence.MIXTURES.values())
 @pytest.mark.parametrize("block", [5, 20])
-def test_rare_large_differences_that_come_late_make_no_more_false_decisions(
-    mixture: Any, block: int
-):
+def test_rare_large_differences_that_come_late_make_no_more_false_decisions(mixture, block):
     assert stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0] <= MOST
 
 
 @pytest.mark.parametrize("world", stopping_evidence.BORDER.values())
 def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(
-    world: Any,
+    world,
 ):
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=2)[1] <= MOST
 

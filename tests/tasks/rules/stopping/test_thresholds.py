@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tasks.rules import stopping
 from tasks.rules.stopping import (
-    Claim,
     Rule,
     block_ends,
     mixture,
@@ -26,7 +25,7 @@ def test_one_look_has_the_textbook_threshold():
 
 
 @pytest.mark.parametrize(("n_looks", "constant"), [(2, 2.178), (5, 2.413), (10, 2.555)])
-def test_equal_looks_cross_as_often_as_in_the_literature(n_looks: int, constant: float):
+def test_equal_looks_cross_as_often_as_in_the_literature(n_looks, constant):
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     ends = np.arange(1.0, n_looks + 1)
 
@@ -38,9 +37,7 @@ def test_equal_looks_cross_as_often_as_in_the_literature(n_looks: int, constant:
 @pytest.mark.parametrize(
     ("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)]
 )
-def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(
-    n_tasks: int, block: int, alpha: float
-):
+def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(n_tasks, block, alpha):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     crossing_share = simulated_crossing_share(squares)
@@ -53,7 +50,7 @@ def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(
     ("n_tasks", "block", "alpha"),
     [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)],
 )
-def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, alpha: float):
+def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks, block, alpha):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     crossing_share = simulated_crossing_share(squares)
@@ -97,7 +94,7 @@ def test_no_look_is_taken_at_few_tasks():
         (2_000, 20, 1e-300),
     ],
 )
-def test_the_mixture_stands_where_its_level_is_not_raised(n_tasks: int, block: int, alpha: float):
+def test_the_mixture_stands_where_its_level_is_not_raised(n_tasks, block, alpha):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     expected = mixture(np.array(list(squares), dtype=float), alpha, n_tasks)
@@ -122,7 +119,7 @@ def test_tasks_that_do_not_count_leave_an_interval_as_it_is():
 
 
 @pytest.mark.parametrize(("n_differing", "has_interval"), [(0, False), (6, False), (12, True)])
-def test_few_differing_tasks_have_no_interval(n_differing: int, has_interval: bool):
+def test_few_differing_tasks_have_no_interval(n_differing, has_interval):
     values = np.zeros((60, 1))
     values[:n_differing, 0] = np.linspace(0.1, 1.0, n_differing)
 
@@ -172,7 +169,7 @@ def test_without_a_task_that_counts_there_is_no_interval():
         ("dropped", 0.1, 0.2, "not_dropped"),
     ],
 )
-def test_an_interval_decides_what_it_excludes(claim: Claim, low: float, high: float, decision: str):
+def test_an_interval_decides_what_it_excludes(claim, low, high, decision):
     rule = Rule(claim, 0.05, 0.02, (20, 40))
 
     assert rule.decisions(np.array([[low, high]])).tolist() == [decision]
@@ -190,7 +187,7 @@ def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_their_first_orde
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=80), st.integers(0, 5))
-def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed: int):
+def test_every_beginning_holds_its_share_of_each_stratum(fields, seed):
     strata = {f"t{number}": field for number, field in enumerate(fields)}
     sizes = Counter(fields)
 
@@ -206,7 +203,7 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed
 @pytest.mark.parametrize(
     ("n_tasks", "ends"), [(50, [20, 40, 50]), (40, [20, 40]), (7, [7]), (0, [])]
 )
-def test_the_last_block_holds_the_rest(n_tasks: int, ends: list[int]):
+def test_the_last_block_holds_the_rest(n_tasks, ends):
     assert block_ends(n_tasks, 20) == ends
 
 
@@ -216,9 +213,7 @@ def test_alpha_is_divided_among_all_comparisons():
 
 
 @pytest.mark.parametrize(("most_looks", "is_raised"), [(3, False), (4, True)])
-def test_the_level_is_raised_for_as_many_looks_as_are_allowed(
-    most_looks: int, is_raised: bool, monkeypatch
-):
+def test_the_level_is_raised_for_as_many_looks_as_are_allowed(most_looks, is_raised, monkeypatch):
     monkeypatch.setattr(stopping, "_MOST_LOOKS", most_looks)
     n_planned = 220 + most_looks
 
@@ -243,9 +238,7 @@ def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample():
 
 
 @pytest.mark.parametrize(("orders", "has_mean"), [(19, False), (20, True)])
-def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(
-    orders: int, has_mean: bool
-):
+def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(orders, has_mean):
     rule = Rule("different", 0.05, 0.02, (20, 40))
     differences = np.tile([0.1, -0.1], 20)
 

@@ -4,7 +4,6 @@ import csv
 import io
 from decimal import Decimal
 from html.parser import HTMLParser
-from typing import Any
 
 import pyromark
 import pytest
@@ -70,7 +69,7 @@ def _rendered(text: str) -> list[Table]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack: str):
+def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack):
     for table in _rendered(attack):
         assert table.elements == ELEMENTS
         assert [cell.strip() for cell in table.cells if cell.strip()] == ["a", "b", attack, "x"]
@@ -79,7 +78,7 @@ def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack: str):
 @given(st.lists(PIECES, min_size=1, max_size=12).map("".join))
 @example("a\\")
 @example("|")
-def test_markdown_shows_a_cell_unchanged(text: str):
+def test_markdown_shows_a_cell_unchanged(text):
     for table in _rendered(text):
         assert table.elements == ELEMENTS
         cells = [cell.strip("\n") for cell in table.cells[:4]]
@@ -88,12 +87,12 @@ def test_markdown_shows_a_cell_unchanged(text: str):
 
 
 @pytest.mark.parametrize("value", [-1, 0.5, Decimal("-1.5"), True, None])
-def test_numbers_in_a_sheet_stay_numbers(value: Any):
+def test_numbers_in_a_sheet_stay_numbers(value):
     assert sheet_cell(value) is value
 
 
 @given(st.text("'=+-@\t\r\n a1", max_size=8))
-def test_no_text_in_a_sheet_is_run(text: str):
+def test_no_text_in_a_sheet_is_run(text):
     cell = sheet_cell(text)
 
     assert as_before(cell) == text
@@ -104,7 +103,7 @@ def test_no_text_in_a_sheet_is_run(text: str):
     "hiding", ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "]
 )
 @pytest.mark.parametrize("sign", "=+-@＝")
-def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: str):
+def test_characters_that_show_nothing_do_not_hide_a_formula(hiding, sign):
     text = f"{hiding}{sign}1+1"
 
     assert may_run(text)
@@ -114,7 +113,7 @@ def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: s
 
 
 @pytest.mark.parametrize("text", ["", "\u200b", "\u200ba", "'", "'tis", "a=1", "\u200b1-2", "−1"])
-def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str):
+def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text):
     assert not may_run(text)
     assert sheet_cell(text) == text
 
@@ -124,7 +123,7 @@ def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str):
 @example(["a\r=1+1", "1"])
 @example(["\r=1+1"])
 @example(["a\n=1+1"])
-def test_no_record_of_a_csv_file_begins_within_a_text(must_quote: bool, texts: list[str]):
+def test_no_record_of_a_csv_file_begins_within_a_text(must_quote, texts):
     content = csv_text(
         [["a"] * len(texts), [sheet_cell(text) for text in texts]], must_quote=must_quote
     )
@@ -146,7 +145,5 @@ FULL = "x" * 32_000
         (FULL, f"y{FULL}", False),
     ],
 )
-def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(
-    cell: str, text: str, is_shown: bool
-):
+def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(cell, text, is_shown):
     assert shows(cell, text) == is_shown

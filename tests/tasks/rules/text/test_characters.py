@@ -22,7 +22,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 
 
 @given(ANY_TEXT)
-def test_every_text_can_be_stored(text: str):
+def test_every_text_can_be_stored(text):
     result = storable(text)
 
     assert result.encode("utf-8").decode("utf-8") == result
@@ -30,7 +30,7 @@ def test_every_text_can_be_stored(text: str):
 
 
 @given(st.text())
-def test_a_text_without_surrogates_is_left_as_it_is(text: str):
+def test_a_text_without_surrogates_is_left_as_it_is(text):
     assert storable(text) == text
 
 
@@ -44,9 +44,7 @@ def test_a_text_without_surrogates_is_left_as_it_is(text: str):
         ("a\ud800b\udfffc", "a\ufffdb\ufffdc"),
     ],
 )
-def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(
-    text: str, result: str
-):
+def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(text, result):
     assert storable(text) == result
 
 
@@ -62,12 +60,12 @@ def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_chara
         ("😀", 0),
     ],
 )
-def test_only_letters_and_digits_count(text: str, n_chars: int):
+def test_only_letters_and_digits_count(text, n_chars):
     assert count_alphanumeric(text) == n_chars
 
 
 @given(ANY_TEXT, st.integers(1, 20))
-def test_one_line_is_one_line_of_at_most_its_length(text: str, most_chars: int):
+def test_one_line_is_one_line_of_at_most_its_length(text, most_chars):
     line = one_line(text, most_chars)
 
     assert len(line) <= most_chars
@@ -75,7 +73,7 @@ def test_one_line_is_one_line_of_at_most_its_length(text: str, most_chars: int):
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"])
-def test_white_space_is_blank(text: str):
+def test_white_space_is_blank(text):
     assert is_blank(text)
     assert shows_nothing(text)
 
@@ -83,7 +81,7 @@ def test_white_space_is_blank(text: str):
 @pytest.mark.parametrize(
     "text", ["\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"]
 )
-def test_invisible_characters_show_nothing(text: str):
+def test_invisible_characters_show_nothing(text):
     assert not is_blank(text)
     assert shows_nothing(text)
 
@@ -91,7 +89,7 @@ def test_invisible_characters_show_nothing(text: str):
 @pytest.mark.parametrize(
     "text", ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"]
 )
-def test_a_visible_character_shows_something(text: str):
+def test_a_visible_character_shows_something(text):
     assert not is_blank(text)
     assert not shows_nothing(text)
 
@@ -139,12 +137,12 @@ NASTY = st.text(
         ("\u2764\ufe0f\ufe01", "\u2764\ufe0f" + r"\ufe01"),
     ],
 )
-def test_control_characters_are_shown(text: str, visible_text: str):
+def test_control_characters_are_shown(text, visible_text):
     assert visible(text) == visible_text
 
 
 @given(NASTY)
-def test_a_visible_text_holds_nothing_that_a_terminal_obeys(text: str):
+def test_a_visible_text_holds_nothing_that_a_terminal_obeys(text):
     content = visible(text).replace("\r\n", "").replace("\n", "").replace("\t", "")
 
     assert {"Cc", "Cs", "Zl", "Zp"}.isdisjoint(map(unicodedata.category, content))
@@ -152,7 +150,7 @@ def test_a_visible_text_holds_nothing_that_a_terminal_obeys(text: str):
 
 
 @given(NASTY)
-def test_a_visible_text_does_not_change_again(text: str):
+def test_a_visible_text_does_not_change_again(text):
     assert visible(visible(text)) == visible(text)
 
 
@@ -160,7 +158,7 @@ BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 @given(NASTY.filter(lambda text: "\\" not in text))
-def test_a_visible_text_can_be_read_back(text: str):
+def test_a_visible_text_can_be_read_back(text):
     unescaped = ESCAPE.sub(lambda match: codecs.decode(match[0], "unicode_escape"), visible(text))
 
     assert unescaped == text
@@ -184,10 +182,10 @@ def test_every_character_that_unicode_calls_a_control_of_text_is_shown():
 
 
 @pytest.mark.parametrize("text", [*"\u0350\u1161\u17b6\u1810\u2801\u3165\uff9f\ufffd"])
-def test_a_character_beside_the_invisible_ones_shows_something(text: str):
+def test_a_character_beside_the_invisible_ones_shows_something(text):
     assert not shows_nothing(text)
 
 
 @pytest.mark.parametrize(("text", "line"), [("a \n bcd", "a bcd"), ("abcdef", "abcd…")])
-def test_one_line_is_cut_only_if_it_is_too_long(text: str, line: str):
+def test_one_line_is_cut_only_if_it_is_too_long(text, line):
     assert one_line(text, 5) == line

@@ -15,7 +15,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.sampled_from([None, 1]))
-def test_what_is_json_is_read_as_it_is(value: object, indent: int | None):
+def test_what_is_json_is_read_as_it_is(value, indent):
     text = json.dumps(value, indent=indent)
     assert read_json(text) == read_json(text.encode()) == value
 
@@ -32,7 +32,7 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None):
         ),
     ],
 )
-def test_a_key_that_stands_twice_is_refused_and_placed(text: str, message: str):
+def test_a_key_that_stands_twice_is_refused_and_placed(text, message):
     for given_as in (text, text.encode(), text.encode("utf-8-sig")):
         with pytest.raises(ValueError, match=f"^{message}"):
             read_json(given_as)

@@ -15,9 +15,7 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, tr
         (-5, "+g", "−5"),
     ],
 )
-def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
-    value: float, form: str, text: str
-):
+def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(value, form, text):
     assert number(value, form) == text
 
 
@@ -38,9 +36,7 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign():
         (None, "–"),
     ],
 )
-def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
-    share: float | None, text: str
-):
+def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(share, text):
     assert coverage_text(share) == text
 
 
@@ -48,7 +44,7 @@ def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
     ("names", "text"),
     [("abca", "a, b, c"), ("abcd", "a, b, c, d"), ("abcdef", "a, b, c, d, and 2 more")],
 )
-def test_a_note_has_four_names_and_the_number_of_the_others(names: str, text: str):
+def test_a_note_has_four_names_and_the_number_of_the_others(names, text):
     assert some(names) == text
 
 

@@ -1,7 +1,5 @@
 """Names of secrets, and values that only name an environment variable."""
 
-from typing import Any
-
 import pytest
 
 from tasks.rules.text.secrecy import is_reference, is_secret_name, literal_secret
@@ -96,5 +94,5 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret():
         ),
     ],
 )
-def test_a_literal_secret_is_found_with_its_path(value: Any, path: str | None):
+def test_a_literal_secret_is_found_with_its_path(value, path):
     assert path == literal_secret(value, "params")
