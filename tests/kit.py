@@ -192,7 +192,7 @@ def verdict(response_row: Row, criterion_row: Row, value: float | None, **values
 
 def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
     """The rows of all parts, table by table."""
-    rows: Rows = {}
+    rows = {}
     for part in parts:
         for table_name, table_rows in part.items():
             rows.setdefault(table_name, []).extend(table_rows)

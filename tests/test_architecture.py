@@ -120,7 +120,7 @@ def module_name(path: Path) -> str:
 
 def imports_of(path: Path) -> set[str]:
     """Every module that a file imports, also in functions, with `from a import b` as `a.b`."""
-    names: set[str] = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -133,7 +133,7 @@ def imports_of(path: Path) -> set[str]:
 @cache
 def modules() -> dict[str, set[str]]:
     """Every module, with its imports."""
-    imports: dict[str, set[str]] = {}
+    imports = {}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             imports[module_name(path)] = imports_of(path)
@@ -216,7 +216,7 @@ def test_every_folder_has_a_level(part):
 
 @pytest.mark.parametrize("part", LEVELS)
 def test_no_folder_imports_one_beside_or_above_it(part):
-    level_of: dict[str, int] = {}
+    level_of = {}
     for level, folders in enumerate(LEVELS[part]):
         level_of |= dict.fromkeys(folders, level)
 
@@ -323,7 +323,7 @@ def test_every_folder_with_python_is_a_package():
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name():
-    tables: set[str] = set()
+    tables = set()
     for name in benchmark_names():
         tables.update(expectation.table for expectation in expectations_of(load_benchmark(name)))
 
@@ -346,7 +346,7 @@ PATHS = r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|test
 
 def test_documents_and_docstrings_name_only_files_and_folders_that_exist():
     files = tracked_files()
-    paths: set[str] = set()
+    paths = set()
     for file in files:
         paths.update(str(path) for path in (file, *file.parents))
 

@@ -104,11 +104,11 @@ def kind_of(file: Path) -> str | None:
 
 def python_tokens(text: str) -> Counter[int]:
     """The number of tokens of each line of code."""
-    docstring_lines: set[int] = set()
+    docstring_lines = set()
     for node in ast.walk(ast.parse(text)):
         if is_docstring(node):
             docstring_lines.update(lines_of(node))
-    tokens: Counter[int] = Counter()
+    tokens = Counter()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in LAYOUT and token.start[0] not in docstring_lines:
             tokens[token.start[0]] += 1
@@ -205,7 +205,7 @@ RULES: dict[str, Callable[[ast.AST], bool]] = {
 @cache
 def exceptions_of(kind: str) -> dict[str, list[str]]:
     """Rule -> the places that break it."""
-    exceptions: dict[str, list[str]] = defaultdict(list)
+    exceptions = defaultdict(list)
     for file in files_of(kind):
         for rule, line in broken_rules((ROOT / file).read_text(encoding="utf-8")):
             exceptions[rule].append(f"{file}:{line}")

@@ -74,7 +74,7 @@ def arguments(
         )
     for name, option in options.items():
         default, help_text = option if isinstance(option, tuple) else (option, None)
-        details: dict[str, Any] = {"type": type(default), "default": default}
+        details = {"type": type(default), "default": default}
         if isinstance(default, type):
             details = {"type": default}
         elif isinstance(default, list):

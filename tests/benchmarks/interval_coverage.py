@@ -172,7 +172,7 @@ def cells(
     scores = world.scores(n_tasks, trials, replications, seed)
     scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
     n_samples = scores.shape[1]
-    parts: dict[str, list[np.ndarray]] = defaultdict(list)
+    parts = defaultdict(list)
     for start in range(0, n_samples, _AT_A_TIME):
         part = scores[:, start : start + _AT_A_TIME]
         for method, ends in every_method(part, samples).items():

@@ -81,7 +81,7 @@ def main():
         rounds=(1, "how often; the median of each figure is shown"),
     )
     for latency_s in options.latency_s:
-        figures: dict[str, list[Figures]] = {client: [] for client in options.clients}
+        figures = {client: [] for client in options.clients}
         for _ in range(options.rounds):
             for client in options.clients:
                 figures[client].append(measured(client, options, latency_s))

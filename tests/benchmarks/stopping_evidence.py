@@ -247,8 +247,8 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
     """Return model -> task -> its score (equation 1), from real verdicts and rubrics."""
     import polars as pl
 
-    weights: dict[tuple[str, str], float] = {}
-    positive_weights: dict[str, float] = defaultdict(float)
+    weights = {}
+    positive_weights = defaultdict(float)
     rubrics = pl.read_parquet(folder / "finance_hard.parquet", columns=["task", "rubric"])
     for row in rubrics.iter_rows(named=True):
         for criterion in row["rubric"]:
@@ -256,7 +256,7 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
             weight = float(notes[notes["weight_class"].replace(" ", "_") + "_weight"])
             weights[row["task"], criterion["id"]] = weight
             positive_weights[row["task"]] += max(weight, 0.0)
-    scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    scores = defaultdict(lambda: defaultdict(float))
     path = folder / "verdicts_finance_hard_3models.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines():
         verdict = json.loads(line)

@@ -132,7 +132,7 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
             column=column,
         )
 
-    read: list[str] = []
+    read = []
 
     def frame_of(table: str) -> pd.DataFrame:
         read.append(table)

@@ -88,7 +88,7 @@ def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour)
         return _result(custom_id, entry, None, _LOST)
     entry.status = reply.status
     entry.is_paid = reply.is_completion
-    body: Any = json_of(endpoint, entry.request, reply)
+    body = json_of(endpoint, entry.request, reply)
     if reply.raw is not None:
         try:
             body = json.loads(reply.raw)
@@ -265,7 +265,7 @@ class Batches:
             n_responses = len(batch.lines)
         elif end == "failed":
             n_responses = 0
-        results: list[RequestResult] = []
+        results = []
         for index, (custom_id, entry) in enumerate(batch.lines):
             if index < n_responses:
                 results.append(

@@ -38,8 +38,7 @@ def messages_of(request) -> list[dict[str, Any]]:
     `state` of decisions.
     """
     if "messages" in request:
-        messages: list[dict[str, Any]] = request["messages"]
-        return messages
+        return request["messages"]
     items = request.get("input") or request.get("state") or []
     if isinstance(items, str):
         items = [items]

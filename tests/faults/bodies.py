@@ -157,7 +157,7 @@ def _served(request, reply: HttpResponse) -> str:
 
 def _chat(request, reply: HttpResponse) -> dict[str, Any]:
     message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
-    choice: dict[str, Any] = {"message": message, "finish_reason": reply.finish_reason}
+    choice = {"message": message, "finish_reason": reply.finish_reason}
     if request.get("logprobs"):
         choice["logprobs"] = _logprobs(reply.text or "", reply)
     choices = [{"index": index, **choice} for index in range(reply.choices)]
@@ -194,7 +194,7 @@ def _events(request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
     head = _head(request, reply, "chat.completion.chunk")
     if wants_usage:
         head["usage"] = None
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas = [{"role": "assistant", "content": ""}]
     wants_logprobs = bool(request.get("logprobs"))
     pieces = _tokens if wants_logprobs else _pieces
     deltas += [{"content": piece} for piece in pieces(reply.text or "")]
@@ -248,7 +248,7 @@ def _chat_usage(request, reply: HttpResponse) -> dict[str, Any]:
 
 def _response(request, reply: HttpResponse) -> dict[str, Any]:
     reason = _INCOMPLETE.get(reply.finish_reason)
-    fixed: dict[str, Any] = {
+    fixed = {
         "error": None,
         "metadata": request.get("metadata") or {},
         "parallel_tool_calls": True,
@@ -278,7 +278,7 @@ def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
     """A message for each choice, after an item for the reasoning if there was any."""
     name = digest_of(request)[:24]
     status = "incomplete" if reply.finish_reason in _INCOMPLETE else "completed"
-    content: list[dict[str, Any]] = []
+    content = []
     if reply.text is not None:
         content.append(
             {
@@ -295,10 +295,8 @@ def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
         "status": status,
         "content": content,
     }
-    messages: list[dict[str, Any]] = [
-        {"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)
-    ]
-    thought: list[dict[str, Any]] = [
+    messages = [{"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)]
+    thought = [
         {
             "type": "reasoning",
             "id": f"rs_{name}",
@@ -340,7 +338,7 @@ async def send(
     headers.update(reply.headers)
     is_plain = not (reply.body_delay_s or reply.cuts_body) and content_type != EVENTS
     if is_plain:  # a single write for headers and body makes the server fast
-        response: web.StreamResponse = web.Response(
+        response = web.Response(
             body=body,
             status=reply.status,
             headers=headers,

@@ -82,7 +82,7 @@ def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
     """
     bridge = _name("br")
     prefix = f"10.77.{os.getpid() % 250}"
-    machines: list[Machine] = []
+    machines = []
     _ip("link", "add", bridge, "type", "bridge")
     try:
         _ip("address", "add", f"{prefix}.254/24", "dev", bridge)

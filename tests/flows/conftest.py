@@ -117,8 +117,7 @@ class Command:
         return json.loads(self(*arguments, "--json", code=code).stdout)
 
     def sql(self, query: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self.json("sql", query, "--warehouse", "data")
-        return rows
+        return self.json("sql", query, "--warehouse", "data")
 
     def configure(self, **settings: Any):
         # The report at the end of a run takes seconds; tests about it enable it.

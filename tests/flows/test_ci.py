@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -62,7 +61,7 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     uv = tools / "uv"
     uv.write_text('#!/bin/sh\nshift\nexec "$@"\n', encoding="utf-8")
     uv.chmod(0o755)
-    environment: dict[str, Any] = {
+    environment = {
         **os.environ,
         **JOB["env"],
         "OPENAI_API_KEY": "a-key",

@@ -54,7 +54,7 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
     tmp_path,
     file,
 ):
-    revisions: list[DataRevision] = []
+    revisions = []
     barrier = Barrier(8)
 
     def look_up() -> DataRevision:

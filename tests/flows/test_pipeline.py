@@ -148,7 +148,7 @@ def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_mo
     limits,
     monkeypatch,
 ):
-    set_limits: list[tuple[int, int]] = []
+    set_limits = []
     monkeypatch.setattr("sys.argv", ["prbench", "--help"])
     monkeypatch.setattr("atexit.register", lambda function: function)
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, hard_limit))

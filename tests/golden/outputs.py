@@ -86,7 +86,7 @@ def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
             f"help/pages/{name}": help_of(name, command)
             for name, command in (("", cli), *commands_of(cli))
         }
-    outputs: Outputs = {}
+    outputs = {}
     if part in jobs:
         configure(jobs[part], folder / part)
         outputs |= {f"{part}/tables/{table}": lines for table, lines in relations(jobs[part])}
@@ -170,7 +170,7 @@ def keep(outputs: Outputs):
 @cache
 def kept() -> Outputs:
     """Return the kept outputs; the first line of a file is the output's name."""
-    outputs: Outputs = {}
+    outputs = {}
     for path in sorted(KEPT.rglob("*.*")):
         content = path.read_bytes()
         if path.suffix == ".xz":

@@ -65,7 +65,7 @@ def main() -> int:
 
 def kept_mutants() -> dict[Mutant, str]:
     """Return the kept mutants with the outcome of the run that kept them."""
-    outcomes: dict[Mutant, str] = {}
+    outcomes = {}
     for part in PARTS:
         for row in json.loads(_file_of(part).read_text(encoding="utf-8")):
             outcome = row.pop("outcome")
@@ -108,7 +108,7 @@ def report(outcomes: Mapping[Mutant, str], kept_outcomes: Mapping[Mutant, str]):
 
 def outcomes_of(mutants: list[Mutant]) -> dict[Mutant, str]:
     """Apply each mutant to a copy of the source, run its tests, and return what they showed."""
-    copies: Queue[Path] = Queue()
+    copies = Queue()
     with tempfile.TemporaryDirectory() as scratch:
         worlds = Path(scratch) / "worlds"
         subprocess.run(
@@ -153,7 +153,7 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     original = path.read_text(encoding="utf-8")
     times = path.stat()
     path.write_text(text, encoding="utf-8")
-    commands: list[list[str | Path]] = []
+    commands = []
     if mutant.tests:
         commands.append(["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests])
     if mutant.suffix == ".sql":

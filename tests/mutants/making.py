@@ -183,13 +183,13 @@ class Mutant:
 def drawn(seed: int = 1) -> list[Mutant]:
     """Return a new set, drawn from all possible changes."""
     dice = random.Random(seed)
-    mutants: list[Mutant] = []
+    mutants = []
     for folder, n_mutants in PARTS.values():
-        paths: set[Path] = set()
+        paths = set()
         for source in TESTS:
             if source.startswith(folder):
                 paths.update(_files(ROOT / source))
-        possible: list[Mutant] = []
+        possible = []
         for path in sorted(paths):
             possible += _possible(path)
         mutants += dice.sample(possible, n_mutants)

@@ -36,7 +36,7 @@ def seen(monkeypatch, quick: None) -> list[bool]:
 
 
 def watched(monkeypatch) -> list[bool]:
-    copies: list[bool] = []
+    copies = []
 
     def build_and_note(standing: Any, building: Path, parts: Any) -> Any:
         copies.append(building.exists())
@@ -51,7 +51,7 @@ def start() -> Iterator[Start]:
     """Run Python code in a process of its own, with the checkout on its path; it is killed at the
     end of the test.
     """
-    processes: list[subprocess.Popen[str]] = []
+    processes = []
 
     def run(script: str, *arguments: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", script, *map(str, arguments)]

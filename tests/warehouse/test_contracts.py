@@ -108,7 +108,7 @@ def test_every_column_of_the_contracts_has_a_meaning():
 
 
 def test_every_column_of_the_contracts_is_in_a_table():
-    names: set[str] = set()
+    names = set()
     for table in TABLES.values():
         names.update(table.columns)
 

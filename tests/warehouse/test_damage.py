@@ -6,7 +6,6 @@ import json
 import random
 import resource
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     filled, name
 ):
     part = filled.store.standing("verdicts")[0]
-    checks: dict[str, Callable[[], object]] = {
+    checks = {
         "the version": lambda: refuse_other_version(filled.root),
         "a part": lambda: is_whole(part),
         "the database": lambda: is_database_whole(filled.database),

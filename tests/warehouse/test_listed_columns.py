@@ -20,8 +20,7 @@ def parsed(query: str) -> dict[str, Any]:
         "",
     )
     (statement,) = json.loads(text)["statements"]
-    node: dict[str, Any] = statement["node"]
-    return node
+    return statement["node"]
 
 
 def last_selects(node: dict[str, Any]) -> list[dict[str, Any]]:

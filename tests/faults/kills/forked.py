@@ -92,7 +92,7 @@ def be_the_stage():
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         command, argument = json.loads(line)
-        result: Any = None
+        result = None
         if command == "start":
             result = os.fork()
             if result == 0:

@@ -186,7 +186,7 @@ def recorded(warehouse: Path) -> Counter[str]:
     """Return the number of replies to each call in all files of the ledger, without empty ones."""
     nothing = json.dumps({"answers": {}})[1:-1]
     query = f"select call_key from calls where status = 'ok' and text not like '%{nothing}%'"
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for path in (warehouse / "ledger").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:
             counts.update(key for (key,) in connection.execute(query))

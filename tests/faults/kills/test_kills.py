@@ -105,7 +105,7 @@ class Killing:
 
     def _good_replies(self) -> Counter[str]:
         """The number of good replies to each request: paid, and without a fault of the provider."""
-        replies: Counter[str] = Counter()
+        replies = Counter()
         for entry in self.server.paid:
             if GOOD_OR_FAULTY(entry.request, entry.number) == GOOD:
                 replies[entry.digest] += 1

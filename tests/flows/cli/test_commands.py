@@ -148,7 +148,7 @@ def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_e
 
 def parsed(words: list[str]) -> click.Command:
     """Return the command that these words call, after click has parsed its options."""
-    command: click.Command = cli
+    command = cli
     while isinstance(command, click.Group) and words and words[0] in command.commands:
         command = command.commands[words[0]]
         words = words[1:]

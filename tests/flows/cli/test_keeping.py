@@ -218,8 +218,7 @@ def unused_port() -> int:
     """A port at which nobody listens."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-    return port
+        return unused.getsockname()[1]
 
 
 def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder, monkeypatch):

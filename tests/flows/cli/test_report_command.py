@@ -18,7 +18,7 @@ def reports(tmp_path, monkeypatch) -> list[Job]:
     """The jobs of the reports that a command requests, with a configuration that evaluates one
     split.
     """
-    jobs: list[Job] = []
+    jobs = []
 
     def note(job: Job, *_: Any, **__: Any) -> int:
         jobs.append(job)
@@ -47,7 +47,7 @@ def test_live_without_serve_is_refused_in_one_line(reports, run):
 @pytest.fixture
 def live_flags(monkeypatch, tmp_path) -> list[bool]:
     """For each served report: true if runs are followed."""
-    flags: list[bool] = []
+    flags = []
 
     def note(_job: Job, index: Path, _port: int, *, is_live: bool):
         assert index == tmp_path / "warehouse/data/report/prbench/index.html"

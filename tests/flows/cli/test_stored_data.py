@@ -47,7 +47,7 @@ def fill(folder: Path, revision: str, n_responses: int = 1):
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Path:
     """A warehouse with one revision, and a configuration for it."""
-    folder: Path = tmp_path_factory.mktemp("world")
+    folder = tmp_path_factory.mktemp("world")
     data = write_jsonl(folder / "finance_hard.jsonl", [{}])
     configure(folder, dataset={"source": str(data)})
     job = job_on(data, folder / "data")

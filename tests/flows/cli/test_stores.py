@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -99,7 +98,7 @@ def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatc
     assert "verify: publication, " in run("verify", address)
 
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
+    names = {}
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(snippet, names)  # code from the project's own guide
 

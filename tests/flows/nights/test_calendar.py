@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, available_timezones
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prefect.schedules import Schedule
 from prefect.server.schemas.schedules import CronSchedule
 
 from flows.run.nights import end_of, is_over, night_of, stop_time
@@ -50,7 +49,7 @@ def fired(nightly: Nightly, start: datetime, n_nights: int) -> list[datetime]:
     """The times at which Prefect's server fires the schedule that is registered for these
     nights.
     """
-    schedule: Schedule = schedule_of(nightly)
+    schedule = schedule_of(nightly)
     cron = CronSchedule(
         cron=schedule.cron,
         timezone=schedule.timezone,

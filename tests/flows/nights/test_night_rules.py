@@ -206,7 +206,7 @@ def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
 @pytest.fixture
 def executed_nights(monkeypatch) -> list[str | None]:
     """The labels of the nights whose flow was called; the flow does nothing here."""
-    labels: list[str | None] = []
+    labels = []
 
     def execute(job: Job, *_: Any, **__: Any) -> Execution:
         labels.append(job.night)
@@ -323,7 +323,7 @@ def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
     tmp_path,
     monkeypatch,
 ):
-    sent_alerts: list[Alert] = []
+    sent_alerts = []
 
     def deliver(_: object, alerts: list[Alert], *__: object, **___: object) -> list[Delivery]:
         sent_alerts.extend(alerts)

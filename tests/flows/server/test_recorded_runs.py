@@ -45,14 +45,12 @@ def runs_on(url: str, **conditions: Any) -> list[dict[str, Any]]:
         **conditions,
     }
     with closing(browser(url)) as client:
-        runs: list[dict[str, Any]] = client.post("/flow_runs/filter", json=query).json()
-    return runs
+        return client.post("/flow_runs/filter", json=query).json()
 
 
 def state(url: str, flow_name: str) -> dict[str, Any]:
     """The state of the latest run of a flow."""
-    run: dict[str, Any] = runs_on(url, flows={"name": {"any_": [flow_name]}})[0]["state"]
-    return run
+    return runs_on(url, flows={"name": {"any_": [flow_name]}})[0]["state"]
 
 
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
@@ -203,8 +201,7 @@ class World:
 
     @property
     def url(self) -> str:
-        url: str = json.loads((self.prefect / ADDRESS).read_text(encoding="utf-8"))["url"]
-        return url
+        return json.loads((self.prefect / ADDRESS).read_text(encoding="utf-8"))["url"]
 
     def client(self, monkeypatch) -> str:
         """The address of the server, which `browser` uses from now on."""

@@ -38,7 +38,7 @@ class Api:
         return self._client.get(path).raise_for_status().json()
 
     def post(self, path: str, **content: Any) -> Any:
-        replies: list[httpx.Response] = []
+        replies = []
 
         def has_replied() -> bool:  # its database may be locked; Prefect's client retries, too
             replies.append(self._client.post(path, json=content))
@@ -55,13 +55,11 @@ class Api:
         """The runs of a deployment, the earliest first."""
         deployments = {"id": {"any_": [self.deployment(name)["id"]]}}
         order = {"sort": "EXPECTED_START_TIME_ASC", "limit": 50}
-        runs: list[Any] = self.post("/flow_runs/filter", deployments=deployments, **order)
-        return runs
+        return self.post("/flow_runs/filter", deployments=deployments, **order)
 
     def trigger(self, name: str, **parameters: Any) -> str:
         path = f"/deployments/{self.deployment(name)['id']}/create_flow_run"
-        run_id: str = self.post(path, parameters=parameters, state={"type": "SCHEDULED"})["id"]
-        return run_id
+        return self.post(path, parameters=parameters, state={"type": "SCHEDULED"})["id"]
 
     def set_clock(self, name: str, action: str):
         """`pause` or `resume` a deployment's schedule."""

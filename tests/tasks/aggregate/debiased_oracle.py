@@ -165,7 +165,7 @@ class LabelledWorld:
         """Each sampled label (the mean of people's decisions) with the number of verdicts that it
         represents.
         """
-        decisions: dict[Cell, list[float]] = defaultdict(list)
+        decisions = defaultdict(list)
         for labels in self.decided.values():
             for cell, value in labels.items():
                 decisions[cell].append(value)
@@ -354,7 +354,7 @@ class _Figure:
             )
         careful_values = dict(values)
         careful_residuals = fit.residuals / np.sqrt(1.0 - fit.leverages)
-        weights_by_task: dict[str, float] = defaultdict(float)
+        weights_by_task = defaultdict(float)
         for index, (cell, (_, represented)) in enumerate(self.labels.items()):
             factor = self.contributions[cell] * represented
             values[cell.task_id] += factor * fit.residuals[index]

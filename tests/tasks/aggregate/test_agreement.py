@@ -106,7 +106,7 @@ class Graded:
 
     def breakdowns(self) -> list[tuple[str, str]]:
         """Return every breakdown with each of its labels."""
-        pairs: set[tuple[str, str]] = set()
+        pairs = set()
         for labels in self.labels.values():
             pairs.update(labels.items())
         return sorted(pairs)
@@ -139,7 +139,7 @@ def figures(reader: Reader) -> dict[FigureKey, Row]:
 @pytest.fixture(scope="module")
 def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
     """The decisions of every two graders that are compared."""
-    compared: set[tuple[str, str]] = set()
+    compared = set()
     for group in COMPARED:
         compared.update(itertools.combinations(group, 2))
     pairs_by_key = {}
@@ -222,7 +222,7 @@ def votes_by_hand(graded: Graded, voters: Sequence[str], people: Sequence[str] =
     correlations = []
     for pair in itertools.combinations(voters, 2):
         peers = people or [name for name in voters if name not in pair]
-        errors: list[list[float]] = []
+        errors = []
         for cell in graded.task_ids:
             decisions = graded.votes(pair, cell)
             votes = graded.votes(peers, cell)

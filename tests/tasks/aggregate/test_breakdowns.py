@@ -98,7 +98,7 @@ def test_the_world_has_certain_and_uncertain_ranks(scored_rows):
 
 
 def test_every_row_and_figure_is_that_of_the_independent_checker(reader, figures, rows):
-    differences: list[Any] = []
+    differences = []
     for row in rows.values():
         differences += figures.compared(row)[1]
 
@@ -361,7 +361,7 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
         ): sampled_row
         for sampled_row in world["responses"]
     }
-    pairs: Lengths = defaultdict(list)
+    pairs = defaultdict(list)
     for run, task_set, score, measure in product(
         figures.runs, figures.sets, figures.scores, ("chars_alnum", "completion_tokens")
     ):
@@ -405,7 +405,7 @@ def test_the_correlation_is_that_of_scipy(score_lengths, correlations):
 def test_a_correlation_has_fishers_interval_from_ten_on_none_below(
     correlations,
 ):
-    expected: dict[CorrelationKey, Row] = {}
+    expected = {}
     for key, row in correlations.items():
         correlation = row["rank_correlation"]
         expected[key] = {"is_small": row["n"] < 50, "ci_low": None, "ci_high": None}

@@ -117,7 +117,7 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
 def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
     tmp_path,
 ):
-    rubrics: dict[str, Rubric] = {
+    rubrics = {
         "t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")],
         "u": [(5, "Accuracy")],
     }
@@ -142,7 +142,7 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
 def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(
     tmp_path,
 ):
-    rubrics: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abc"}
+    rubrics = {name: [(8, "Accuracy")] for name in "abc"}
     plain = judged({"a": [1], "b": [1], "c": [1]}, "plain", rubrics=rubrics)
     search = judged({"a": [1], "b": [1]}, "search", rubrics=rubrics)
     measured = ("chars_alnum", "completion_tokens", "cost_usd", "latency_s")

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def graded(world: Rows) -> Graded:
         for criterion in world["criteria"]
         if criterion["task_id"] != REFUSED
     }
-    graded: Graded = defaultdict(dict)
+    graded = defaultdict(dict)
     for verdict in world["verdicts"]:
         content = (verdict["criterion_id"], verdict["criterion_hash"])
         if verdict["value"] is None or content not in current_contents:
@@ -156,7 +156,7 @@ def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
     correlations,
     complete,
 ):
-    expected: dict[GradedCriterion, dict[str, Any]] = {}
+    expected = {}
     for criterion, correlation in correlations.items():
         n_models = len({response.model for response in complete[criterion]})
         end = None
@@ -173,7 +173,7 @@ def test_disagreement_is_the_share_of_differing_pairs(graded, statistics):
     """The pairs are of judges and people in their first repetition, ternary read as binary, over
     all responses.
     """
-    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    values = defaultdict(lambda: defaultdict(list))
     for grader, responses in graded.items():
         if grader.judge_trial != 1 or grader.grading == "ternary":
             continue
@@ -184,7 +184,7 @@ def test_disagreement_is_the_share_of_differing_pairs(graded, statistics):
     expected = {}
     for criterion in statistics:
         decisions = [votes for votes in values[criterion.criterion_id].values() if len(votes) > 1]
-        pairs: list[tuple[float, float]] = []
+        pairs = []
         for votes in decisions:
             pairs += itertools.combinations(votes, 2)
         n_differing = sum(len(set(pair)) == 2 for pair in pairs)

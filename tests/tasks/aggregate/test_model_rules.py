@@ -1,7 +1,6 @@
 """Rules of single models, each on the few rows that it decides about."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -204,7 +203,7 @@ def test_a_weight_below_1_is_positive(published):
 
 def control_rows(first_values: list[float], values: list[float]) -> Rows:
     """A control set of as many members as first values, and one night of it."""
-    rows: Rows = {"control_set": [], "control_verdicts": []}
+    rows = {"control_set": [], "control_verdicts": []}
     for number, first_value in enumerate(first_values):
         member = {
             "set_id": "a-set",
@@ -248,7 +247,7 @@ def test_a_corrected_p_value_of_exactly_5_percent_is_significant(tmp_path):
     (figure,) = rows_in(
         root, f"select figure_id, basis from intermediate.condition_figures where {where}"
     )
-    measures: list[dict[str, Any]] = [
+    measures = [
         row("measures", measure="difference", p_value=0.05, method="a-method", **figure),
         row("measures", measure="smallest_detectable", method="a-method", **figure),
     ]

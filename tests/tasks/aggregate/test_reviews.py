@@ -82,7 +82,7 @@ class Reviews:
             self.verdicts[judge] = {key: float(dice.random() < 0.6) for key in keys}
 
     def tables(self) -> Rows:
-        rows: Rows = {**admitted(TASKS), "criteria": list(self.criteria.values())}
+        rows = {**admitted(TASKS), "criteria": list(self.criteria.values())}
         rows["responses"] = [response(task_id) for task_id in TASKS]
         rows["verdicts"] = [
             verdict(response(key[0]), self.criteria[key], value, judge=judge)
@@ -148,7 +148,7 @@ class Reviews:
 
     def agreeing_shares(self) -> Values:
         """The share of people who agree with each reviewed criterion."""
-        values: dict[Key, list[float]] = defaultdict(list)
+        values = defaultdict(list)
         for votes in self.people.values():
             for key, value in votes.items():
                 values[key].append(value)
@@ -156,7 +156,7 @@ class Reviews:
 
     def weights(self) -> Values:
         """The weight of each reviewed criterion of a sample."""
-        weights: Values = defaultdict(float)
+        weights = defaultdict(float)
         agreeing = self.agreeing_shares()
         for probabilities in self.samples.values():
             reviewed_keys = [key for key in probabilities if key in agreeing]

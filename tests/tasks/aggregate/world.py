@@ -267,7 +267,7 @@ def figures_of(tables: Rows) -> Figures:
         for kind in ("decision_type", "economic_pathway"):
             for label in task[f"{kind}s"] or ():
                 labels.append({"task_id": task_id, "kind": kind, "label": label})
-    certified: Rows = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []}
+    certified = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []}
     certified |= tables
     certified["tasks"] = tasks
     certified["labelled_tasks"] = labels

@@ -23,7 +23,7 @@ def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     share of alpha.
     """
     tests = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
-    rejected: set[int] = set()
+    rejected = set()
     for p_value, index in tests:
         if p_value * (len(tests) - len(rejected)) > alpha:
             break

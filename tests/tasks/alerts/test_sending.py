@@ -292,7 +292,7 @@ def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> 
 def test_a_password_is_sent_only_to_a_trusted_server(security, trust, monkeypatch):
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    contexts: Any = {security: trust.server}
+    contexts = {security: trust.server}
     with serving_mail(asks_login=True, **contexts) as mailbox:
         untrusted_delivery = login_over_tls(mailbox, security)
         monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))

@@ -75,8 +75,7 @@ def test_anything_else_is_refused_with_the_reason(content, reason):
 def test_the_schema_allows_the_listed_labels_alone_and_any_code_where_none_are_listed():
     def properties(*, is_listed: bool) -> dict[str, Any]:
         shape = reply_format(LABELS, 2, is_listed=is_listed)
-        result: dict[str, Any] = shape["json_schema"]["schema"]["properties"]
-        return result
+        return shape["json_schema"]["schema"]["properties"]
 
     assert list(LABELS) == properties(is_listed=True)["primary"]["enum"]
     assert properties(is_listed=True)["secondary"]["maxItems"] == 2

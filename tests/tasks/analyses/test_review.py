@@ -80,7 +80,7 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server, tmp_p
     assert all(map(is_reviewing, server.book))
     assert 2 * 10 * 3 * len(CHECKS) == len(rows)
     # The stored findings are those of the replies, which depend on the prompt alone.
-    findings: Counter[tuple[str, bool, str]] = Counter()
+    findings = Counter()
     for prompt in prompts:
         for name, finding in review(prompt).items():
             findings[name, finding["passes"], finding["reason"]] += 1

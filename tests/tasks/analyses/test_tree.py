@@ -17,7 +17,7 @@ PHRASES = rubrics(3, 40, evenness=3.0).phrases()
 
 def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
     """The sorted phrases of each leaf, by the path to it."""
-    by_path: dict[tuple[int, ...], list[str]] = {}
+    by_path = {}
     for item, leaf in zip(items, tree.leaves, strict=True):
         by_path.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
     return {way: sorted(positions) for way, positions in by_path.items()}

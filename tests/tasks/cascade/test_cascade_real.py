@@ -209,10 +209,10 @@ def is_escalated(when: When | None, repetitions: Sequence[Row], criterion: Crite
 
 def is_met_by_cheap(row: Row, threshold: float | None) -> bool:
     """Return the decision of a verdict, under another threshold of its probability if given."""
-    is_met: bool = row["criteria_met"]
+    is_met = row["criteria_met"]
     if threshold is None:
         return is_met
-    probability: float = row["confidence"] if is_met else 1 - row["confidence"]
+    probability = row["confidence"] if is_met else 1 - row["confidence"]
     return probability >= threshold
 
 
@@ -224,7 +224,7 @@ def held_out(strong: list[Row]) -> list[Row]:
 
 
 def count_of(rule: CandidateRule, strong: list[Row], cheap: list[Row], rubrics: Rubrics) -> Count:
-    cheap_rows: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    cheap_rows = defaultdict(list)
     for row in cheap:
         cheap_rows[row["task"], row["model"], row["criterion"]].append(row)
     count = Count()

@@ -123,7 +123,7 @@ def with_true_ids(rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Se
 def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:
     """A made-up world whose judges decide the criteria of a rubric in groups, in its order."""
     rows = random_world(seed=5, n_tasks=8)
-    rubrics: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rubrics = defaultdict(list)
     for criterion in rows["criteria"]:
         rubrics[criterion["task_id"]].append(criterion)
     pieces = {}

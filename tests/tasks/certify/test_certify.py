@@ -71,7 +71,7 @@ def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
 
 def texts_in(job: Job) -> set[str]:
     """The texts of a warehouse, without short ones, which could also be labels."""
-    texts: set[str] = set()
+    texts = set()
     with Warehouse(job.warehouse).reader() as reader:
         for query in TEXTS:
             _, rows = reader.table(query)
@@ -84,7 +84,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job, tmp_path):
 
     certificate = certificates.certified(world_job, tmp_path / "world.zip")
 
-    parts: set[str] = set()
+    parts = set()
     for name, content in certificates.members_of(certificate).items():
         member = content.decode()
         # Each string of a table once, since figures repeat many.
@@ -233,7 +233,7 @@ def test_the_checked_certificate_has_figures_of_each_kind(random_certificate):
 
 
 def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again():
-    sources: set[str] = set()
+    sources = set()
     for model in sql.leading_to(MODELS, ROWS):
         sources.update(model.depends_on)
 

@@ -85,7 +85,7 @@ def judged(
     by name.
     """
     response_values = of_response or {}
-    rows: Rows = {"responses": [], "verdicts": []}
+    rows = {"responses": [], "verdicts": []}
     for task, values in decisions.items():
         response_id = "/".join([task, model, str(trial), *map(str, response_values.values())])
         response_row = response(task, model, trial, **response_values)

@@ -98,7 +98,7 @@ def test_a_workbook_has_all_values(figure_rows, scope):
     names = {"row", "benchmark", "dataset_revision", *figure_rows.names}
     assert {*sheets[0][0], *sheets[1][0]} == names
     for index, row in enumerate(figure_rows.rows, start=1):
-        cells: dict[Any, Any] = {}
+        cells = {}
         for sheet in sheets:
             cells |= dict(zip(sheet[0], sheet[index], strict=True))
         for name, value in row.items():

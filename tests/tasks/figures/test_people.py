@@ -53,7 +53,7 @@ def decisions() -> Decisions:
     dice = random.Random(4)
     cells = [(task, position) for task in range(N_TASKS) for position in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
-    decided: Decisions = {}
+    decided = {}
     for grader, noise in NOISE.items():
         decided[grader] = {}
         for cell in cells[: SIZES.get(grader, 120)]:
@@ -93,8 +93,8 @@ def rows(decisions: Decisions, published: Fill) -> dict[str, dict[str, Any]]:
 
 def decided_by(decisions: Decisions, *pairs: Pair) -> tuple[list[float], list[float]]:
     """Return the decisions of each side on the cells that both graders of a pair decided."""
-    first_values: list[float] = []
-    second_values: list[float] = []
+    first_values = []
+    second_values = []
     for first, second in pairs:
         for cell in decisions[first]:
             if cell in decisions[second]:

@@ -21,7 +21,7 @@ SIZE = 6
 def random_tenths() -> Tenths:
     dice = random.Random(5)
     ease = {task: dice.randint(1, 8) for task in TASKS}
-    tenths: dict[str, dict[str, list[int]]] = {}
+    tenths = {}
     for model, n_trials in {"gpt": 2, "kimi": 1, "opus": 2}.items():
         tenths[model] = {}
         for task in TASKS:

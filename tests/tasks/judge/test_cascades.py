@@ -144,7 +144,7 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
     """(model, prompt) of all first calls for a verdict, without the reminders after unreadable
     replies.
     """
-    calls: Counter[tuple[str, str]] = Counter()
+    calls = Counter()
     for request in server.judge_requests:
         if len(request["messages"]) == 1:
             calls[request["model"], prompt_of(request)] += 1
@@ -182,7 +182,7 @@ def replayed_reasons(repetitions: Rows, when: dict[str, Any]) -> list[str]:
 
 def replayed(rows: Rows, when: dict[str, Any]) -> dict[Key, Outcome]:
     """The outcomes of a cascade, from both judges' stored verdicts."""
-    rows_by_judge: dict[tuple[Key, str], Rows] = defaultdict(list)
+    rows_by_judge = defaultdict(list)
     for row in rows:
         key = (row["task_id"], row["criterion_id"])
         rows_by_judge[key, row["judge"]].append(row)

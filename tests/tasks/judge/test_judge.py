@@ -17,7 +17,6 @@ from tests.faults.server import (
     Behaviour,
     FaultServer,
     HttpResponse,
-    Request,
     is_judge_request,
     well_behaved,
 )
@@ -214,7 +213,7 @@ LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
 def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     """A provider whose first reply to a judge, or to a model, is a failure."""
-    failed_requests: list[Request] = []
+    failed_requests = []
 
     def behaviour(request, number: int) -> HttpResponse:
         if failed_requests or is_judge_request(request) != is_judge:

@@ -129,7 +129,7 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make):
 
 def striking_once(status: int) -> tuple[Callable[[str], int | None], Counter[str]]:
     """Strikes of each first request, and the number of requests so far."""
-    n_requests: Counter[str] = Counter()
+    n_requests = Counter()
 
     def strikes(request) -> int | None:
         n_requests[request] += 1

@@ -140,7 +140,7 @@ def call_to(
 ) -> Call:
     """A call to a model at a server; the default cell is the prompt."""
     api_base = server if isinstance(server, str) else server.api_base
-    settings: dict[str, Any] = {
+    settings = {
         "name": "hosted_vllm/candidate",
         "timeout_s": 30.0,
         "api_base": api_base,

@@ -117,7 +117,7 @@ class SlowServer:
 def test_the_embedded_model_has_started_when_its_address_is_known(
     monkeypatch,
 ):
-    servers: list[SlowServer] = []
+    servers = []
 
     def start(parameters: object) -> SlowServer:
         servers.append(SlowServer(parameters))

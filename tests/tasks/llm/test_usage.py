@@ -43,8 +43,7 @@ def renamed(
     text = json.dumps(usage)
     text = text.replace("prompt_tokens", "input_tokens")
     text = text.replace("completion_tokens", "output_tokens")
-    report: dict[str, Any] = json.loads(text)
-    return report
+    return json.loads(text)
 
 
 def reply_with(
@@ -135,7 +134,7 @@ def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling, se
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
     calling.max_usd = 0.03
     calling.concurrency = 1
-    target: dict[str, Any] = {"prices": PRICES, "parameters": {"max_tokens": 1_500}}
+    target = {"prices": PRICES, "parameters": {"max_tokens": 1_500}}
 
     _, *later_replies = calling.at_once(*calls_to(server, 4, **target))
 

@@ -131,7 +131,7 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
     n_rewritten, old_job, server, monkeypatch
 ):
     earlier_contents = contents(old_job)
-    replaced: list[object] = []
+    replaced = []
     replace = compaction.write_part
 
     def killed_after_some(*arguments: Any) -> Path:

@@ -122,7 +122,7 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small, folde
 
 def test_a_backup_while_a_run_writes_is_of_one_moment(job, folder, tmp_path):
     stop = threading.Event()
-    written: list[str] = []
+    written = []
 
     def write():
         warehouse = Warehouse(job.warehouse)

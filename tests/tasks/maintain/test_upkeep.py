@@ -220,7 +220,7 @@ def longest(job: Job) -> Row:
 
 def remove_longest(job: Job, reason: str = "") -> str:
     """Remove the longest response, and return its id."""
-    response_id: str = longest(job)["response_id"]
+    response_id = longest(job)["response_id"]
     assert remove(job, ResponseChoice([response_id]), reason).rows == 1
     return response_id
 

@@ -248,7 +248,7 @@ def run_notebook(folder: Path) -> list[Any]:
     """Run the notebook in a folder, and return the data of its outputs."""
     notebook = read_notebook()
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-    outputs: list[Any] = []
+    outputs = []
     for cell in notebook.cells:
         outputs += [output["data"] for output in cell.get("outputs", ())]
     return outputs

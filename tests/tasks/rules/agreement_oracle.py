@@ -11,7 +11,7 @@ def alpha_by_pairs(units: Sequence[Sequence[float]]) -> float:
     one value occurs.
     """
     within = 0.0
-    counts: Counter[float] = Counter()
+    counts = Counter()
     for unit in units:
         if len(unit) > 1:
             counts.update(unit)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 def moved_attempts(folder: Path) -> list[dict[str, Any]]:
     """Move the attempts out of the ledger, and return them."""
-    attempts: list[dict[str, Any]] = []
+    attempts = []
     move_attempts(folder, attempts.extend)
     return attempts
 

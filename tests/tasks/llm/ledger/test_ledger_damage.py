@@ -93,7 +93,7 @@ def pages_by_call(folder: Path) -> dict[str, set[int]]:
     with database(folder) as connection:
         keys = [key for (key,) in connection.execute("select call_key from calls order by rowid")]
         rows = connection.execute(query).fetchall()
-    cells: dict[str, list[set[int]]] = {}
+    cells = {}
     for path_in_tree, page, n_cells, page_type in rows:
         if page_type == "leaf":
             cells[path_in_tree] = [{page} for _ in range(n_cells)]
@@ -318,7 +318,7 @@ async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_writ
         yield "half", "an endpoint"
         raise ValueError("cut off in the middle")
 
-    statement: Any = ("insert into submissions values (?, ?)", values())
+    statement = ("insert into submissions values (?, ?)", values())
     with closing(Ledger(tmp_path)) as ledger:
         submissions = Submissions(ledger, "an endpoint")
 
@@ -389,7 +389,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(folder, tmp_path):
 
 
 async def test_a_ledger_that_another_machine_writes_now_is_left_unchanged(tmp_path):
-    reasons: list[str | None] = [None]
+    reasons = [None]
     ledger = Ledger(tmp_path, lambda: reasons[-1])
     await ledger.record(entry(0))
     files = [tmp_path / "calls.sqlite", tmp_path / "calls.sqlite-wal"]

@@ -52,8 +52,8 @@ def size_of(folder: Path) -> int:
 def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.llm.ledger.pruning.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
-    is_decided: dict[str, bool] = {}
-    spent_attempts: dict[str, int] = {}
+    is_decided = {}
+    spent_attempts = {}
     entries = []
     unneeded_attempts = set()
     for number in range(60):

@@ -67,7 +67,7 @@ def amounts_of_last_minute(
 def test_no_minute_has_more_requests_than_the_limit(limit, steps):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
-    grants: list[tuple[float, float]] = []
+    grants = []
 
     for pause_s, n_requests, _ in steps:
         now_s += pause_s
@@ -84,7 +84,7 @@ def test_no_minute_has_more_requests_than_the_limit(limit, steps):
 def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit, steps):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
-    grants: list[tuple[float, float]] = []
+    grants = []
 
     for pause_s, _, share in steps:
         now_s += pause_s

@@ -259,7 +259,7 @@ class OneNode:
 
     def started(self, *_: object) -> Any:
         get_ready, reply = next(self.senders)
-        outcomes: Future[Any] = Future()
+        outcomes = Future()
 
         def start(attempts: Any, *_: object):
             if reply is not None:
@@ -376,7 +376,7 @@ def without_ray(tmp_path, monkeypatch):
 @pytest.fixture
 def sleep() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
     """Start processes that sleep, with an argument that can be found."""
-    started: list[subprocess.Popen[bytes]] = []
+    started = []
 
     def start(argument: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-c", "import time; time.sleep(600)", argument]

@@ -121,7 +121,7 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
     """The paths of all fields in a body."""
     if path:
         yield path
-    fields: Any = ()
+    fields = ()
     if isinstance(value, dict):
         fields = value.items()
     elif isinstance(value, list):
@@ -132,7 +132,7 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 def with_field(body: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     changed = copy.deepcopy(body)
-    holder: Any = changed
+    holder = changed
     for name in path[:-1]:
         holder = holder[name]
     holder[path[-1]] = value

@@ -213,7 +213,7 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
 def test_a_stream_must_say_how_it_ended(route, calling, serve):
-    nothing: Any = None
+    nothing = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing))
 
     reply = calling(call_to(server, **ROUTES[route]))

@@ -364,7 +364,7 @@ def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling, serve):
 
 async def test_the_same_holds_for_the_results_of_a_batch(calling, serve):
     usage = {"prompt_tokens": "7", "completion_tokens": 3}
-    nothing: Any = None
+    nothing = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing, usage=usage))
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])

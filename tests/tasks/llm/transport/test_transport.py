@@ -267,7 +267,7 @@ def batch_server(
     """A server whose batches end at once, with `output` as the result file, and with other
     responses on some paths.
     """
-    custom_ids: list[str] = []
+    custom_ids = []
     batch = {
         "object": "batch",
         "endpoint": "/v1/chat/completions",

@@ -140,7 +140,7 @@ def response_rows_of(
     """A model's responses, which meet the first criterion and not the second; their ids, and those
     of the verdicts, end with the suffix.
     """
-    tables: Rows = {"responses": [], "verdicts": []}
+    tables = {"responses": [], "verdicts": []}
     for task_id in task_ids:
         response_row = response(task_id, model, vintage=vintage)
         response_row |= {"text": f"{model} says {task_id}."} | values

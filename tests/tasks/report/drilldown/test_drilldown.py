@@ -3,7 +3,6 @@
 import string
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any
 
 import pytest
 
@@ -158,7 +157,7 @@ def test_every_verdict_of_every_judge_is_beside_its_response(contents, stored):
 
 def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents, stored):
     index = contents["index"]
-    criteria: list[Row] = []
+    criteria = []
     for task in index["tasks"]:
         criteria += stored.criteria[task["task_id"]]
     failed_responses = {trial_of(row) for row in stored.responses.values() if row["status"] != "ok"}
@@ -189,7 +188,7 @@ def test_scores_and_bounds_are_those_of_the_marts(world_job, contents):
     task_ids = [task["task_id"] for task in index["tasks"]]
     entries = {entry["key"] for entry in index["entries"]}
     judge_configs = {judge_config["key"] for judge_config in index["judge_configs"]}
-    expected: dict[Any, Any] = {}
+    expected = {}
     for row in rows:
         cell = (judge_config_key(row), entry_key(row), row["task_id"])
         if cell[0] in judge_configs and cell[1] in entries and cell[2] in task_ids:

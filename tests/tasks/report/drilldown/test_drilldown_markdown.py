@@ -138,7 +138,7 @@ class ParsedHtml(HTMLParser):
 def faults(html: str) -> list[object]:
     """Return the elements, attributes and addresses in HTML that it must not contain."""
     parsed = ParsedHtml(html)
-    wrong_parts: list[object] = [*parsed.comments]
+    wrong_parts = [*parsed.comments]
     for tag, attributes in parsed.elements:
         if tag not in ELEMENTS:
             wrong_parts.append(tag)

@@ -55,7 +55,7 @@ def site(built: Path, tmp_path) -> Path:
 
 def block_names(site: Path) -> set[str]:
     """Return the names of the files of entries' responses."""
-    names: set[str] = set()
+    names = set()
     for entry in data_file(site)["entries"]:
         names.update(entry["blocks"].values())
     return names
@@ -240,7 +240,7 @@ def words(text: str) -> set[str]:
 def test_everything_that_the_pages_show_is_in_the_fingerprint():
     query = sql.queries("report/drilldown")["sections"]
     structures = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
-    values: list[str] = []
+    values = []
     for structure in structures:
         for member in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", structure):
             values.append(member.partition(":")[2])

@@ -39,7 +39,7 @@ def columns_of(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
 
 def drawn_rows(charts: Sequence[Chart]) -> list[Row]:
     """Return the rows of all charts."""
-    rows: list[Row] = []
+    rows = []
     for chart in charts:
         rows += chart.declared["rows"]
     return rows

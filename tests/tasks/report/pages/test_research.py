@@ -31,7 +31,7 @@ def explanations(site: Path, page: str) -> dict[str, str]:
 
 
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site):
-    texts: dict[str, str] = {}
+    texts = {}
     for page in PAGES:
         if (research_site / f"{page.name}.html").is_file():
             texts |= explanations(research_site, page.name)
@@ -120,7 +120,7 @@ def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
 
 def test_verdicts_read_as_binary_repeat_no_explanation(research_contents, judge_configs):
     name = next(name for name in research_contents if name.startswith("task-"))
-    verdicts: list[dict[str, Any]] = []
+    verdicts = []
     for section in research_contents[name].values():
         verdicts += section.get("verdicts", [])
     verdicts_by_judge = grouped(verdicts, "judge_config")

@@ -16,7 +16,7 @@ AREAS = ("DE", "FR", "US-CA")
 
 def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> list[Row]:
     """The rows of `task_annotations`; the labels depend on the numbers of task and annotator."""
-    rows: list[Row] = []
+    rows = []
     for posed in posed_tasks:
         for annotator, name in enumerate(ANNOTATORS):
             rows += _task_annotations(posed, annotator, taint.name(name), taint, revision)

@@ -45,7 +45,7 @@ class Contender:
     @property
     def settings(self) -> dict[str, Any]:
         """The model's settings in a configuration, without its label."""
-        actual: dict[str, Any] = {
+        actual = {
             "name": f"hosted_vllm/{self.label}",
             "api_base": "http://127.0.0.1:9/v1",
         }

@@ -207,7 +207,7 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
 
     `nights` are the labels of the nights, by day.
     """
-    runs: dict[str, tuple[str | None, str, str]] = {
+    runs = {
         BASE_RUN: (None, "prbench run", "done"),
         IMPORT_RUN: (None, "prbench import responses grove.jsonl", "done"),
         "20260930T190000-killed": (None, "prbench run --limit 4", "killed"),
@@ -237,7 +237,7 @@ def _run(
     run_id: str, facts: tuple[str | None, str, str], config: str, calls: dict[str, Rows]
 ) -> Row:
     night, command, outcome = facts
-    rows: list[Row] = []
+    rows = []
     for rows_by_run in calls.values():
         rows += rows_by_run.get(run_id, [])
     costs = [call["cost_usd"] for call in rows]
@@ -279,7 +279,7 @@ def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
 
 
 def _by(column: str, rows: Iterable[Row]) -> Rows:
-    groups: Rows = defaultdict(list)
+    groups = defaultdict(list)
     for call in rows:
         groups[call[column]].append(call)
     return groups

@@ -146,7 +146,7 @@ def _written(job: Job, tasks: list[Task]) -> Rows:
         severity="quarantine",
         **key,
     )
-    actual: Rows = {
+    actual = {
         "checks": [check],
         "responses": [],
         "verdicts": [],

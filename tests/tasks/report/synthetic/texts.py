@@ -67,9 +67,7 @@ def hub_task(
     }
     turns = dice.choices(range(1, 6), (48, 24, 14, 8, 6))[0]
     openings = [matter.opening, *dice.sample(TEXTS["next"], turns - 1)]
-    columns: dict[str, Any] = {
-        f"prompt_{i}": taint(prompt.format(**words)) for i, prompt in enumerate(openings)
-    }
+    columns = {f"prompt_{i}": taint(prompt.format(**words)) for i, prompt in enumerate(openings)}
     columns |= {f"response_{i}": taint(_earlier(matter, i)) for i in range(turns - 1)}
     texts = [taint(f"Figures that {client} gave: " + "; ".join(map(": ".join, matter.figures)))]
     decision, pathway = matter.labels

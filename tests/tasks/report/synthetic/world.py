@@ -127,7 +127,7 @@ def _filled(
     *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, step)
     job = with_revision(job)
     revision = job.data.revision
-    tables: Rows = {"responses": [], "verdicts": []}
+    tables = {"responses": [], "verdicts": []}
     for sampling in _samplings(job, names, nights):
         responded = list(response_rows(sampling, posed_tasks, revision, taint))
         tables["responses"] += [response for _, response in responded]

@@ -193,7 +193,7 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields, seed):
 
     order = task_order(strata, str(seed))
 
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for n_tasks, task in enumerate(order, start=1):
         counts[strata[task]] += 1
         for field, size in sizes.items():
