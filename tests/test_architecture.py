@@ -250,9 +250,7 @@ def test_there_are_several_benchmarks_of_the_family():
 
 
 @pytest.mark.parametrize("name", OTHER_BENCHMARKS)
-def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(
-    name,
-):
+def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(name):
     files = [path for path, text in program_texts() if name in text.lower()]
     foreign_files = []
     for path in files:

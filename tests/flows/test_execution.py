@@ -34,13 +34,7 @@ def interrupt(*_: object, **__: object) -> NoReturn:
         (execution, "damage_reports"),
     ],
 )
-def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
-    owner,
-    name,
-    tmp_path,
-    monkeypatch,
-    capsys,
-):
+def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(owner, name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(owner, name, interrupt)
 
     run = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
@@ -51,10 +45,7 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
     assert capsys.readouterr().err.count("interrupted: finished work is kept") == 1
 
 
-def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
-    tmp_path,
-    monkeypatch,
-):
+def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(tmp_path, monkeypatch):
     monkeypatch.setattr(Warehouse, "verify", interrupt)
 
     execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
@@ -66,11 +57,7 @@ def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
     ("work", "outcome"),
     [(interrupt, "interrupted"), (lambda: 1 / 0, "failed")],
 )
-def test_work_cut_short_is_recorded_with_its_outcome(
-    work,
-    outcome,
-    tmp_path,
-):
+def test_work_cut_short_is_recorded_with_its_outcome(work, outcome, tmp_path):
     with suppress(ZeroDivisionError):
         execute(job_on("sample", tmp_path), work)
 
@@ -98,13 +85,7 @@ def disk(tmp_path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_used_bytes", [0, 65_536])
-def test_a_full_disk_is_named(
-    disk,
-    n_used_bytes,
-    tmp_path,
-    monkeypatch,
-    run,
-):
+def test_a_full_disk_is_named(disk, n_used_bytes, tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     (disk / ".filler").write_bytes(bytes(n_used_bytes))
 
@@ -137,11 +118,7 @@ def assert_disk_is_named(line: str, data: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING_COMMANDS)
 def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
-    command,
-    disk,
-    tmp_path,
-    monkeypatch,
-    run,
+    command, disk, tmp_path, monkeypatch, run
 ):
     monkeypatch.chdir(tmp_path)
     fill(disk)
@@ -153,10 +130,7 @@ def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
 
 @pytest.mark.slow
 def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_task(
-    disk,
-    tmp_path,
-    monkeypatch,
-    run,
+    disk, tmp_path, monkeypatch, run
 ):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,size=16m")
@@ -171,11 +145,7 @@ def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING_COMMANDS)
 def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
-    command,
-    disk,
-    tmp_path,
-    monkeypatch,
-    run,
+    command, disk, tmp_path, monkeypatch, run
 ):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,ro")
@@ -201,12 +171,7 @@ def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_read_only_warehouse_can_be_read(
-    disk,
-    tmp_path,
-    monkeypatch,
-    capsys,
-):
+def test_a_read_only_warehouse_can_be_read(disk, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     location = ["--warehouse", str(disk / "data")]
     assert mount(disk, "-o", "remount,size=64m")
@@ -252,12 +217,7 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts():
         ({}, 0, {"is_below_bar": True}, "below_bar"),
     ],
 )
-def test_a_run_without_replies_fails(
-    failures,
-    n_rows,
-    facts,
-    outcome,
-):
+def test_a_run_without_replies_fails(failures, n_rows, facts, outcome):
     reports = [
         StageReport("ingest", rows=9),
         StageReport("sample", rows=n_rows, failures=Counter(failures)),
@@ -311,8 +271,7 @@ def test_the_message_of_a_run_says_what_to_know(reports, message):
     ],
 )
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(
-    folder,
-    name,
+    folder, name
 ):
     from flows.ui import warehouse_name
 

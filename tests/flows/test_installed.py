@@ -87,11 +87,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation):
     assert {name for name in wheel_files if not name.startswith(metadata)} == package_files
 
 
-def test_an_installed_package_stays_as_it_is(
-    installation,
-    provider,
-    tmp_path,
-):
+def test_an_installed_package_stays_as_it_is(installation, provider, tmp_path):
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
     settings = {
         "dataset": {"source": "sample"},

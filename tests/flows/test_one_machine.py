@@ -62,9 +62,7 @@ def _fast(monkeypatch):
         monkeypatch.setattr(Owner, name, value)
 
 
-def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(
-    command,
-):
+def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(command):
     data = command.folder / "data"
     data.mkdir()
     command.configure(
@@ -91,9 +89,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     assert not (data / "machine.lock").exists()
 
 
-def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(
-    command,
-):
+def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command):
     data = command.folder / "data"
     with FaultServer(
         lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3),

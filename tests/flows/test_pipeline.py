@@ -18,11 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("options", [[], ["-q"]])
-def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
-    options,
-    command,
-    monkeypatch,
-):
+def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(options, command, monkeypatch):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {
         "message": "Who are you?",
@@ -47,11 +43,7 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
     "stop",
     [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
 )
-def test_a_stopped_run_ends_soon_and_goes_on(
-    command,
-    provider,
-    stop,
-):
+def test_a_stopped_run_ends_soon_and_goes_on(command, provider, stop):
     provider.behaviour = lambda request, number: HttpResponse(
         well_behaved(request, number).text,
         delay_s=600 if len(provider.judge_requests) > 40 else 0.1,
@@ -107,13 +99,7 @@ def test_a_stopped_run_ends_soon_and_goes_on(
         ("-n 18", 1, 0, "Too many open files"),
     ],
 )
-def test_a_run_opens_only_so_many_files(
-    limit,
-    code,
-    most_in_hand,
-    line,
-    command,
-):
+def test_a_run_opens_only_so_many_files(limit, code, most_in_hand, line, command):
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
         pytest.skip("no more files may be open here")
     with FaultServer(
@@ -144,9 +130,7 @@ def test_a_run_opens_only_so_many_files(
     ],
 )
 def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_most(
-    hard_limit,
-    limits,
-    monkeypatch,
+    hard_limit, limits, monkeypatch
 ):
     set_limits = []
     monkeypatch.setattr("sys.argv", ["prbench", "--help"])

@@ -70,10 +70,7 @@ LINES = "".join(console_blocks(OPERATIONS)).splitlines()
 
 
 @pytest.mark.slow
-def test_every_command_of_the_guide_works_as_it_stands(
-    command,
-    provider,
-):
+def test_every_command_of_the_guide_works_as_it_stands(command, provider):
     assert len(LINES) > 20
     pinned = endpoint("pinned", provider.api_base)
     fresh = endpoint("fresh", provider.api_base, resample="nightly")

@@ -23,9 +23,7 @@ def command_with_report(sample_job: Job, tmp_path) -> Command:
     return command
 
 
-def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
-    command_with_report,
-):
+def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(command_with_report):
     folder = command_with_report.folder / "pages"
     folder.mkdir()
     (folder / "thesis.tex").write_text("mine")
@@ -40,10 +38,7 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
     assert len(command_with_report.sql("from leaderboard where is_primary")) == 2
 
 
-def test_a_served_report_is_there_until_ctrl_c(
-    command_with_report,
-    monkeypatch,
-):
+def test_a_served_report_is_there_until_ctrl_c(command_with_report, monkeypatch):
     monkeypatch.setenv("BROWSER", "true")
     process = command_with_report.start("report", "--serve", "--port", "0", "--warehouse", "data")
     try:

@@ -134,12 +134,7 @@ def test_every_page_shows_the_same_cost_of_a_killed_run(name, killed_job):
         ({("sample", "m"): [None], ("judge", "j"): [0.0]}, None, 1),
     ],
 )
-def test_an_unknown_cost_is_never_0(
-    costs_by_caller,
-    cost,
-    n_unpriced,
-    job,
-):
+def test_an_unknown_cost_is_never_0(costs_by_caller, cost, n_unpriced, job):
     publish(job, runs=[run_in_progress(job.run_id)])
     record_calls(job, job.run_id, costs_by_caller)
 
@@ -176,12 +171,7 @@ def test_a_damaged_ledger_lets_every_run_begin(killed_job, capsys):
 
 
 @pytest.mark.parametrize(("outcome", "cost"), [("done", TOTAL), (RUNNING, None)])
-def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
-    outcome,
-    cost,
-    job,
-    run,
-):
+def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(outcome, cost, job, run):
     publish(job, runs=[run_in_progress("a-run") | {"outcome": outcome}])
     record_calls(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
     store_calls(job)

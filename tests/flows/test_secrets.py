@@ -135,9 +135,7 @@ def test_the_provider_gets_the_key_and_the_header(recorded_run):
         assert KEY in headers["authorization"]
 
 
-def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(
-    recorded_run,
-):
+def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(recorded_run):
     contents = {path: path.read_bytes() for path in recorded_run.files}
 
     names = {path.name for path in contents}

@@ -80,10 +80,7 @@ def test_a_run_on_senders_goes_on(command, provider):
 
 
 @pytest.mark.long
-def test_doctor_starts_senders_and_names_what_they_lack(
-    command,
-    monkeypatch,
-):
+def test_doctor_starts_senders_and_names_what_they_lack(command, monkeypatch):
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     command.configure(
         dataset={"source": "sample"},

@@ -130,9 +130,7 @@ def test_a_flow_has_no_work_when_its_stages_are_done(name, finished_run):
 
 
 @pytest.mark.slow
-def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
-    finished_run,
-):
+def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(finished_run):
     n_calls = len(finished_run.server.book)
 
     data_report, coverage_report = without_work(finished_run.job(), "evaluate")
@@ -153,10 +151,7 @@ def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
         {"hard_subset": {"share": 0.25}},
     ],
 )
-def test_a_run_has_work_after_a_change_of_the_settings(
-    changes,
-    finished_run,
-):
+def test_a_run_has_work_after_a_change_of_the_settings(changes, finished_run):
     assert has_work(finished_run.job(**changes), "evaluate")
 
 
@@ -172,9 +167,7 @@ def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run):
 
 
 @pytest.mark.slow
-def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
-    finished_run,
-):
+def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(finished_run):
     night = finished_run.job().model_copy(update={"night": "2026-11-22"})
     finished_night = row(
         "runs",
@@ -254,10 +247,7 @@ def test_another_vintage_rewrites_a_report(written_report):
     ],
 )
 def test_a_changed_figure_query_or_page_rewrites_a_report(
-    name,
-    written_report,
-    tmp_path,
-    monkeypatch,
+    name, written_report, tmp_path, monkeypatch
 ):
     program = tmp_path / "program"
     (program / name).parent.mkdir(parents=True)

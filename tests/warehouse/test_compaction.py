@@ -154,18 +154,14 @@ def with_subfolder(warehouse: Warehouse, quick: None) -> Warehouse:
     return warehouse
 
 
-def test_parts_that_an_earlier_version_merged_count_as_any_others(
-    with_subfolder,
-):
+def test_parts_that_an_earlier_version_merged_count_as_any_others(with_subfolder):
     with_subfolder.publish()
 
     assert with_subfolder.damage() == []
     assert [run["run_id"] for run in published(with_subfolder, "runs")] == ["a", "b"]
 
 
-def test_parts_that_an_earlier_version_merged_are_merged_with_others(
-    with_subfolder,
-):
+def test_parts_that_an_earlier_version_merged_are_merged_with_others(with_subfolder):
     with_subfolder.compact()
 
     assert len(list(with_subfolder.store.root.rglob("*.parquet"))) == 1

@@ -91,9 +91,7 @@ def test_every_model_that_users_do_not_see_says_what_one_row_is():
     assert [meaning for meaning in meanings if not meaning.startswith("One row: ")] == []
 
 
-def test_no_column_has_a_type_that_other_programs_take_for_something_else(
-    published,
-):
+def test_no_column_has_a_type_that_other_programs_take_for_something_else(published):
     odd_columns = published.rows(
         "select table_name, column_name, data_type from duckdb_columns() where database_name ="
         " 'published' and not internal and regexp_matches(data_type, 'HUGEINT|DECIMAL') and not"
@@ -120,9 +118,7 @@ def test_every_column_that_schema_yml_describes_exists(columns):
         assert model.columns.keys() - columns[model.name.rpartition(".")[2]] == set()
 
 
-def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(
-    columns,
-):
+def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(columns):
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
 
     with_canary = [name for name, names in columns.items() if "canary" in names]

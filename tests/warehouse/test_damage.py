@@ -146,9 +146,7 @@ def test_damaged_parts_of_any_table_are_restored(full, damage):
     assert reported_damage() == ""
 
 
-def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(
-    filled,
-):
+def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(filled):
     flip(filled.store.standing("runs")[-1])
     filled.write("runs", [row("runs", run_id="r", command="newer")])
 
@@ -250,9 +248,7 @@ def lose_verdicts(warehouse: Warehouse):
     warehouse.publish()
 
 
-def test_rows_that_nothing_restores_are_lost_in_addition_to_earlier_ones(
-    filled,
-):
+def test_rows_that_nothing_restores_are_lost_in_addition_to_earlier_ones(filled):
     lose_verdicts(filled)
     assert [loss.n_rows for loss in filled.losses()] == [20]
 
@@ -315,9 +311,7 @@ def test_a_database_that_is_cut_short_is_found(large):
         assert not is_database_whole(large.database), n_left
 
 
-def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(
-    filled,
-):
+def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(filled):
     rows_of(filled)  # the published state is known, so the file is not read again
     for block in range(12_288, filled.database.stat().st_size - 64, 262_144):
         flip(filled.database, block + 4_000)

@@ -109,9 +109,7 @@ def rows_of_part(number: int, table_name: str, content: Any) -> Iterator[Row]:
     phases=set(Phase) - {Phase.explain},
 )
 @given(history=st.lists(events, min_size=3, max_size=10))
-def test_whatever_was_done_in_any_order_is_published_as_from_anew(
-    history,
-):
+def test_whatever_was_done_in_any_order_is_published_as_from_anew(history):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
         without_models(monkeypatch)
         copies = watched(monkeypatch)

@@ -94,9 +94,7 @@ def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse, start):
     assert list((warehouse.root / "living").iterdir()) == []
 
 
-def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(
-    warehouse,
-):
+def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(warehouse):
     assert warehouse.living_runs() == []
     with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
         assert warehouse.living_runs() == ["a run/1", "b"]

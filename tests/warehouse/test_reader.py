@@ -25,9 +25,7 @@ def held_files(folder: Path) -> list[str]:
     return [path for path in actual if path.startswith(str(folder))]
 
 
-def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(
-    warehouse,
-):
+def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(warehouse):
     readers = []
     for number in range(4):
         publish(warehouse, f"r{number}")
@@ -63,9 +61,7 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse):
         reader.value("select count(*) from runs")
 
 
-def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(
-    warehouse,
-):
+def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(warehouse):
     warehouse.write("runs", [row("runs", run_id="b", night="2026-11-01"), row("runs", run_id="a")])
     warehouse.publish()
 

@@ -11,9 +11,7 @@ from warehouse import WarehouseError, WarehouseOutdated, refuse_other_version
 from warehouse.files import read_sealed, write_sealed
 
 
-def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(
-    warehouse,
-):
+def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(warehouse):
     assert refuse_other_version(warehouse.root) is None
     warehouse.write("runs", [row("runs")])
 

@@ -104,9 +104,7 @@ OWN_LABELS = pytest.mark.parametrize(
 )
 
 
-def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
-    annotation,
-):
+def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(annotation):
     counts = Counter((call["model"], kind_of(prompt_of(call))) for call in annotation.calls)
 
     for kind in KINDS:

@@ -155,9 +155,7 @@ def test_each_criterion_is_described_once(planted):
     assert len(rows) == N_TASKS * N_CRITERIA
 
 
-def test_each_node_has_a_name_of_its_own_and_all_criteria_are_in_its_leaves(
-    planted,
-):
+def test_each_node_has_a_name_of_its_own_and_all_criteria_are_in_its_leaves(planted):
     n_namings = sum(map(is_naming, planted.calls))
 
     nodes = planted.command.sql("select * from capability_nodes order by position")

@@ -74,9 +74,7 @@ def reviews(tmp_path_factory) -> Reviews:
     )
 
 
-def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
-    reviews,
-):
+def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(reviews):
     assert "No criterion has been reviewed yet." in reviews.printed_before
     assert (
         "Some figures are missing; `prbench aggregate` computes them."

@@ -130,13 +130,7 @@ def configured(text: str = "", file: Path = NIGHT) -> Path:
     ],
 )
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
-    folder,
-    monkeypatch,
-    setting,
-    environment,
-    option,
-    path,
-    source,
+    folder, monkeypatch, setting, environment, option, path, source
 ):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
@@ -275,9 +269,7 @@ def test_an_imported_model_calls_nobody_and_survives_being_stored(file):
     assert Settings.model_validate(job.settings.model_dump(mode="json")) == job.settings
 
 
-def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(
-    file,
-):
+def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(file):
     configured(f"{TWO}stopping: {{pairs: [[a, b]]}}", file)
 
     job = load_job(Arguments(config=file, named_models=("b",)))
@@ -327,9 +319,7 @@ def test_the_problems_of_models_and_judges_are_reported_together(file):
     assert "judge a has `rubric: augmented`" in error
 
 
-def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(
-    tmp_path,
-):
+def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(tmp_path):
     (tmp_path / "apt").mkdir()
 
     error = refusal(Arguments(warehouse=tmp_path))

@@ -335,9 +335,7 @@ def changed_call(tmp_path, capsys) -> Run:
     return run_on(folder, capsys)
 
 
-def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(
-    changed_call,
-):
+def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(changed_call):
     changed_call("doctor", "--no-call", code=3)
     report = " ".join(changed_call.out.split())  # lines are wrapped
     changed_call("aggregate", code=3)

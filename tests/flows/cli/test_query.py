@@ -298,9 +298,7 @@ def test_a_pipe_is_never_too_narrow(capsys, monkeypatch):
     assert "A wider terminal" not in output
 
 
-def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(
-    run_here,
-):
+def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(run_here):
     tables = run_here.json("sql", "--describe")
     subjects = [table["subject"] for table in tables]
 

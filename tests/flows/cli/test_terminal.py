@@ -113,13 +113,7 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder):
         ("jsonl", json.dumps({"command": EVIL}, ensure_ascii=False) + "\n"),
     ],
 )
-def test_machines_get_every_character(
-    folder,
-    file_format,
-    text,
-    tmp_path,
-    capfdbinary,
-):
+def test_machines_get_every_character(folder, file_format, text, tmp_path, capfdbinary):
     file = tmp_path / "rows"
     command = ["sql", "select command from runs", "--format", file_format]
     command += ["--warehouse", str(folder)]
@@ -206,9 +200,7 @@ def guarded_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
     logging.setLogRecordFactory(factory)
 
 
-def test_log_records_are_text_whoever_shows_them(
-    guarded_log,
-):
+def test_log_records_are_text_whoever_shows_them(guarded_log):
     logger, output = guarded_log
 
     logger.warning("model %s wrote\nmore", EVIL)

@@ -97,9 +97,7 @@ def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
 
 @settings(max_examples=200)
 @given(nights())
-def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
-    night,
-):
+def test_each_time_of_prefects_schedule_is_a_night_of_its_own(night):
     nightly, start = night
 
     labels = [night_of(nightly, moment) for moment in fired(nightly, start, 6)]
@@ -108,10 +106,7 @@ def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
 
 
 @given(nights(), st.timedeltas(-timedelta(seconds=9), timedelta(hours=30)))
-def test_the_latest_night_is_the_one_that_prefect_fired_last(
-    night,
-    late,
-):
+def test_the_latest_night_is_the_one_that_prefect_fired_last(night, late):
     nightly, start = night
     times = fired(nightly, start, 6)
     moment = times[1] + late
@@ -122,8 +117,7 @@ def test_the_latest_night_is_the_one_that_prefect_fired_last(
 
 @given(nights(), st.floats(-9, 0) | st.floats(0, 1e5))
 def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the_next_one(
-    night,
-    late_s,
+    night, late_s
 ):
     nightly, start = night
     times = fired(nightly, start, 6)
@@ -136,10 +130,7 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
 
 
 @given(nights(), st.floats(-9, 0))
-def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(
-    night,
-    early_s,
-):
+def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(night, early_s):
     nightly, start = night
     moment = fired(nightly, start, 3)[1]
 
@@ -150,9 +141,7 @@ def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_s
 
 
 @given(nights())
-def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
-    night,
-):
+def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(night):
     nightly, start = night
     assert nightly.stop_at is not None
     zone = ZoneInfo(nightly.timezone)
@@ -195,12 +184,7 @@ def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
         ("30 * * * *", "Europe/London", "2026-10-25T01:40Z", "2026-10-25T01:30"),
     ],
 )
-def test_a_night_near_a_change_of_the_clocks(
-    cron,
-    timezone,
-    moment,
-    night,
-):
+def test_a_night_near_a_change_of_the_clocks(cron, timezone, moment, night):
     nightly = Nightly(cron=cron, timezone=timezone)
 
     assert night_of(nightly, datetime.fromisoformat(moment)) == night
@@ -217,12 +201,7 @@ def test_a_night_near_a_change_of_the_clocks(
         ("0 1 * * *", "01:00", "2026-03-28T01:00Z", "2026-03-29T01:00Z"),
     ],
 )
-def test_a_stop_time_near_a_change_of_the_clocks(
-    cron,
-    stop_at,
-    moment,
-    end,
-):
+def test_a_stop_time_near_a_change_of_the_clocks(cron, stop_at, moment, end):
     nightly = Nightly(
         cron=cron,
         timezone="Europe/London",
@@ -242,11 +221,7 @@ def test_a_stop_time_near_a_change_of_the_clocks(
         ("2026-10-24T22:00Z", "2026-10-25T06:30Z"),
     ],
 )
-def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(
-    moment,
-    end,
-    monkeypatch,
-):
+def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(moment, end, monkeypatch):
     monkeypatch.setenv("TZ", "Europe/London")
     time.tzset()
     clock = datetime.fromisoformat(moment).astimezone().replace(tzinfo=None)

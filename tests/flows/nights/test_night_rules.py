@@ -62,11 +62,7 @@ def test_a_late_night_stops_no_later(tmp_path, moment):
         (utc(23), datetime(2026, 11, 23, 7, tzinfo=UTC)),
     ],
 )
-def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
-    tmp_path,
-    moment,
-    next_stop,
-):
+def test_a_night_that_is_repeated_stops_at_the_next_stop_time(tmp_path, moment, next_stop):
     configured = job(tmp_path, nightly={"stop_at": "07:00"})
     repeated = configured.model_copy(update={"night": "2026-11-20"})
     with_stop_time = repeated.model_copy(update={"stop_at": utc(10)})
@@ -89,9 +85,7 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path, capsys):
 
 
 def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_night(
-    tmp_path,
-    monkeypatch,
-    capsys,
+    tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(nightly, "has_work", lambda *_: False)
     complete = prepared(
@@ -111,10 +105,7 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
     assert "did not take place" not in capsys.readouterr().err
 
 
-def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(
-    tmp_path,
-    capsys,
-):
+def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(tmp_path, capsys):
     configured = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
     night_job = configured.model_copy(update={"night": "2026-11-22"})
     record_run(run_row(night_job, [], at(0), at(1), "stopped_at_time"), tmp_path)
@@ -187,10 +178,7 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler):
     assert timedelta(0) < night_job.stop_at - datetime.now(UTC) <= timedelta(days=1, hours=1)
 
 
-def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
-    scheduler,
-    capsys,
-):
+def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(scheduler, capsys):
     state = scheduler.start("2026-03-29T00:00:00+00:00", "auto-scheduled")
 
     assert scheduler.nights == []
@@ -225,10 +213,7 @@ def night_in_progress(tmp_path) -> Iterator[Job]:
         yield night_job
 
 
-def test_a_night_beside_another_is_skipped_with_an_alert(
-    night_in_progress,
-    executed_nights,
-):
+def test_a_night_beside_another_is_skipped_with_an_alert(night_in_progress, executed_nights):
     next_night = night_in_progress.model_copy(update={"night": "2026-11-23"})
 
     skipped = run_night(next_night, is_verbose=False)
@@ -241,9 +226,7 @@ def test_a_night_beside_another_is_skipped_with_an_alert(
 
 
 def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
-    night_in_progress,
-    executed_nights,
-    capsys,
+    night_in_progress, executed_nights, capsys
 ):
     skipped = run_night(night_in_progress, is_verbose=False)
 
@@ -254,10 +237,7 @@ def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
     assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
 
 
-def test_a_queued_night_waits_for_the_end_of_another(
-    tmp_path,
-    executed_nights,
-):
+def test_a_queued_night_waits_for_the_end_of_another(tmp_path, executed_nights):
     prepared(job(tmp_path))
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
     waiting = threading.Thread(
@@ -274,10 +254,7 @@ def test_a_queued_night_waits_for_the_end_of_another(
     assert executed_nights == ["2026-11-24"]
 
 
-def test_a_killed_night_is_an_alert_of_the_next_one(
-    tmp_path,
-    executed_nights,
-):
+def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path, executed_nights):
     killed = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r1"})
     record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
     tonight = killed.model_copy(update={"night": "2026-11-23", "run_id": "r2"})
@@ -300,10 +277,7 @@ def test_a_killed_night_is_an_alert_of_the_next_one(
         {"webhook": f"{SECRET}"},
     ],
 )
-def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
-    tmp_path,
-    receiver,
-):
+def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(tmp_path, receiver):
     night_job = job(tmp_path, alerts={"to": [receiver]})
 
     run = run_row(night_job, [], at(0), None, "running")
@@ -319,10 +293,7 @@ def test_a_night_is_named_by_its_date(label):
         load_job(Arguments(night=label))
 
 
-def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
-    tmp_path,
-    monkeypatch,
-):
+def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(tmp_path, monkeypatch):
     sent_alerts = []
 
     def deliver(_: object, alerts: list[Alert], *__: object, **___: object) -> list[Delivery]:
@@ -363,11 +334,7 @@ LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
         ),  # no 02:30
     ],
 )
-def test_a_night_is_the_day_at_which_the_schedule_last_fired(
-    schedule,
-    moment,
-    night,
-):
+def test_a_night_is_the_day_at_which_the_schedule_last_fired(schedule, moment, night):
     assert night_of(schedule, datetime.fromisoformat(moment)) == night
 
 

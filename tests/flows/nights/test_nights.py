@@ -121,9 +121,7 @@ def test_each_night_with_a_gate_adds_to_the_summary(nights):
     assert "| fresh 2026-11-02 → fresh 2026-11-03 | tasks | judge | " in summary
 
 
-def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(
-    nights,
-):
+def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights):
     stored_alerts = nights.world.command.sql("from alerts where night = '2026-11-03'")
 
     assert nights.regressed_again.calls == []
@@ -172,9 +170,7 @@ def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights):
     assert outcomes == [{"outcome": "done"}]
 
 
-def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
-    nights,
-):
+def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(nights):
     stored_configs = nights.world.command.sql("select config from runs")
     stored_deliveries = nights.world.command.sql("from alert_deliveries")
     outputs = (nights.regressed.output, nights.drifted.output, nights.failed.output)
@@ -286,9 +282,7 @@ def test_the_next_backfill_makes_the_missing_calls_alone(backfills):
     assert backfills.repeated.n_judge_calls == N_CRITERIA
 
 
-def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(
-    backfills,
-):
+def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(backfills):
     earlier_ids = {row["selection_id"] for row in backfills.earlier_selections}
     ids = {row["selection_id"] for row in backfills.selections}
 
@@ -305,9 +299,7 @@ def test_a_backfill_ranks_the_new_models(nights, backfills):
 
 
 @pytest.mark.long
-def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
-    tmp_path,
-):
+def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(tmp_path):
     with night_world(tmp_path) as world:
         world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
         night = world.night("2026-11-01")

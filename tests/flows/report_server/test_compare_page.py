@@ -219,9 +219,7 @@ def test_models_can_be_compared_in_another_vintage(job):
     assert "why in a: 1.0" in figures["diff_flips"].table
 
 
-def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(
-    tmp_path,
-):
+def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(tmp_path):
     """The base responses were completed after the night, which remains the current vintage."""
     responses = judged(ALL_MET, "a")
     for response in responses["responses"][1:]:

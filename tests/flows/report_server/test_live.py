@@ -88,9 +88,7 @@ def running_in(page: dict[str, Any]) -> list[str]:
     return [run["state"].run_id for run in page["runs"]]
 
 
-def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
-    job,
-):
+def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job):
     view = LiveView(job, job.report_index)
     second_job = job.model_copy(update={"run_id": "r2"})
     warehouse = written(job.warehouse, tasks_of(RUBRICS))
@@ -247,9 +245,7 @@ def ranking(job: Job) -> list[dict[str, Any]]:
     return [dict(zip(names, itemgetter(*names)(row), strict=True)) for row in rows]
 
 
-def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
-    job,
-):
+def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(job):
     rows = combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
     written(job.warehouse, rows).publish()
 

@@ -17,9 +17,7 @@ REFUSED = {401, 403}
 
 
 @pytest.mark.slow
-def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
-    prefect_server,
-):
+def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(prefect_server):
     secret = prefect_server.secret.partition(":")[2]
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         names = ("Prefect-Csrf-Token", "Prefect-Csrf-Client")
@@ -34,9 +32,7 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
 
 
 @pytest.mark.slow
-def test_the_server_serves_its_own_page_also_through_a_tunnel(
-    prefect_server,
-):
+def test_the_server_serves_its_own_page_also_through_a_tunnel(prefect_server):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         assert client.post("/flows/filter", json={}).status_code == 200
         assert client.get("/admin/version").status_code == 200
@@ -71,9 +67,7 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_serv
 
 
 @pytest.mark.slow
-def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
-    prefect_server,
-):
+def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect_server):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
         run = {

@@ -73,13 +73,7 @@ def test_a_server_without_a_secret_is_a_problem(server, tmp_path):
     ],
 )
 def test_a_server_is_well_if_it_requires_the_configured_secret(
-    server,
-    monkeypatch,
-    secret,
-    status,
-    own_secret,
-    is_ok,
-    sentence,
+    server, monkeypatch, secret, status, own_secret, is_ok, sentence
 ):
     server.secret = secret
     server.status = status

@@ -203,13 +203,7 @@ def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(serve
 
 
 @pytest.mark.parametrize("content", ["", "{"])
-def test_without_an_address_nothing_waits_for_ever(
-    servers,
-    tmp_path,
-    monkeypatch,
-    capsys,
-    content,
-):
+def test_without_an_address_nothing_waits_for_ever(servers, tmp_path, monkeypatch, capsys, content):
     monkeypatch.setattr("flows.server.START_S", 0.2)
     own_server(job(tmp_path))
     address = folder_of(job(tmp_path)) / ADDRESS

@@ -83,12 +83,7 @@ def ran(flow: Any, folder: Path) -> Any:
     ],
 )
 def test_a_flow_ends_in_its_outcome_s_state(
-    prefect_api,
-    tmp_path,
-    reports,
-    state_type,
-    state_name,
-    message,
+    prefect_api, tmp_path, reports, state_type, state_name, message
 ):
     async def work(_: Job) -> list[StageReport]:
         return list(reports)

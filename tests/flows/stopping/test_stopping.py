@@ -70,9 +70,7 @@ def stopped_run(tmp_path_factory) -> Iterator[StoppedRun]:
         )
 
 
-def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
-    stopped_run,
-):
+def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(stopped_run):
     # `tests/golden` has the output of `status` and of the leaderboard.
     assert n_samples(stopped_run.entries) == {
         "good": N_TASKS,
@@ -82,9 +80,7 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
     assert stopped_run.repeated_entries == []
 
 
-def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
-    stopped_run,
-):
+def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(stopped_run):
     (stopped,) = [row for row in stopped_run.board if row["model"] == "bad"]
     (full,) = [row for row in stopped_run.filled_board if row["model"] == "bad"]
 
@@ -93,9 +89,7 @@ def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
     assert stopped["unbiased_mean_score"] == pytest.approx(full["mean_score"], abs=0.1)
 
 
-def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
-    stopped_run,
-):
+def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(stopped_run):
     assert n_samples(stopped_run.filling_entries) == {"bad": N_TASKS - BLOCK}
     for row in stopped_run.filled_board:
         assert row["mean_score"] == pytest.approx(mean_score(row["model"]))
@@ -104,18 +98,14 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
         assert row["n_tasks_skipped"] is None
 
 
-def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
-    stopped_run,
-):
+def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped_run):
     n_looks = len(stopped_run.capped_looks)
 
     assert n_looks < len(stopped_run.looks)
     assert stopped_run.looks[:n_looks] == stopped_run.capped_looks
 
 
-def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
-    stopped_run,
-):
+def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(stopped_run):
     # The uninterrupted run is that of `tests/golden`.
     (lines,) = [lines for name, lines in kept().items() if "from stopping_looks" in name]
     uninterrupted_looks = json.loads("\n".join(lines[1:]))

@@ -372,12 +372,7 @@ def rows_of_graders(
         ),
     ],
 )
-def test_three_graders_make_a_majority_in_their_steps(
-    published,
-    decisions,
-    columns,
-    expected,
-):
+def test_three_graders_make_a_majority_in_their_steps(published, decisions, columns, expected):
     reader = published(rows_of_graders(decisions, columns=columns))
 
     majorities = reader.rows("select members from graders where kind = 'majority'")

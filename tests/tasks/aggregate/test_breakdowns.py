@@ -272,9 +272,7 @@ def test_a_vintage_that_nobody_judged_replaces_none(partly_judged):
     ]
 
 
-def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(
-    partly_judged,
-):
+def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(partly_judged):
     (row,) = partly_judged.select("leaderboard", model="imported", is_primary=True)
 
     expected = {
@@ -402,9 +400,7 @@ def test_the_correlation_is_that_of_scipy(score_lengths, correlations):
     assert differing(expected, correlations) == []
 
 
-def test_a_correlation_has_fishers_interval_from_ten_on_none_below(
-    correlations,
-):
+def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations):
     expected = {}
     for key, row in correlations.items():
         correlation = row["rank_correlation"]

@@ -60,9 +60,7 @@ def curve(
     }
 
 
-def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(
-    tmp_path,
-):
+def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(tmp_path):
     strong = decided("strong", {0: 0.0, 1: 1.0})
 
     with reading(tmp_path, world(strong)) as reader:
@@ -78,9 +76,7 @@ def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_crit
     }
 
 
-def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(
-    tmp_path,
-):
+def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(tmp_path):
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
     bo = decided("bo", {0: 0.0}, source="imported")
     warehouse = aggregated(tmp_path, world(eva, bo, decided("strong", {0: 0.0, 1: 1.0})))

@@ -97,9 +97,7 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
     assert rows_in(root, DIFFERENCES) == []
 
 
-def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(
-    root,
-):
+def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(root):
     n_figures = 2 * (1 + 2)  # two scores of the whole rubric and of two categories
     assert n_tested(root, conditions=CONDITIONS) == 2 * n_figures
 
@@ -114,9 +112,7 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
     assert n_tested(root, conditions=wider) == n_figures
 
 
-def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
-    tmp_path,
-):
+def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path):
     rubrics = {
         "t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")],
         "u": [(5, "Accuracy")],
@@ -139,9 +135,7 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
     ]
 
 
-def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(
-    tmp_path,
-):
+def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(tmp_path):
     rubrics = {name: [(8, "Accuracy")] for name in "abc"}
     plain = judged({"a": [1], "b": [1], "c": [1]}, "plain", rubrics=rubrics)
     search = judged({"a": [1], "b": [1]}, "search", rubrics=rubrics)

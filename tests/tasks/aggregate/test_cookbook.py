@@ -123,9 +123,7 @@ def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(reade
         assert not names >= {"bell", "base"}
 
 
-def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
-    reader,
-):
+def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(reader):
     columns, rows = reader.table(RECIPES["flips"].query)
     flips = [dict(zip(columns, row, strict=True)) for row in rows]
 

@@ -152,9 +152,7 @@ def test_the_rest_correlation_is_that_of_numpy(statistics, correlations):
 
 
 def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
-    statistics,
-    correlations,
-    complete,
+    statistics, correlations, complete
 ):
     expected = {}
     for criterion, correlation in correlations.items():

@@ -102,9 +102,7 @@ def test_a_later_night_at_the_bar_is_the_current_one(published):
     assert current(reader) == {"finance": NIGHT}
 
 
-def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(
-    published,
-):
+def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(published):
     reader = published(
         tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:6]), sampled(NIGHT, 2, [*FINANCE][:4])
     )
@@ -112,9 +110,7 @@ def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(
     assert current(reader) == {"finance": "base"}
 
 
-def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(
-    published,
-):
+def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(published):
     reader = published(
         tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:4]), sampled(NIGHT, 2, [*FINANCE][4:8])
     )
@@ -263,9 +259,7 @@ WANTED = {
 }
 
 
-def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
-    published,
-):
+def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(published):
     two_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2)]
     third = sampled("base", 2, [*FINANCE][:2], trial=3)
     for verdict in third["verdicts"]:
@@ -315,9 +309,7 @@ def rules_in(job: Job) -> list[tuple[Any, ...]]:
     )
 
 
-def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(
-    tmp_path,
-):
+def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(tmp_path):
     aggregate(configured(tmp_path, "a", 3, 0.9))
     job = configured(tmp_path, "b", 1, 0.4, NIGHT)
     aggregate(job)

@@ -110,9 +110,7 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled, tm
 
 
 @pytest.mark.slow
-def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
-    tmp_path,
-):
+def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(tmp_path):
     """The second sheet left out verdicts with labels of the first; the first sheet covers
     everything alone.
     """
@@ -168,9 +166,7 @@ def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled)
 
 
 @pytest.mark.slow
-def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
-    partly_labelled,
-):
+def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(partly_labelled):
     differences = partly_labelled.select("debiased_differences", score_name="min_normalized")
 
     unlabelled = [row for row in differences if 0 in (row["n_labels_a"], row["n_labels_b"])]

@@ -82,9 +82,7 @@ def test_the_p_values_of_a_board_are_corrected_together(tmp_path):
     assert beside_others["slow"]
 
 
-def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(
-    tmp_path,
-):
+def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(tmp_path):
     night = {"of_response": {"vintage": "2026-11-28", "created_at": at(5)}}
     models = (
         model_behind(0, "fresh"),

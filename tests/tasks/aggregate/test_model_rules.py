@@ -65,9 +65,7 @@ def stopped_after(n_tasks_evaluated: int) -> Row:
     )
 
 
-def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(
-    published,
-):
+def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(published):
     reader = published(
         tasks_of(FOUR_TASKS),
         judged({"a": [1.0], "b": [0.0]}, rubrics=FOUR_TASKS),
@@ -81,9 +79,7 @@ def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(
     assert part["sequence_high"] == 0.75
 
 
-def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(
-    published,
-):
+def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(published):
     reader = published(
         tasks_of(FOUR_TASKS),
         judged({"a": [1.0], "b": [0.0], "c": [0.0]}, rubrics=FOUR_TASKS),
@@ -161,9 +157,7 @@ def test_a_response_without_a_decision_has_met_nothing(published):
     assert points == [{"n_met": 0.0}]
 
 
-def test_a_variant_of_a_criterion_whose_content_changed_is_not_in_the_rubric(
-    published,
-):
+def test_a_variant_of_a_criterion_whose_content_changed_is_not_in_the_rubric(published):
     rubric = criteria_of("t1", [(8, "Accuracy"), (2, "Risk")])
     original_hashes = [rubric[0]["content_hash"], "hash of a former content"]
     variants = [

@@ -105,9 +105,7 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(names, judges, tmp_p
     )
 
 
-def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(
-    tmp_path,
-):
+def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(tmp_path):
     arranged_elsewhere = [
         decision | {"dataset_revision": "another-revision"} for decision in ARRANGED
     ]

@@ -151,9 +151,7 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind,
     assert alert.facts["skipped"] == {"sample": 3, "judge": 70}
 
 
-def test_an_alert_holds_one_line_and_plain_values_and_no_secret(
-    monkeypatch,
-):
+def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch):
     monkeypatch.setenv("AN_API_KEY", "sk-very-secret")
 
     facts = {"cause": ["sk-very-secret"], "mean": float("nan")}

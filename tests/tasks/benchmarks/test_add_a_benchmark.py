@@ -156,11 +156,7 @@ def test_all_declared_invariants_are_checked(world):
 
 @pytest.mark.parametrize("model", [EVEN, ODD])
 @pytest.mark.parametrize("name", ["share", "from_worst"])
-def test_both_scores_are_those_of_the_formulas(
-    world,
-    model,
-    name,
-):
+def test_both_scores_are_those_of_the_formulas(world, model, name):
     query = (
         "select mean_score from leaderboard where judge = 'judge' and model = ? and score_name = ?"
     )

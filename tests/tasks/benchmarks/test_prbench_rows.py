@@ -340,9 +340,7 @@ INVISIBLE = ("\u200b", "\ufeff\u200d", "\u00ad \u2060", "\u3164", "\u2800", "\uf
 
 
 @pytest.mark.parametrize("text", INVISIBLE)
-def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(
-    text,
-):
+def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(text):
     criterion = only_criterion(hub_criterion("c", "important", 5) | {"title": text})
     task = parse_row(hub_row("t", prompt_0=text))
 

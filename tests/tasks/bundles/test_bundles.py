@@ -108,10 +108,7 @@ def test_the_files_of_a_bundle_are_fetched_as_they_were_written(source, location
 
 @pytest.mark.parametrize("content", [b"PAR2", b"PAR", None])
 def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fetched(
-    source,
-    location,
-    tmp_path,
-    content,
+    source, location, tmp_path, content
 ):
     bundle = written(source, location)
     location.remove(["a.parquet"])
@@ -214,9 +211,7 @@ OLD_BACKUP = {
 
 
 @pytest.mark.parametrize("content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()])
-def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(
-    content,
-):
+def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(content):
     bundle = parse_manifest(content, "backup.json", "backup")
 
     assert [file.name for file in bundle.files] == ["files/a.0000000000000000"]

@@ -29,9 +29,7 @@ from tests.worlds import RESPONSES, SAMPLE
 from warehouse.files import verified_digest
 
 
-def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(
-    certificate,
-):
+def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(certificate):
     result = verify(certificate, digest=certificate.read_bytes()[-64:].decode().upper())
 
     assert result.is_confirmed
@@ -100,9 +98,7 @@ def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(with_changed_
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
-    with_changed_verdict,
-):
+def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(with_changed_verdict):
     resamples = certificates.RESEARCH_RESAMPLES
     figures = Figures(*read(with_changed_verdict), resamples)
 
@@ -243,9 +239,7 @@ def with_renamed_judge(certificate: Path, tmp_path) -> Path:
     return forged(certificate, tmp_path / "forgery.zip", change)
 
 
-def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
-    with_renamed_judge,
-):
+def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(with_renamed_judge):
     result = verify(with_renamed_judge, texts=(RESPONSES,))
 
     assert result.differences == []
@@ -407,13 +401,7 @@ def _twice(name: str) -> Callable[[Members], None]:
         ),
     ],
 )
-def test_a_handmade_archive_is_refused_in_one_line(
-    change,
-    manifest,
-    reason,
-    certificate,
-    tmp_path,
-):
+def test_a_handmade_archive_is_refused_in_one_line(change, manifest, reason, certificate, tmp_path):
     forgery = forged(certificate, tmp_path / "forgery.zip", change, manifest)
 
     with pytest.raises((Damaged, FileTooLarge), match=one_line(reason)):

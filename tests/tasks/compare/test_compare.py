@@ -204,9 +204,7 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published):
     assert flip["second_decision"] == "met in 1 of 2 trials"
 
 
-def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(
-    published,
-):
+def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(published):
     criteria = [
         criterion("t1", 0, 4),
         criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1},
@@ -334,9 +332,7 @@ def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings):
     assert vintages_in(ask(samplings, "a", "only-base", vintage="later")) == [("later", "base")]
 
 
-def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(
-    samplings,
-):
+def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(samplings):
     pinned = {"name": "openai/a", "label": "a"}
 
     result = ask(samplings, "night", "a", vintage="tonight", configured=[pinned])
@@ -350,9 +346,7 @@ def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(
         ask(samplings, "night", "a", vintage="tonight")
 
 
-def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(
-    samplings,
-):
+def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(samplings):
     nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
 
     with pytest.raises(PipelineError, match="only-base has no verdict in vintage tonight"):

@@ -80,9 +80,7 @@ def test_a_night_is_compared_with_the_last_one_with_half_as_many_verdicts(
 
 
 @without_scores
-def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_ones_own(
-    published,
-):
+def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_ones_own(published):
     responses = [
         response_in("base"),
         response_in("2026-11-21") | {"vintage": "an-experiment"},
@@ -94,9 +92,7 @@ def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_one
 
 
 @without_scores
-def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_has_none(
-    published,
-):
+def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_has_none(published):
     responses = all_responses()
     _, first_night, second_night, tonight = responses
     verdicts = [

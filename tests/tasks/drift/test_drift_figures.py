@@ -163,11 +163,7 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
     [(38, "limit", "m", True), (37, None, None, False)],
 )
 def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
-    published,
-    n_decided,
-    cause,
-    method,
-    is_out_of_control,
+    published, n_decided, cause, method, is_out_of_control
 ):
     members = [member("binary", number, 1.0) for number in range(40)]
     verdicts = [

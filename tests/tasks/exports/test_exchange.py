@@ -103,11 +103,7 @@ def received(exported: Path, tmp_path_factory) -> Job:
 @pytest.mark.parametrize(
     "table", ["task_rows", "criteria", "responses", "verdicts", "measures", "checks"]
 )
-def test_an_import_has_all_rows_of_an_export(
-    filled,
-    received,
-    table,
-):
+def test_an_import_has_all_rows_of_an_export(filled, received, table):
     query = f"select * from {table} order by all"
 
     assert rows_in(received, query) == rows_in(filled, query)
@@ -204,9 +200,7 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
 
 
 @pytest.mark.slow
-def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(
-    tmp_path,
-):
+def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(tmp_path):
     failed = verdict(RESPONSE, CRITERION, None, judge="a")
     decided = verdict(RESPONSE, CRITERION, 1.0, judge="b")
     job = warehouse_with(
@@ -232,9 +226,7 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 
 @pytest.mark.slow
-def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(
-    tmp_path,
-):
+def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(tmp_path):
     responses = [RESPONSE | {"import_batch": "a-file", "source": "imported"}]
     retraction = row("retractions", import_batch="a-file", is_retracted=True)
     refusal = row(
@@ -332,10 +324,7 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
 
 
 def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
-    job,
-    store,
-    empty,
-    monkeypatch,
+    job, store, empty, monkeypatch
 ):
     written_names = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
@@ -367,12 +356,7 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 @without_scores
 @pytest.mark.slow
 @pytest.mark.parametrize("n_missing", [1, 2, 30])
-def test_a_cut_off_publication_leaves_the_last_one(
-    n_missing,
-    job,
-    store,
-    monkeypatch,
-):
+def test_a_cut_off_publication_leaves_the_last_one(n_missing, job, store, monkeypatch):
     publish(job, store)
     pointer = store.read("current.json")
     n_files = len(latest(store).files()) + 1
@@ -429,12 +413,7 @@ POINTER = {
         ({"mine": True}, "is not a prbench-publication"),
     ],
 )
-def test_a_pointer_to_elsewhere_is_left_alone(
-    pointer,
-    reason,
-    job,
-    store,
-):
+def test_a_pointer_to_elsewhere_is_left_alone(pointer, reason, job, store):
     store.write("current.json", sealed(pointer))
 
     with pytest.raises(PipelineError, match=reason):

@@ -141,9 +141,7 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd, tmp_path):
     }
 
 
-def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(
-    tmp_path,
-):
+def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(tmp_path):
     job = job_on("sample", tmp_path / "data")
     row = {FORMULA: "a\u202eb"}
     write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
@@ -156,9 +154,7 @@ def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visibl
     assert sheet.cell(2, 1).value == r"a\u202eb"
 
 
-def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(
-    inspected,
-):
+def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(inspected):
     rows = leaderboard(inspected)
     book = opened(inspected, rows)
     names = columns_of(book.worksheets[0])

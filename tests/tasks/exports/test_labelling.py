@@ -205,12 +205,7 @@ def test_rows_without_a_vintage_are_of_the_job_s(twice, tmp_path):
     st.integers(0, 99),
     st.data(),
 )
-def test_responses_spread_over_tasks_and_models(
-    n_tasks,
-    n_models,
-    seed,
-    data,
-):
+def test_responses_spread_over_tasks_and_models(n_tasks, n_models, seed, data):
     cells = [
         {"task_id": f"t{task}", "model": f"m{model}", "response_id": f"{task}/{model}"}
         for task, model in product(range(n_tasks), range(n_models))

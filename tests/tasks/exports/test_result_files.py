@@ -65,12 +65,7 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_both_loaders_give_the_stored_rows(
-    library,
-    folder,
-    job,
-    name,
-):
+def test_both_loaders_give_the_stored_rows(library, folder, job, name):
     rows = in_order(stored(job, name))
     loaded = library.load_dataset(str(folder), name, split="test")
     mapped = library.load_from_disk(str(folder / name))
@@ -139,12 +134,7 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path):
         (["alerts"], "no row of prbench"),
     ],
 )
-def test_a_table_that_is_not_there_or_empty_is_refused(
-    job,
-    tmp_path,
-    names,
-    reason,
-):
+def test_a_table_that_is_not_there_or_empty_is_refused(job, tmp_path, names, reason):
     with pytest.raises(UsageError, match=reason):
         export_data_sets(job, tmp_path / "set", names)
     assert not (tmp_path / "set").exists()

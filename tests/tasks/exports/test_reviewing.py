@@ -96,11 +96,7 @@ DESIGNS = {
 
 
 @pytest.mark.parametrize("case", DESIGNS)
-def test_the_probability_of_each_criterion_is_stored(
-    case,
-    job,
-    tmp_path,
-):
+def test_the_probability_of_each_criterion_is_stored(case, job, tmp_path):
     options, strata, design = DESIGNS[case]
     rows = exported(job, tmp_path, **options)
 

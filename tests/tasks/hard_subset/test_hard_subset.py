@@ -109,9 +109,7 @@ def partial_job(tmp_path_factory) -> Job:
     return job_with(tmp_path_factory.mktemp("partial"), PARTIAL, {"finance": TASKS})
 
 
-def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
-    selection,
-):
+def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selection):
     job, _ = selection
     scores = []
     for task in TASKS:
@@ -123,9 +121,7 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
     assert [row["inclusion_probability"] for row in rows] == pytest.approx(exact, abs=0.03)
 
 
-def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_border(
-    selection,
-):
+def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_border(selection):
     job, report = selection
 
     border = values_in(job, "select inclusion_probability from hard_stability where is_border")
@@ -138,9 +134,7 @@ def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_bor
     assert report.notes == [f"Finance: 6 of 12 tasks are hard, {len(border)} on the border"]
 
 
-def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
-    selection,
-):
+def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selection):
     job, _ = selection
 
     expected = {}
@@ -151,9 +145,7 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
     assert any(n_shared < SIZE for _, _, n_shared, _ in expected.values())
 
 
-def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
-    tmp_path,
-):
+def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path):
     # The hardest three of eight; the official split has two of these and one other.
     tasks = [f"task-{i}" for i in range(8)]
     splits = {
@@ -286,9 +278,7 @@ def stability_with(folder: Path, trials: Sequence[int]) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(
-    tmp_path,
-):
+def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path):
     first_trial = TENTHS["gpt"][TASKS[3]][0]
 
     candidates = stability_with(tmp_path / "lacking", [first_trial])
@@ -315,9 +305,7 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_j
     assert selected_tasks(nightly_job) == sorted(hardest(TENTHS))
 
 
-def test_a_night_selects_by_itself_and_a_vintage_without_verdicts_is_refused(
-    nightly_job,
-):
+def test_a_night_selects_by_itself_and_a_vintage_without_verdicts_is_refused(nightly_job):
     report = select_hard(nightly_job.model_copy(update={"night": "2026-11-21"}))
 
     assert len(report.notes) == 1

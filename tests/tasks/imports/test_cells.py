@@ -190,10 +190,7 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared, tmp_pat
 @pytest.mark.parametrize("kind", ["image_url", "input_audio", "tool_use"])
 @pytest.mark.parametrize("form", [json.dumps, list])
 def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
-    shared,
-    tmp_path,
-    kind,
-    form,
+    shared, tmp_path, kind, form
 ):
     parts = [{"type": kind}, {"type": "text", "text": "See above."}]
     response = [{"role": "assistant", "content": parts}]
@@ -325,11 +322,7 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job, tmp_path, case):
 
 
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
-def test_a_first_trial_is_read_in_every_form(
-    job,
-    tmp_path,
-    trial,
-):
+def test_a_first_trial_is_read_in_every_form(job, tmp_path, trial):
     file = parquet(
         tmp_path / "x.parquet",
         task="t2",
@@ -344,11 +337,7 @@ def test_a_first_trial_is_read_in_every_form(
 
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
-def test_what_is_no_whole_number_is_no_trial(
-    shared,
-    tmp_path,
-    trial,
-):
+def test_what_is_no_whole_number_is_no_trial(shared, tmp_path, trial):
     line = str(refusal(import_responses, shared, response_file(tmp_path, trial=trial)))
 
     assert f"row 1: `trial` is {trial!r}" in line

@@ -56,12 +56,7 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path, monkeypatch):
         ("a.docx", "markdownify"),
     ],
 )
-def test_without_the_extra_one_line_says_what_to_install(
-    tmp_path,
-    monkeypatch,
-    name,
-    library,
-):
+def test_without_the_extra_one_line_says_what_to_install(tmp_path, monkeypatch, name, library):
     monkeypatch.setitem(sys.modules, library, None)
 
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"

@@ -63,12 +63,7 @@ def folder(tmp_path) -> Path:
     ],
 )
 def test_a_link_that_leads_out_or_a_pipe_is_refused(
-    job,
-    folder,
-    secret,
-    target,
-    reason,
-    skip_other,
+    job, folder, secret, target, reason, skip_other
 ):
     file = folder / "ada" / "t1.md"
     if target is None:
@@ -144,10 +139,7 @@ def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(job, folder, 
 
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_link_that_replaces_a_checked_name_is_not_followed(
-    folder,
-    secret,
-    is_folder,
-    monkeypatch,
+    folder, secret, is_folder, monkeypatch
 ):
     resolve = Path.resolve
 
@@ -175,12 +167,7 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder, sec
 
 
 @pytest.mark.parametrize(("write", "read"), [(export_tables, imported), (backup, restore)])
-def test_an_export_or_backup_with_links_out_of_it_is_refused(
-    job,
-    tmp_path,
-    write,
-    read,
-):
+def test_an_export_or_backup_with_links_out_of_it_is_refused(job, tmp_path, write, read):
     folder = tmp_path / "bundle"
     write(job, folder)
     largest_file = max(folder.rglob("*.parquet"), key=lambda path: path.stat().st_size)
@@ -240,11 +227,7 @@ def test_only_regular_files_of_bounded_size_are_read(job, tmp_path, name, kind):
     ],
 )
 def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
-    job,
-    tmp_path,
-    n_members,
-    n_bytes,
-    reason,
+    job, tmp_path, n_members, n_bytes, reason
 ):
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")

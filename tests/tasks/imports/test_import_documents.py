@@ -98,14 +98,7 @@ def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
         ("a_b_t1", None, "{model}_{task}", ("a_b", "t1", 1, "base")),
     ],
 )
-def test_the_name_of_a_file_says_what_it_is(
-    job,
-    folder,
-    name,
-    model,
-    pattern,
-    row,
-):
+def test_the_name_of_a_file_says_what_it_is(job, folder, name, model, pattern, row):
     import_responses(
         job,
         write(folder, **{name: "A."}),
@@ -148,11 +141,7 @@ def test_a_document_with_text_replaces_a_scan(job, folder):
     assert values_in(job, "select status, text from responses") == [("ok", "Read by a machine.\n")]
 
 
-def test_the_same_folder_again_converts_nothing(
-    job,
-    folder,
-    monkeypatch,
-):
+def test_the_same_folder_again_converts_nothing(job, folder, monkeypatch):
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert import_responses(job, folder).rows == 1
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
@@ -218,11 +207,7 @@ def _row(**values: Any) -> Callable[[Path], Path]:
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
-    job,
-    folder,
-    make,
-    pattern,
-    reason,
+    job, folder, make, pattern, reason
 ):
     source = make(folder)
 
@@ -270,11 +255,7 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text):
         ("{task}/{task}_{model}", "a/b_m.md", []),
     ],
 )
-def test_a_field_of_a_pattern_stands_for_one_name(
-    pattern,
-    path,
-    readings,
-):
+def test_a_field_of_a_pattern_stands_for_one_name(pattern, path, readings):
     parts = parts_of(pattern, None)
 
     assert list(readings_of(path.rpartition(".")[0], parts, {})) == readings

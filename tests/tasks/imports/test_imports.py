@@ -110,13 +110,7 @@ LONG = "word " * 40_000
         ("long.csv", f"task,response\nt2,{LONG}\n", LONG),
     ],
 )
-def test_a_response_is_read_from_every_form_of_file(
-    job,
-    tmp_path,
-    name,
-    text,
-    response,
-):
+def test_a_response_is_read_from_every_form_of_file(job, tmp_path, name, text, response):
     (tmp_path / name).write_text(text, encoding="utf-8")
 
     import_responses(job, tmp_path / name, model="bell")
@@ -254,11 +248,7 @@ AS_WRITTEN = [
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_csv_cell_is_the_text_that_is_written_there(
-    job,
-    tmp_path,
-    end,
-):
+def test_a_csv_cell_is_the_text_that_is_written_there(job, tmp_path, end):
     lines = ["", "task,trial,response"]
     for trial, text in enumerate(AS_WRITTEN, start=1):
         quoted_text = text.replace('"', '""')
@@ -285,13 +275,7 @@ DECISIONS = [
 
 
 @pytest.mark.parametrize(("decision", "value", "status"), DECISIONS)
-def test_a_decision_is_read_in_every_way_of_writing_it(
-    job,
-    file,
-    decision,
-    value,
-    status,
-):
+def test_a_decision_is_read_in_every_way_of_writing_it(job, file, decision, value, status):
     cell = {
         "task": "t1",
         "model": "ada",
@@ -381,20 +365,14 @@ REFUSED_VERDICTS = [
 
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_RESPONSES)
 def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared,
-    file,
-    rows,
-    reason,
+    shared, file, rows, reason
 ):
     refuse(shared, import_responses, file(rows), reason)
 
 
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_VERDICTS)
 def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared,
-    file,
-    rows,
-    reason,
+    shared, file, rows, reason
 ):
     refuse(shared, import_verdicts, file(rows), reason)
 
@@ -498,13 +476,7 @@ def batch_of(job: Job, table: str = "responses") -> str:
         ("verdicts", ": 1 verdicts", 2),
     ],
 )
-def test_a_retracted_import_goes_with_verdicts_on_it(
-    table,
-    content,
-    n_responses,
-    job,
-    file,
-):
+def test_a_retracted_import_goes_with_verdicts_on_it(table, content, n_responses, job, file):
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
     batch = batch_of(job, table)
 

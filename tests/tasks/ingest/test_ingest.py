@@ -44,10 +44,7 @@ ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
     ("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")]
 )
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
-    tmp_path,
-    root,
-    write,
-    name,
+    tmp_path, root, write, name
 ):
     file = write(tmp_path / name, ROWS)
 
@@ -219,11 +216,7 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path, root)
     ],
 )
 def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
-    tmp_path,
-    root,
-    monkeypatch,
-    dataset,
-    reason,
+    tmp_path, root, monkeypatch, dataset, reason
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("task\n", encoding="utf-8")

@@ -366,9 +366,7 @@ def test_log_probabilities_give_verdicts_a_confidence(is_streamed, server, tmp_p
 
 
 @pytest.mark.parametrize("settings", [{"logprobs": True}, {"logprobs": True, "stream": True}])
-def test_log_probabilities_are_no_part_of_a_judge_s_identity(
-    settings,
-):
+def test_log_probabilities_are_no_part_of_a_judge_s_identity(settings):
     without = Judge(**WITHOUT_LOGPROBS)
     judge = Judge(**WITHOUT_LOGPROBS, **settings)
 

@@ -942,12 +942,7 @@ WRONG_KEY = HttpResponse(
     ("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")]
 )
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
-    http_response,
-    status,
-    kind,
-    make,
-    server,
-    monkeypatch,
+    http_response, status, kind, make, server, monkeypatch
 ):
     for name in KEYS:
         monkeypatch.setenv(name, SECRET)

@@ -65,9 +65,7 @@ def test_the_default_template_is_another_one_that_marks_its_quotes(
     assert default.evidence_template is None or "<<marker>>" in default.evidence_template
 
 
-def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(
-    tmp_path,
-):
+def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path):
     template = tmp_path / "own.txt"
     template.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
     earlier = judge_config_of("researchrubrics", template="researchrubrics_binary_v1")
@@ -176,11 +174,7 @@ def test_stored_responses_are_read_without_their_thinking_without_a_call(make, s
     ],
 )
 def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
-    table,
-    stage,
-    judge,
-    make,
-    server,
+    table, stage, judge, make, server
 ):
     def odd_end(request, number: int) -> HttpResponse:
         is_odd = is_judge_request(request) == (stage is judged)
@@ -233,13 +227,7 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     ],
 )
 def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_requests_again(
-    http_response,
-    status,
-    cause,
-    table,
-    stage,
-    make,
-    server,
+    http_response, status, cause, table, stage, make, server
 ):
     server.behaviour = first_fails(http_response, is_judge=stage is judged)
     job = make(n_tasks=2)

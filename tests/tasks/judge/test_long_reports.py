@@ -280,9 +280,7 @@ def test_the_plan_counts_the_calls_of_chunks(judged_world):
     assert judged_world.notes == {"its price is unknown; set its `price`"}
 
 
-def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunks_as_planned(
-    world,
-):
+def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunks_as_planned(world):
     def behaviour(request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if is_search(prompt):
@@ -308,9 +306,7 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
     assert set(statuses.values()) == {"unmet"}
 
 
-def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(
-    judged_world,
-):
+def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(judged_world):
     entries = [
         entry for entry in judged_world.server.entries if is_search(prompt_of(entry.request))
     ]
@@ -527,9 +523,7 @@ def test_a_batch_has_no_calls_on_long_responses(world):
     assert all(SHORT in prompt for prompt in prompts)
 
 
-def test_a_judge_of_batches_that_allows_live_calls_judges_long_responses_by_them(
-    world,
-):
+def test_a_judge_of_batches_that_allows_live_calls_judges_long_responses_by_them(world):
     report = world.judged(mode="batch", allow_live=True)
 
     paths = Counter(entry.path for entry in world.server.entries)

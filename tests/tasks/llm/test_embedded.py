@@ -114,9 +114,7 @@ class SlowServer:
         return "{}"
 
 
-def test_the_embedded_model_has_started_when_its_address_is_known(
-    monkeypatch,
-):
+def test_the_embedded_model_has_started_when_its_address_is_known(monkeypatch):
     servers = []
 
     def start(parameters: object) -> SlowServer:

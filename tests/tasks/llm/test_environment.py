@@ -126,9 +126,7 @@ def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(tmp_pat
         refuse_unusable_network()
 
 
-def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(
-    monkeypatch,
-):
+def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(monkeypatch):
     import certifi
 
     monkeypatch.setenv("SSL_CERT_DIR", certifi.where())

@@ -86,9 +86,7 @@ def test_a_later_end_is_not_announced(name):
     assert retirement_notice(Target(name), TODAY) is None
 
 
-def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
-    tmp_path,
-):
+def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(tmp_path):
     file = tmp_path / "prbench.yaml"
     file.write_text(
         "dataset: {source: sample}\n"

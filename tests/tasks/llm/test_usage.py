@@ -457,11 +457,7 @@ def test_gemini_s_thoughts_are_a_part_of_the_completion(usage, expected, calling
     ids=["read and written", "zero", "null", "not stated"],
 )
 def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
-    usage,
-    prompt_tokens,
-    cached_tokens,
-    calling,
-    provider,
+    usage, prompt_tokens, cached_tokens, calling, provider
 ):
     provider.body = anthropic({"input_tokens": 100, "output_tokens": 20} | usage)
 
@@ -517,9 +513,7 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(call=calls())
-def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(
-    call,
-):
+def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(call):
     report = report_of(call)
     if call["cached"] + call["written"] == call["reasoning"]:  # two conventions have the same total
         return

@@ -87,9 +87,7 @@ def test_figures_of_another_method_are_computed_again(warehouse):
     assert values_in(warehouse.root, query) == [("max-2",)]
 
 
-def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
-    warehouse,
-):
+def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(warehouse):
     with warehouse.reader() as reader:
         rows_of_score = MOST_MET.fresh(reader, breakdown="all", score_name="score")
         rows = MOST_MET.fresh(reader, breakdown="all")

@@ -50,9 +50,7 @@ def test_each_benchmark_has_leaders_of_its_own(sections):
         assert model not in sections.texts["prbench"]
 
 
-def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
-    sections,
-):
+def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(sections):
     text = sections.texts["researchrubrics"]
 
     assert "mean compliance score, judged by careful." in text
@@ -60,9 +58,7 @@ def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
     assert sections.links["researchrubrics"] == ["researchrubrics/index.html"]
 
 
-def test_the_first_page_has_the_command_for_a_report_that_is_not_written(
-    sections,
-):
+def test_the_first_page_has_the_command_for_a_report_that_is_not_written(sections):
     assert "prbench report --benchmark prbench" in sections.texts["prbench"]
     assert sections.links["prbench"] == []
 

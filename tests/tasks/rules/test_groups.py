@@ -101,9 +101,7 @@ def as_choices(probabilities: tuple[float, ...]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("probabilities", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
-def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
-    probabilities,
-):
+def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(probabilities):
     assert isinstance(ternary(as_choices(probabilities)), VerdictError)
 
 

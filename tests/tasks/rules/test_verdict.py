@@ -131,9 +131,7 @@ REPLIES = (
 
 @given(REPLIES)
 @example("\ud800")
-def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(
-    reply,
-):
+def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(reply):
     with suppress(VerdictError):
         word = {"met": "true", "unmet": "false"}[parse_verdict(reply).status]
         assert word in reply
@@ -343,9 +341,7 @@ def test_confidence_is_that_of_the_decision(parts, grading, confidence):
         [('{"criteria_met": ', 0.0), ("true", 0.4)],
     ],
 )
-def test_without_a_probability_of_the_decision_there_is_no_confidence(
-    tokens,
-):
+def test_without_a_probability_of_the_decision_there_is_no_confidence(tokens):
     assert replies.confidence_of(tokens, "binary") is None
 
 

@@ -44,11 +44,7 @@ def servers() -> Iterator[tuple[FaultServer, FaultServer]]:
         yield server, other_server
 
 
-def test_replies_of_one_server_are_not_reused_for_another(
-    tmp_path,
-    monkeypatch,
-    servers,
-):
+def test_replies_of_one_server_are_not_reused_for_another(tmp_path, monkeypatch, servers):
     server, other_server = servers
     models = [{"name": "openai/m", "label": "m"}]
     judges = [{"name": "openai/judge", "label": "judge"}]
@@ -71,19 +67,14 @@ def test_replies_of_one_server_are_not_reused_for_another(
     "address",
     [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"],
 )
-def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
-    address,
-    monkeypatch,
-):
+def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(address, monkeypatch):
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
     assert model_hash(Model(name="openai/m")) == configured
 
 
-def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
-    monkeypatch,
-):
+def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(monkeypatch):
     configured = Model(name="openai/m", api_base="http://localhost:1/v1")
     config_hash = model_hash(configured)
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
@@ -139,10 +130,7 @@ def test_an_empty_variable_is_no_address(monkeypatch):
         "http://host/v1\n",
     ],
 )
-def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
-    address,
-    monkeypatch,
-):
+def test_an_address_that_no_request_can_use_is_refused_with_its_variable(address, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 
@@ -162,8 +150,7 @@ def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch):
     "address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"]
 )
 def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
-    address,
-    monkeypatch,
+    address, monkeypatch
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
@@ -333,10 +320,7 @@ async def called_paths(
     ],
 )
 def test_a_model_is_called_where_litellm_alone_would_call_it(
-    called_providers,
-    least_reached,
-    address_server,
-    monkeypatch,
+    called_providers, least_reached, address_server, monkeypatch
 ):
     all_providers = sorted(providers() - NOT_CALLED - OWN)
 

@@ -177,10 +177,7 @@ def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
         ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`"),
     ],
 )
-def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(
-    judges,
-    printed,
-):
+def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges, printed):
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
 
     assert f"\n{printed}" in "\n" + "\n".join(problems).replace("judges: ", "")

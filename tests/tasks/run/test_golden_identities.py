@@ -76,11 +76,7 @@ OTHERS = ("researchrubrics", "healthbench")
 @pytest.mark.parametrize(
     "benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
-def test_a_run_has_the_frozen_identities(
-    benchmark,
-    tmp_path,
-    monkeypatch,
-):
+def test_a_run_has_the_frozen_identities(benchmark, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")
     with FaultServer() as server:

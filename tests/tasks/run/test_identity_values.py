@@ -249,11 +249,7 @@ def test_a_cascade_keeps_its_hash(judge, expected):
         ),
     ],
 )
-def test_a_judge_keeps_the_hash_of_its_template(
-    benchmark,
-    settings,
-    expected,
-):
+def test_a_judge_keeps_the_hash_of_its_template(benchmark, settings, expected):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
 
     (judge_config,) = configs_of(judge, load_benchmark(benchmark))
@@ -323,11 +319,7 @@ def test_a_task_keeps_its_content_hash(benchmark, row, expected):
         ),
     ],
 )
-def test_a_task_keeps_the_id_of_its_conversation(
-    benchmark,
-    row,
-    expected,
-):
+def test_a_task_keeps_the_id_of_its_conversation(benchmark, row, expected):
     task = load_benchmark(benchmark).parse_row(row)
 
     assert task.conversation_id == expected
@@ -398,11 +390,7 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
         ),
     ],
 )
-def test_the_call_of_a_judge_keeps_its_key(
-    settings,
-    changed,
-    expected,
-):
+def test_the_call_of_a_judge_keeps_its_key(settings, changed, expected):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
     call = Call(**({"target": judge_target(judge), "messages": PROMPT, "cell": "v"} | changed))
 

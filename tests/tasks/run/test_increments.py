@@ -152,10 +152,7 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
 
 
 @pytest.mark.parametrize("increment", INCREMENTS)
-def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
-    world,
-    increment,
-):
+def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(world, increment):
     change, (n_samples, n_judge_calls) = INCREMENTS[increment]
 
     change(world)
@@ -223,10 +220,7 @@ def test_a_task_that_is_not_there_is_refused_by_name(world):
         world.run(named_tasks=("nobody",))
 
 
-def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
-    world,
-    tmp_path,
-):
+def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(world, tmp_path):
     responses = tmp_path / "responses.json"
     responses.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
@@ -274,10 +268,7 @@ def imported(label: str) -> dict[str, str]:
     ],
 )
 def test_imported_responses_are_judged_where_listed_or_named_or_alone(
-    add_models,
-    named_models,
-    n_judged,
-    importing_world,
+    add_models, named_models, n_judged, importing_world
 ):
     add_models(importing_world.settings["models"])
     job = importing_world.job(named_models=named_models)

@@ -14,20 +14,14 @@ SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), ma
 
 
 @given(SPLITS, st.integers(1, 20))
-def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
-    splits,
-    limit,
-):
+def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(splits, limit):
     n_tasks = len(set().union(*splits))
 
     assert len(drawn_in_turn(splits, limit)) == min(limit, n_tasks)
 
 
 @given(SPLITS, st.integers(1, 20))
-def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
-    splits,
-    limit,
-):
+def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(splits, limit):
     task_ids = drawn_in_turn(splits, limit)
 
     for split in splits:
@@ -55,11 +49,7 @@ SPLIT_MEMBERS = {
         (9, ("f1", "f2", "f3", "l1", "l2")),
     ],
 )
-def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
-    limit,
-    task_ids,
-    tmp_path,
-):
+def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(limit, task_ids, tmp_path):
     rows = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")
     for split, members in SPLIT_MEMBERS.items():
         rows["split_members"] += admitted(members, split)["split_members"]

@@ -83,11 +83,7 @@ def statuses(job: Job, table: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("task_id", ["t0", "t3", "t5"])
-def test_a_prompt_that_is_refused_costs_no_other_response(
-    task_id,
-    job,
-    server,
-):
+def test_a_prompt_that_is_refused_costs_no_other_response(task_id, job, server):
     server.behaviour = refusing(f"What does {task_id} cost")
     configured = job()
 
@@ -108,10 +104,7 @@ def test_a_refused_prompt_is_not_sent_again(job, server):
     assert len(server.book) == n_calls
 
 
-def test_a_criterion_that_is_refused_costs_no_other_verdict(
-    job,
-    server,
-):
+def test_a_criterion_that_is_refused_costs_no_other_verdict(job, server):
     configured = job()
     sampled(configured)
     server.behaviour = refusing("States what t0-c0", "States what t3-c9")
@@ -124,10 +117,7 @@ def test_a_criterion_that_is_refused_costs_no_other_verdict(
     assert sum(counts.values()) == N_TASKS * N_CRITERIA
 
 
-def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
-    job,
-    server,
-):
+def test_a_group_of_criteria_that_is_refused_costs_no_other_group(job, server):
     configured = job(criteria_per_call=4)
     sampled(configured)
     server.behaviour = refusing("States what t0-c0")
@@ -140,10 +130,7 @@ def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
     assert sum(counts.values()) == N_TASKS * N_CRITERIA
 
 
-def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
-    job,
-    server,
-):
+def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(job, server):
     prompts = ["What does t0", "What does t1", "What does t2"]
     server.behaviour = refusing(*prompts, harmless=failed(403, "Not with this key."))
     configured = job()
@@ -154,10 +141,7 @@ def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
     assert statuses(configured, "responses") == {"ok": N_TASKS - 3, "provider_error": 3}
 
 
-def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
-    job,
-    server,
-):
+def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(job, server):
     configured = job()
     sampled(configured)
     server.behaviour = refusing(

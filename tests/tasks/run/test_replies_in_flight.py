@@ -36,10 +36,7 @@ def calls_of(server: FaultServer, model: str) -> int:
 
 
 @pytest.mark.usefixtures("without_scores")
-def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
-    tmp_path,
-    monkeypatch,
-):
+def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(tmp_path, monkeypatch):
     def fails(text: str, **options: Any) -> str:
         if "quick" in text:
             raise ZeroDivisionError("unexpected")

@@ -59,9 +59,7 @@ def test_only_the_key_of_what_is_called_is_needed(job):
     [{"api_base": "http://localhost:1/v1"}, {"headers": {"X-Team": "evals"}}],
 )
 def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
-    tmp_path,
-    monkeypatch,
-    settings,
+    tmp_path, monkeypatch, settings
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
@@ -110,9 +108,7 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
 
 @pytest.mark.parametrize("kinds", [CALLED_KINDS, STAGES["derive"].calls])
 def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
-    kinds,
-    tmp_path,
-    monkeypatch,
+    kinds, tmp_path, monkeypatch
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
@@ -146,10 +142,7 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
         refuse_unready(job.model_copy(update={"retry_failed": True}))
 
 
-def test_a_database_of_another_version_is_not_read_before_the_run(
-    job,
-    monkeypatch,
-):
+def test_a_database_of_another_version_is_not_read_before_the_run(job, monkeypatch):
     store_task(job)
     monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of other code")
 

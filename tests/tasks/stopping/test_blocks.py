@@ -67,10 +67,7 @@ def test_a_comparison_without_a_look_goes_on_with_the_next_block():
         (0, [Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)]),
     ],
 )
-def test_nothing_comes_after_all_tasks_or_a_decision(
-    last_number,
-    progress,
-):
+def test_nothing_comes_after_all_tasks_or_a_decision(last_number, progress):
     assert next_block(progress, last_number) is None
 
 
@@ -88,8 +85,5 @@ def test_nothing_comes_after_all_tasks_or_a_decision(
         ),
     ],
 )
-def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
-    progress,
-    left_out,
-):
+def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(progress, left_out):
     assert left_out_of(progress) == left_out

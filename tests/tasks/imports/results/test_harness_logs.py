@@ -37,9 +37,7 @@ def scores_in(job: Job) -> dict[tuple[str, str, int], float | None]:
     return {(model, task, trial): value for model, task, trial, value in values_in(job, SCORES)}
 
 
-def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
-    side_by_side,
-):
+def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side):
     expected = {}
     for model, row in product(MODELS, rows()):
         task = row["task"]
@@ -55,9 +53,7 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
     assert scores_in(side_by_side.job) == pytest.approx(expected)
 
 
-def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
-    side_by_side,
-):
+def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(side_by_side):
     verdicts = rows_in(
         side_by_side.job,
         "select judge, status, error, may_hide_failures from verdicts where value is null",
@@ -71,9 +67,7 @@ def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
         assert verdict["may_hide_failures"] is False
 
 
-def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
-    side_by_side,
-):
+def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(side_by_side):
     job = side_by_side.job
     responses = rows_in(
         job, "select model, status, text, error from responses where status <> 'ok' order by 1"
@@ -109,9 +103,7 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side):
     }
 
 
-def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(
-    side_by_side,
-):
+def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side):
     notes = side_by_side.notes
 
     assert (
@@ -198,11 +190,7 @@ def health_scores(*models: str) -> dict[tuple[str, str, int], float | None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [simple_evals, write_jsonl, simple_evals_html])
-def test_every_form_of_simple_evals_is_the_same(
-    health,
-    tmp_path,
-    write,
-):
+def test_every_form_of_simple_evals_is_the_same(health, tmp_path, write):
     file = write(tmp_path / "result", [example("thorough", row) for row in rows("healthbench")])
 
     notes = notes_of(
@@ -304,12 +292,7 @@ def _with_hard_part(
     ],
 )
 def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the_judge(
-    job,
-    tmp_path,
-    text,
-    met,
-    trials,
-    judge_trials,
+    job, tmp_path, text, met, trials, judge_trials
 ):
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
@@ -458,9 +441,7 @@ def matches(
     ],
 )
 def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
-    decisions,
-    is_reordered,
-    criterion_ids,
+    decisions, is_reordered, criterion_ids
 ):
     wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
 

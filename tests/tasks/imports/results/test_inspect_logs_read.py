@@ -615,11 +615,7 @@ WRITERS = [
 
 
 @pytest.mark.parametrize(("name", "write"), WRITERS)
-def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
-    tmp_path,
-    name,
-    write,
-):
+def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(tmp_path, name, write):
     source = LogSource(write(tmp_path))
 
     names = [name for name, log_format in FORMATS.items() if log_format.recognises(source)]
@@ -645,11 +641,7 @@ def test_the_command_offers_all_formats():
         lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
     ],
 )
-def test_a_damaged_log_is_refused_in_one_line(
-    finance,
-    tmp_path,
-    damage,
-):
+def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
@@ -665,12 +657,7 @@ def test_a_damaged_log_is_refused_in_one_line(
         ({"judge": ""}, "give its label, which is not blank"),
     ],
 )
-def test_impossible_labels_are_refused(
-    finance,
-    tmp_path,
-    labels,
-    reason,
-):
+def test_impossible_labels_are_refused(finance, tmp_path, labels, reason):
     assert reason in refused(finance, [published(tmp_path / "p.json")], **labels)
 
 
@@ -681,12 +668,7 @@ def test_impossible_labels_are_refused(
         ({"model": "m", "judge": "{judge} again"}, "names no judge"),
     ],
 )
-def test_a_log_without_names_needs_labels(
-    health_data,
-    tmp_path,
-    labels,
-    reason,
-):
+def test_a_log_without_names_needs_labels(health_data, tmp_path, labels, reason):
     log = simple_evals(tmp_path / "s.json", examples())
 
     assert reason in refused(health_data, [log], **labels)

@@ -34,12 +34,7 @@ FAULTS = [
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("fault", "status", "http_status"), FAULTS)
 def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
-    fault,
-    status,
-    http_status,
-    route,
-    calling,
-    serve,
+    fault, status, http_status, route, calling, serve
 ):
     server = serve(then(fault, HttpResponse("now")))
 

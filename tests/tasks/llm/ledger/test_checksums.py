@@ -294,9 +294,7 @@ def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_open
     assert damage_in(copy) is not None
 
 
-def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(
-    copy,
-):
+def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(copy):
     with database(copy) as connection:
         connection.execute("pragma user_version = 3")
     reason = "an older prbench has it open; wait until that has ended"

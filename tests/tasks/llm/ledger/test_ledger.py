@@ -186,9 +186,7 @@ def test_a_call_is_the_first_trial_unless_it_names_another():
     assert key != replace(call, trial=2).key({})
 
 
-def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(
-    tmp_path,
-):
+def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(tmp_path):
     address = "http://127.0.0.1:9/v1"
     without_address = Call(Target("m"), [{"role": "user", "content": "a question"}], "a-cell")
     key = adopted_key(earlier_key=without_address.key({}), address=address)

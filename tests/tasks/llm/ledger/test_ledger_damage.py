@@ -311,9 +311,7 @@ def test_damage_in_a_run_is_repaired_by_the_next(original, copy, monkeypatch, ca
     assert calls_in(copy) == calls_in(original)
 
 
-async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(
-    tmp_path,
-):
+async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(tmp_path):
     def values() -> Iterator[tuple[str, str]]:
         yield "half", "an endpoint"
         raise ValueError("cut off in the middle")

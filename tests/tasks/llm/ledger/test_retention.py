@@ -121,9 +121,7 @@ def prune_and_die(folder: Path):
     prune(folder, 1e12, look_up)
 
 
-def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continues(
-    tmp_path,
-):
+def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continues(tmp_path):
     written(tmp_path, [long_entry(number) for number in range(400)])
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
 

@@ -177,9 +177,7 @@ def files_with_keys(cluster: RayCluster) -> list[Path]:
     return files_with_key
 
 
-def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(
-    world,
-):
+def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(world):
     warehouse = disturb(world)
 
     entries = list(world.server.entries)

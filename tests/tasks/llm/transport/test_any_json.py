@@ -243,9 +243,7 @@ def odd_changes(route: str) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(
-    route,
-):
+def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(route):
     body, _ = ROUTES[route]
     changes = odd_changes(route)
     bodies = [json.dumps(with_field(body, *change)).replace('"DEEP"', DEEP) for change in changes]

@@ -125,9 +125,7 @@ def parts_of_exchange(visit: Visit) -> dict[str, str | None]:
     return dict(zip(titles, texts, strict=True))
 
 
-def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(
-    visit,
-):
+def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(visit):
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)
@@ -150,9 +148,7 @@ def test_the_placeholders_of_a_template_are_in_bold(visit):
     assert names == re.findall("<<[a-z_]+>>", TEMPLATE)
 
 
-def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(
-    visit,
-):
+def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(visit):
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)

@@ -97,9 +97,7 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
     }
 
 
-def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(
-    tmp_path,
-):
+def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path):
     job = tiny_job(tmp_path, TASKS, models=())
     rows = response_rows_of(["t1"], "m1")
     store(job, rows)

@@ -140,9 +140,7 @@ def priced_responses(costs: Mapping[str, Sequence[float | None]]) -> dict[str, l
     return tables
 
 
-def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
-    tmp_path,
-):
+def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path):
     tables = priced_responses({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]})
 
     rows = rows_of(FIGURES["costs"], scope_of(tmp_path, tables))
@@ -212,9 +210,7 @@ def check_row(
     )
 
 
-def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
-    tmp_path,
-):
+def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(tmp_path):
     keys = [f"t{number}" for number in range(7)]
     checks = [
         check_row("old", "healed", 1, ["t1"]),
@@ -239,9 +235,7 @@ def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
     ]
 
 
-def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(
-    tmp_path,
-):
+def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(tmp_path):
     response_row = response("t1")
 
     def decided(position: int, value: float | None, **values: Any) -> Row:
@@ -347,9 +341,7 @@ def test_a_line_ends_where_something_changed(histories, scenario, points, n_line
     assert len({row["line"] for row in rows}) == n_lines
 
 
-def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(
-    histories,
-):
+def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories):
     rows = histories["two judges"]
 
     assert columns_of(rows, "judged_by", "is_drifted") == [
@@ -435,9 +427,7 @@ SPEND = [
 ]
 
 
-def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_did(
-    tmp_path,
-):
+def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_did(tmp_path):
     tables = rows_by_table([FIRST, SECOND])
     for stored_row in (*tables["responses"], *tables["verdicts"]):
         is_killed = stored_row["vintage"] == "n1"

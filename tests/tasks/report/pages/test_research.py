@@ -81,9 +81,7 @@ def research_contents(research_site: Path) -> dict[str, Any]:
     return data(research_site)
 
 
-def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
-    research_contents,
-):
+def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(research_contents):
     index = research_contents["index"]
 
     assert index["field_title"] == "Domain"
@@ -107,9 +105,7 @@ def judge_configs(research_contents: dict[str, Any]) -> dict[str, Any]:
     return {row["label"]: row for row in research_contents["index"]["judge_configs"]}
 
 
-def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
-    judge_configs,
-):
+def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(judge_configs):
     assert len(judge_configs) == 2 * len((*JUDGES, PERSON))
     for label in (*JUDGES, PERSON):
         binary = judge_configs[f"{label} (as binary)"]

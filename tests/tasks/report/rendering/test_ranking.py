@@ -121,9 +121,7 @@ def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_dat
         {"name": "openai/o4-mini", "rubric": "augmented"},
     ],
 )
-def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
-    settings,
-):
+def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(settings):
     judge = Judge(**settings)
 
     assert "o4-mini" not in called_names(judge_target(judge).config_hash, [judge])

@@ -121,9 +121,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path):
     assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
 
 
-def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(
-    tmp_path,
-):
+def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path):
     site = site_with(tmp_path / "site", OLD)
 
     assert [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)] == [{OLD, NEW}, {NEW}]

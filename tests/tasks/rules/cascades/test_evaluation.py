@@ -102,9 +102,7 @@ def test_the_cheapest_rule_within_the_bound_is_picked(evaluations):
     assert all(evaluation.chosen_on["agreement_ci_low"] < 0.9 for evaluation in cheaper)
 
 
-def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(
-    evaluations,
-):
+def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(evaluations):
     assert picked(evaluations, Bound("agreement", 1.0)).candidate.when is None
 
 

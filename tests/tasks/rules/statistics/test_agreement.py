@@ -227,7 +227,5 @@ def votes_by_hand(errors: list[list[float]]) -> float:
 
 
 @given(ERRORS)
-def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(
-    errors,
-):
+def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors):
     assert effective_votes(errors) == pytest.approx(votes_by_hand(errors), nan_ok=True)

@@ -25,9 +25,7 @@ EDGES = np.linspace(0, 1, calibration.BINS + 1)[1:-1]
 
 
 @given(CASES)
-def test_brier_score_and_calibration_error_are_those_of_scikit_learn(
-    cases,
-):
+def test_brier_score_and_calibration_error_are_those_of_scikit_learn(cases):
     p, y = np.array(cases, dtype=float).T
     shares, means = calibration_curve(y, p, n_bins=calibration.BINS)
     counts = np.bincount(np.searchsorted(EDGES, p), minlength=calibration.BINS)
@@ -56,9 +54,7 @@ def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
 
 
 @given(CASES)
-def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(
-    cases,
-):
+def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(cases):
     p, y = np.array(cases, dtype=float).T
     middles = (np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5) / calibration.BINS
 

@@ -87,9 +87,7 @@ def test_a_comparison_does_not_depend_on_sign_or_scale(differences, scale):
 
 
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
-def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
-    n_differing,
-):
+def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(n_differing):
     second_values = np.zeros(100)
     second_values[:n_differing] = np.linspace(0.5, 1.0, n_differing)
 
@@ -157,9 +155,7 @@ def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_di
 
 
 @pytest.mark.parametrize("n_tasks", [12, 100])
-def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(
-    n_tasks,
-):
+def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(n_tasks):
     unit = np.random.default_rng(0).normal(size=n_tasks)
     unit = (unit - unit.mean()) / unit.std(ddof=1)
 

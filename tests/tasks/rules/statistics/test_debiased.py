@@ -84,9 +84,7 @@ def two_models() -> tuple[Corrected, Corrected]:
     return model_a, model_b
 
 
-def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
-    two_models,
-):
+def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(two_models):
     model_a, model_b = two_models
 
     result = estimated_difference(model_a, model_b, (ALL_TASKS, ALL_TASKS))
@@ -95,9 +93,7 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
     assert result.low < 0.3 < result.high
 
 
-def test_a_difference_is_over_the_common_tasks_alone(
-    two_models,
-):
+def test_a_difference_is_over_the_common_tasks_alone(two_models):
     model_a, model_b = two_models
     half = ALL_TASKS[::2]
 

@@ -83,9 +83,7 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores):
 
 @settings(max_examples=50)
 @given(SCORES)
-def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(
-    scores,
-):
+def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(scores):
     scores = np.round(scores, 9)
 
     ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
@@ -142,9 +140,7 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks, n_missing):
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
-def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(
-    n_tasks,
-):
+def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(n_tasks):
     scores = random_scores(n_tasks, 1)
     error = scores.std(ddof=1) / math.sqrt(n_tasks)
     student_low, student_high = stats.t.interval(0.95, n_tasks - 2, scores.mean(), error)

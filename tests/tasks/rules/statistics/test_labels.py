@@ -32,9 +32,7 @@ def values_of(measures: dict[str, LabelMeasure]) -> list[float]:
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(LABEL_SETS, LABEL_SETS), min_size=1, max_size=12))
-def test_measures_and_averages_are_those_of_scikit_learn(
-    tasks,
-):
+def test_measures_and_averages_are_those_of_scikit_learn(tasks):
     annotated_sets, expected_sets = zip(*tasks, strict=True)
     annotated = flags(*annotated_sets)
     expected = flags(*expected_sets)
@@ -63,9 +61,7 @@ def few_changes() -> dict[str, dict[str, LabelMeasure]]:
     return label_agreement(annotated, expected, LABELS)
 
 
-def test_a_figure_that_hardly_any_task_could_change_has_no_interval(
-    few_changes,
-):
+def test_a_figure_that_hardly_any_task_could_change_has_no_interval(few_changes):
     recall = few_changes["a"]["recall"]
     macro_f1 = few_changes[MACRO]["f1"]
 
@@ -74,9 +70,7 @@ def test_a_figure_that_hardly_any_task_could_change_has_no_interval(
     assert np.isnan([macro_f1.ci_low, macro_f1.ci_high]).all()
 
 
-def test_a_measure_has_the_number_of_labels_that_it_is_a_share_of(
-    few_changes,
-):
+def test_a_measure_has_the_number_of_labels_that_it_is_a_share_of(few_changes):
     measures = few_changes["a"]
 
     assert measures["precision"].n_labels == 26

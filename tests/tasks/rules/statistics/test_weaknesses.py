@@ -78,9 +78,7 @@ def min_normalised(criteria: list[tuple[float, float]]) -> float:
 
 
 @given(st.lists(CRITERION, min_size=1, max_size=40))
-def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
-    criteria,
-):
+def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(criteria):
     tasks, leaves, weights, values = map(np.array, zip(*criteria, strict=True))
     right = handled_rightly(values, weights)
 

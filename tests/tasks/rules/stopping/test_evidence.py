@@ -21,9 +21,7 @@ def test_rare_large_differences_that_come_late_make_no_more_false_decisions(mixt
 
 
 @pytest.mark.parametrize("world", stopping_evidence.BORDER.values())
-def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(
-    world,
-):
+def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world):
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=2)[1] <= MOST
 
 
