@@ -394,7 +394,7 @@ def publish_few(patched: Patch, *others: str):
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     names = {model.name for model in sql.leading_to([*stages, *others])}
 
-    def few_behind(changed: set[str]) -> list[sql.SqlModel]:
+    def few_behind(changed):
         return [model for model in BEHIND(changed) if model.name in names]
 
     patched.setattr(sql, "behind", few_behind)

@@ -250,7 +250,7 @@ async def _judged(
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
-    async def one(position: int, ids: list[str]):
+    async def one(position, ids):
         async with in_hand:
             report.add(await judge_responses(job, context, judge_config, ids, batch_index=position))
 
@@ -266,7 +266,7 @@ async def loop(
     """Make bare calls, `at_once` at a time; the first ones only warm up."""
     remaining = iter(texts)
 
-    async def send_all(part: Iterator[str]) -> int:
+    async def send_all(part):
         n_sent = 0
         for text in part:
             await send(text)
@@ -285,7 +285,7 @@ async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Fig
 
     library = litellm()
 
-    async def send(text: str) -> object:
+    async def send(text):
         return await library.acompletion(
             model="hosted_vllm/judge",
             api_base=api_base,

@@ -176,7 +176,7 @@ def replication(world: World, dice: np.random.Generator) -> Replication:
     people = (dice.random(len(sample.task)) < sample.chance).astype(float)
     up, down = world.errors(sample, dice)
 
-    def judged() -> Floats:
+    def judged():
         is_wrong = dice.random(len(people)) < np.where(people == 1, down, up)
         return np.where(is_wrong, 1 - people, people)
 

@@ -91,7 +91,7 @@ def measured(folder: Path) -> dict[str, Cost]:
         costs[name] = cost_of(command, folder)
     with FaultServer() as server:
 
-        def cost(arguments: str, **environment: str) -> Cost:
+        def cost(arguments, **environment):
             return cost_of([PRBENCH, *arguments.split()], folder, server, **environment)
 
         configured(folder, server, "a")

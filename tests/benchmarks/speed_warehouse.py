@@ -125,9 +125,7 @@ def query_times(folder: Path) -> list[QueryTime]:
     scores_ms = median_ms(bare, _SCORES)
     look_up_ms = median_ms(bare, _LOOK_UP, verdict_id)
 
-    def measured(
-        name: str, query: str, *parameters: str, bare_ms: float | None = None
-    ) -> QueryTime:
+    def measured(name, query, *parameters, bare_ms=None):
         return QueryTime(name, median_ms(published, query, *parameters), bare_ms)
 
     leaderboard = "select * from leaderboard order by split, rank"

@@ -138,7 +138,7 @@ def contrasts(tree: Tree, world: Rubrics, right: Floats) -> list[Contrast]:
     leaves = leaf_indices(tree)
     shape = (world.n_tasks, int(leaves.max()) + 1)
 
-    def sums(rightness: Floats) -> TaskSums:
+    def sums(rightness):
         return weaknesses.task_sums(rightness, world.weights, world.tasks, leaves, shape)
 
     first = right[0]
@@ -257,7 +257,7 @@ def chances(first: float, second: float) -> Callable[[Dice, Rubrics], Floats]:
     all models.
     """
 
-    def draw(dice: Dice, world: Rubrics) -> Floats:
+    def draw(dice, world):
         chance = dice.beta(first, second, size=world.n_tasks)[world.tasks]
         return (dice.random((N_MODELS, len(world.tasks))) < chance).astype(np.float64)
 
@@ -348,7 +348,7 @@ def with_three_topics(compared: Sequence[Contrast], seed: int) -> list[Contrast]
     # Each topic has two leaves.
     membership = (np.repeat(merged, 2)[:, None] == np.arange(4)).astype(np.float64)
 
-    def joined(sums: TaskSums) -> TaskSums:
+    def joined(sums):
         return TaskSums(
             right=sums.right @ membership,
             decided=sums.decided @ membership,

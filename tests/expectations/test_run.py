@@ -10,7 +10,6 @@ import pytest
 from expectations import (
     IS_NOT_OK,
     IS_OK,
-    Expectation,
     ExpectationResult,
     FailedRow,
     expect,
@@ -122,7 +121,7 @@ def test_a_failure_has_the_task_and_the_note_of_its_row():
 
 
 def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once():
-    def not_null(table: str, column: str) -> Expectation:
+    def not_null(table, column):
         return expect(
             "ingest",
             table,
@@ -134,7 +133,7 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
 
     read = []
 
-    def frame_of(table: str) -> pd.DataFrame:
+    def frame_of(table):
         read.append(table)
         return rows(a=[1.0, None], b=[1.0, 2.0])
 

@@ -93,7 +93,7 @@ class AnyServer:
 
             do_GET = do_POST = do_HEAD = _serve  # noqa: N815 - their names are the library's
 
-            def log_message(self, *_: Any):
+            def log_message(self, *_):
                 """Log nothing."""
 
         return Handler

@@ -307,7 +307,7 @@ def seeded_faults(seed: int, rate: float, *, base: Behaviour = well_behaved) -> 
     """
     faults = list(FAULTS.values())
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         reply = base(request, number)
         if _pseudorandom("fault", seed, request, number) >= rate:
             return reply
@@ -320,7 +320,7 @@ def seeded_faults(seed: int, rate: float, *, base: Behaviour = well_behaved) -> 
 def slowed(delay_s: float, base: Behaviour) -> Behaviour:
     """A behaviour that responds, or fails, as `base` does, but only after a delay."""
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         reply = base(request, number)
         return replace(reply, delay_s=reply.delay_s + delay_s)
 

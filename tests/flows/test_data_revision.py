@@ -51,14 +51,14 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path,
     revisions = []
     barrier = Barrier(8)
 
-    def look_up() -> DataRevision:
+    def look_up():
         revisions.append(DataRevision(name="x", revision="r", splits=()))
         sleep(0.05)  # so that all threads arrive during the first lookup
         return revisions[-1]
 
     job = job_of(tmp_path, f"{{source: {file}}}").looking_up(look_up)
 
-    def use_revision(_: int) -> DataRevision:
+    def use_revision(_):
         barrier.wait()
         return job.data
 

@@ -119,7 +119,7 @@ def outcomes_of(mutants: list[Mutant]) -> dict[Mutant, str]:
             copies.put(Path(shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)))
         started = time.monotonic()
 
-        def run(mutant: Mutant) -> str:
+        def run(mutant):
             copy = copies.get()
             try:
                 return _outcome(mutant, copy, worlds)

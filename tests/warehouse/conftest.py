@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,7 +37,7 @@ def seen(monkeypatch, quick: None) -> list[bool]:
 def watched(monkeypatch) -> list[bool]:
     copies = []
 
-    def build_and_note(standing: Any, building: Path, parts: Any) -> Any:
+    def build_and_note(standing, building, parts):
         copies.append(building.exists())
         return build(standing, building, parts)
 
@@ -53,7 +52,7 @@ def start() -> Iterator[Start]:
     """
     processes = []
 
-    def run(script: str, *arguments: object) -> subprocess.Popen[str]:
+    def run(script, *arguments):
         command = [sys.executable, "-c", script, *map(str, arguments)]
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe)

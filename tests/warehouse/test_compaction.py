@@ -172,7 +172,7 @@ def test_a_part_that_appears_meanwhile_is_kept(warehouse, quick, monkeypatch):
     write_runs(warehouse, "a", "b")
     merge = compaction.merge
 
-    def merge_beside_a_writer(*arguments: Any) -> Path:
+    def merge_beside_a_writer(*arguments):
         write_runs(warehouse, "c")
         put(warehouse.root, "runs", 1, [row("runs", run_id="very late")])
         return merge(*arguments)

@@ -14,7 +14,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
     opened = kit.open_run_context
 
     @contextlib.asynccontextmanager
-    async def limited(job: Any) -> AsyncIterator[Any]:
+    async def limited(job):
         async with opened(job) as context:
             with _file_bytes(order.get("file_bytes_when_calling")):
                 yield context
@@ -64,7 +64,7 @@ def _be_a_run(order: dict[str, Any]):
     import flows.execution
     import flows.work
 
-    def without_prefect(job: Any, _name: str, **_options: bool) -> Any:
+    def without_prefect(job, _name, **_options):
         execution = flows.execution.execute(job, lambda: _stages(job, order))
         path = order.get("modules")
         if path:

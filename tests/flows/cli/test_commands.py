@@ -73,7 +73,7 @@ Refused = Callable[..., str]
 def refused(folder: Path, run: Run) -> Refused:
     """Run a command, and return its one line of refusal, which must be its only effect."""
 
-    def refusal(*arguments: str) -> str:
+    def refusal(*arguments):
         line = run.refusal(*arguments, code=(1, 2))
         assert list(folder.iterdir()) == []
         assert line.startswith("prbench: ")

@@ -1,8 +1,5 @@
 """The options of `prbench report`."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import yaml
 
@@ -20,7 +17,7 @@ def reports(tmp_path, monkeypatch) -> list[Job]:
     """
     jobs = []
 
-    def note(job: Job, *_: Any, **__: Any) -> int:
+    def note(job, *_, **__):
         jobs.append(job)
         return 0
 
@@ -49,7 +46,7 @@ def live_flags(monkeypatch, tmp_path) -> list[bool]:
     """For each served report: true if runs are followed."""
     flags = []
 
-    def note(_job: Job, index: Path, _port: int, *, is_live: bool):
+    def note(_job, index, _port, *, is_live):
         assert index == tmp_path / "warehouse/data/report/prbench/index.html"
         flags.append(is_live)
 

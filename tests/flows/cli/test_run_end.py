@@ -180,7 +180,7 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command, provider):
 
 @pytest.mark.slow
 def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command):
-    def unreadable(request, number: int) -> HttpResponse:
+    def unreadable(request, number):
         return HttpResponse("true") if is_judge_request(request) else well_behaved(request, number)
 
     with FaultServer(unreadable) as server:

@@ -26,8 +26,6 @@ from flows.run.config import load_job
 from flows.run.nights import night_of, stop_time
 from flows.run.outcomes import ENDINGS
 from flows.run.record import run_row
-from tasks.alerts.findings import Alert
-from tasks.alerts.sending import Delivery
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError
@@ -196,7 +194,7 @@ def executed_nights(monkeypatch) -> list[str | None]:
     """The labels of the nights whose flow was called; the flow does nothing here."""
     labels = []
 
-    def execute(job: Job, *_: Any, **__: Any) -> Execution:
+    def execute(job, *_, **__):
         labels.append(job.night)
         return Execution(job)
 
@@ -296,7 +294,7 @@ def test_a_night_is_named_by_its_date(label):
 def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(tmp_path, monkeypatch):
     sent_alerts = []
 
-    def deliver(_: object, alerts: list[Alert], *__: object, **___: object) -> list[Delivery]:
+    def deliver(_, alerts, *__, **___):
         sent_alerts.extend(alerts)
         return []
 

@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.message import Message
@@ -268,7 +268,7 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path):
     go_on = threading.Event()
     has_ended = threading.Event()
 
-    def make(_: Mapping[str, str]) -> str:
+    def make(_):
         begun.set()
         assert go_on.wait(30)
         has_ended.set()
@@ -301,7 +301,7 @@ def test_a_folder_of_other_files_is_not_served(tmp_path):
 
 
 def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path, capsys):
-    def broken(_: Mapping[str, str]) -> str:
+    def broken(_):
         raise ValueError("a bug")
 
     with serving(tmp_path, {"/page.html": broken}) as server:

@@ -210,7 +210,7 @@ def socket_ended(address: str, token: str, **headers: str) -> str:
     does not.
     """
 
-    async def tried() -> str:
+    async def tried():
         protocol = websockets.Subprotocol("prefect")
         try:
             async with websockets.connect(

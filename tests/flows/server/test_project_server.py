@@ -37,7 +37,7 @@ def servers(tmp_path, monkeypatch) -> list[StartedServer]:
     """The servers of a user without a configuration; none is really started."""
     servers = []
 
-    def start(command: list[str], **options: Any):
+    def start(command, **options):
         lock = os.dup(options["pass_fds"][2])
         servers.append(StartedServer(command, options["env"], lock))
 

@@ -56,7 +56,7 @@ def state(url: str, flow_name: str) -> dict[str, Any]:
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
     from flows.ui import recorded_flow  # it takes seconds to import
 
-    async def run(job: Job) -> Any:
+    async def run(job):
         return await work(job)
 
     return recorded_flow(name)(run)
@@ -85,7 +85,7 @@ def ran(flow: Any, folder: Path) -> Any:
 def test_a_flow_ends_in_its_outcome_s_state(
     prefect_api, tmp_path, reports, state_type, state_name, message
 ):
-    async def work(_: Job) -> list[StageReport]:
+    async def work(_):
         return list(reports)
 
     ends = flow_of("ends", work)
@@ -99,7 +99,7 @@ def test_a_flow_ends_in_its_outcome_s_state(
 
 
 def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api, tmp_path):
-    async def fail(_: Job) -> StageReport:
+    async def fail(_):
         raise PipelineError("the file is gone")
 
     outer = flow_of("raises-outside", calling(flow_of("raises-inside", fail)))
@@ -120,10 +120,10 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 
     calls = []
 
-    async def refuse(*_: Any, **__: Any):
+    async def refuse(*_, **__):
         raise httpx.ConnectError("the server is gone")
 
-    async def work(_: Job) -> list[StageReport]:
+    async def work(_):
         calls.append("stage")
         monkeypatch.setattr(PrefectClient, "set_flow_run_state", refuse)
         return HALF

@@ -40,7 +40,7 @@ class Api:
     def post(self, path: str, **content: Any) -> Any:
         replies = []
 
-        def has_replied() -> bool:  # its database may be locked; Prefect's client retries, too
+        def has_replied():  # its database may be locked; Prefect's client retries, too
             replies.append(self._client.post(path, json=content))
             return replies[-1].status_code != httpx.codes.SERVICE_UNAVAILABLE
 

@@ -114,7 +114,7 @@ def figures_with(seed: int, root: Path, folder: Path, monkeypatch) -> list[list[
     """The figures of shuffled rows, computed with as many threads as the seed says."""
     connect = duckdb.connect
 
-    def connect_with_threads(*args: Any, config: Row | None = None, **options: Any) -> Any:
+    def connect_with_threads(*args, config=None, **options):
         return connect(*args, config=(config or {}) | {"threads": seed}, **options)
 
     with monkeypatch.context() as patched:

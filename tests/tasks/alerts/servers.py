@@ -93,7 +93,7 @@ def serving_mail(
     mailbox = Mailbox(taken.getsockname()[1])
     loop = asyncio.new_event_loop()
 
-    def client() -> SMTP:
+    def client():
         return SMTP(
             mailbox,
             loop=loop,

@@ -73,7 +73,7 @@ def test_anything_else_is_refused_with_the_reason(content, reason):
 
 
 def test_the_schema_allows_the_listed_labels_alone_and_any_code_where_none_are_listed():
-    def properties(*, is_listed: bool) -> dict[str, Any]:
+    def properties(*, is_listed):
         shape = reply_format(LABELS, 2, is_listed=is_listed)
         return shape["json_schema"]["schema"]["properties"]
 

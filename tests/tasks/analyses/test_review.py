@@ -151,7 +151,7 @@ def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(server, 
 
 
 def test_a_reply_that_is_no_review_is_requested_once_more(server, tmp_path):
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         is_broken = criterion_of(prompt_of(request)) == broken
         return (
             HttpResponse(json.dumps({"atomic": True}))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import fsspec
 
@@ -45,7 +44,7 @@ class Cut:
         filesystem = fsspec.filesystem("memory")
         original = getattr(filesystem, method)
 
-        def write(*args: Any, **kwargs: Any):
+        def write(*args, **kwargs):
             if len(self.names) == n_files:
                 raise KeyboardInterrupt
             self.names.append(args[position])

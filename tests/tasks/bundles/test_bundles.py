@@ -303,7 +303,7 @@ def test_a_store_without_its_library_says_what_to_install(monkeypatch):
 def test_what_a_library_raises_is_one_line_without_secrets(store, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-planted-secret-value")
 
-    def fail(path: str):
+    def fail(path):
         raise RuntimeError(f"denied\nwith a-planted-secret-value for {path}")
 
     monkeypatch.setattr(store.filesystem, "cat_file", fail)

@@ -142,7 +142,7 @@ def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:
 def with_row(name: str, number: int, **values: Any) -> Callable[[Members], None]:
     """A change of some values in one row of a member."""
 
-    def change(members: Members):
+    def change(members):
         lines = members[name].splitlines()
         lines[number] = json.dumps({**json.loads(lines[number]), **values}).encode()
         members[name] = b"\n".join(lines) + b"\n"

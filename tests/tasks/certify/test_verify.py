@@ -43,7 +43,7 @@ def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one
 
 
 def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(certificate, tmp_path):
-    def older(manifest: dict[str, Any]):
+    def older(manifest):
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
     result = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
@@ -120,7 +120,7 @@ def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(wit
 def test_other_sql_is_named_and_never_run(certificate, tmp_path):
     stolen = tmp_path / "stolen"
 
-    def change(members: Members):
+    def change(members):
         members["sql/leaderboard.sql"] += b"-- a comment\n"
         members["sql/intermediate.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
 
@@ -174,7 +174,7 @@ def test_another_number_of_criteria_in_a_call_is_refused(in_groups, tmp_path, n_
 
 
 def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups, tmp_path):
-    def forget_calls(manifest: dict[str, Any]):
+    def forget_calls(manifest):
         del manifest["calls_sha256"]
 
     result = verify(forged(in_groups, tmp_path / "older.zip", lambda _: None, forget_calls))
@@ -190,7 +190,7 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_grou
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
     in_groups, tmp_path
 ):
-    def forget_rules(members: Members):
+    def forget_rules(members):
         del members["rows/coverage_rules.jsonl"]
 
     result = verify(forged(in_groups, tmp_path / "older.zip", forget_rules))
@@ -221,7 +221,7 @@ def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_group
 def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
     """Rename every judge or model in these tables."""
 
-    def change(members: Members):
+    def change(members):
         for table in tables:
             rows = [json.loads(line) for line in members[table].splitlines()]
             lines = [json.dumps({**row, name: f"the honest {row[name]}"}) for row in rows]
@@ -293,7 +293,7 @@ def test_weights_unknown_to_the_benchmark_are_refused(certificate, tmp_path):
 def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_warned(
     certificate, tmp_path
 ):
-    def only_warn(manifest: dict[str, Any]):
+    def only_warn(manifest):
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
 
     result = verify(forged(certificate, tmp_path / "warned.zip", with_odd_weight, only_warn))
@@ -491,7 +491,7 @@ def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certifica
 
 
 def test_what_was_changed_left_out_or_added_differs(certificate, tmp_path):
-    def change(members: Members):
+    def change(members):
         lines = members[FIGURES[0]].splitlines(keepends=True)
         lines.append(lines.pop(1).replace(b'"brief"', b'"grand"'))
         members[FIGURES[0]] = b"".join(lines)

@@ -283,7 +283,7 @@ def test_a_configured_file_of_a_repository_is_a_split_and_is_cached(online, offl
 
 
 def test_other_files_of_a_commit_are_another_revision():
-    def revision(**files: str) -> str:
+    def revision(**files):
         dataset = Dataset(id=ID, revision=FIRST, files=files)
         return open_source(dataset, load_benchmark("healthbench")).revision
 

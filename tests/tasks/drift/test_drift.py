@@ -231,7 +231,7 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, 
 
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server, folder):
-    def failing(request, number: int) -> HttpResponse:
+    def failing(request, number):
         fails = is_judge_request(request) and bucket(request) < 0.3
         return HttpResponse(status=500) if fails else well_behaved(request, number)
 

@@ -183,7 +183,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(j
     import_responses(job, write_jsonl(tmp_path / "later.jsonl", verdicts[::N_CRITERIA]))
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", verdicts))
 
-    def vintages(name: str, **options: Any) -> set[tuple[str, str]]:
+    def vintages(name, **options):
         rows = drawn_sheet(job, tmp_path / f"{name}.csv", 20, sampled_for=name, **options)
         return {(row["model"], row["vintage"].lstrip("'")) for row in rows}
 

@@ -43,7 +43,7 @@ for model in ("kimi", "opus"):
 def hardest(tenths: Tenths, tasks: Sequence[str] = TASKS) -> set[str]:
     """The tasks with the lowest means (over trials, then over models); ties are ordered by name."""
 
-    def difficulty(task: str) -> tuple[Fraction, str]:
+    def difficulty(task):
         trials_by_model = [scores[task] for scores in tenths.values()]
         return sum(Fraction(sum(trials), len(trials)) for trials in trials_by_model), task
 

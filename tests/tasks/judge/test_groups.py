@@ -306,7 +306,7 @@ def test_the_planned_highest_cost_is_not_exceeded(first_run):
 def spoiled(spoil: Callable[[list[Any]], Any], n_replies: int) -> Behaviour:
     """A judge whose first `n_replies` about a piece are spoiled."""
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         reply = well_behaved(request, number)
         if not is_judge_request(request) or number >= n_replies:
             return reply
@@ -419,7 +419,7 @@ def test_a_settled_piece_that_becomes_readable_takes_one_call(kind, unreadable_j
 
 
 def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(make, server):
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         if is_judge_request(request):
             return HttpResponse("I cannot say.")
         return well_behaved(request, number)
@@ -588,7 +588,7 @@ def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(kind, make, 
 def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(make, server):
     half = spoiled(lambda entries: entries[:2], n_replies=1)
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         if not is_judge_request(request) or len(criteria_of(prompt_of(request))) == 1:
             return well_behaved(request, number)
         return half(request, number) if number == 0 else TOO_LONG
@@ -654,7 +654,7 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
 
 
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(make, server):
-    def second_is_unreadable(request, number: int) -> HttpResponse:
+    def second_is_unreadable(request, number):
         is_second = is_judge_request(request) and request["model"] == "second"
         return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
 

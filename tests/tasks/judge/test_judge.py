@@ -80,9 +80,7 @@ def make(server: FaultServer, tmp_path) -> Make:
     """Make jobs on some tasks with a model and a judge with the given settings."""
     shutil.copytree(prepared_sample(), tmp_path, dirs_exist_ok=True)
 
-    def job(
-        judge: dict[str, Any] | None = None, model: dict[str, Any] | None = None, n_tasks: int = 1
-    ) -> Job:
+    def job(judge=None, model=None, n_tasks=1):
         job = job_on(
             "sample",
             tmp_path,
@@ -176,11 +174,11 @@ def test_stored_responses_are_read_without_their_thinking_without_a_call(make, s
 def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
     table, stage, judge, make, server
 ):
-    def odd_end(request, number: int) -> HttpResponse:
+    def odd_end(request, number):
         is_odd = is_judge_request(request) == (stage is judged)
         return replace(well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop")
 
-    def job_accepting(*words: str) -> Job:
+    def job_accepting(*words):
         return make({**judge, "ends_ok": words}, {"ends_ok": words})
 
     server.behaviour = odd_end
@@ -209,7 +207,7 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     """A provider whose first reply to a judge, or to a model, is a failure."""
     failed_requests = []
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         if failed_requests or is_judge_request(request) != is_judge:
             return well_behaved(request, number)
         failed_requests.append(request)

@@ -20,7 +20,6 @@ from tasks.config.job import Job
 from tasks.config.settings import Drift, Limits
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
-from tasks.judge.criterion import JudgedCriterion
 from tasks.judge.judge import VerdictRows
 from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, total_of
@@ -281,7 +280,7 @@ def test_the_plan_counts_the_calls_of_chunks(judged_world):
 
 
 def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunks_as_planned(world):
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         prompt = prompt_of(request)
         if is_search(prompt):
             return world.judge(request, number)
@@ -347,7 +346,7 @@ def test_stored_chunks_join_to_the_report(judged_world):
 def failed_world(world: World) -> World:
     """A world whose judge has failed on one chunk for one criterion."""
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         prompt = prompt_of(request)
         if criterion_of(prompt).startswith("Says 7 ") and chunk_number(prompt) == 2:
             return HttpResponse("words")
@@ -393,7 +392,7 @@ def test_no_verdict_is_on_disk_before_its_evidence(world, monkeypatch):
     table_names = []
     write = Warehouse.write
 
-    def recording_write(warehouse: Warehouse, table_name: str, rows: Any) -> str | None:
+    def recording_write(warehouse, table_name, rows):
         table_names.append(table_name)
         return write(warehouse, table_name, rows)
 
@@ -463,7 +462,7 @@ def test_evidence_that_is_too_long_is_searched_again(world):
 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world):
-    def quotes_everything(request, number: int) -> HttpResponse:
+    def quotes_everything(request, number):
         prompt = prompt_of(request)
         return evidence(searched_text(prompt)) if is_search(prompt) else evidence()
 
@@ -481,7 +480,7 @@ def killed_world(world: World) -> World:
     write = VerdictRows.write
     n_written = 0
 
-    def write_four(rows: VerdictRows, verdict: JudgedCriterion):
+    def write_four(rows, verdict):
         nonlocal n_written
         n_written += bool(verdict.searches)
         if n_written > 4:

@@ -69,12 +69,12 @@ def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
     """Make jobs on half of the sample with all responses and one judge."""
 
     def job(
-        name: str = "warehouse",
-        mode: str = "batch",
+        name="warehouse",
+        mode="batch",
         *,
-        allow_live: bool = False,
-        batch_wait_s: float = 0.0,
-    ) -> Job:
+        allow_live=False,
+        batch_wait_s=0.0,
+    ):
         judge = {
             "name": "openai/judge",
             "mode": mode,
@@ -131,7 +131,7 @@ def striking_once(status: int) -> tuple[Callable[[str], int | None], Counter[str
     """Strikes of each first request, and the number of requests so far."""
     n_requests = Counter()
 
-    def strikes(request) -> int | None:
+    def strikes(request):
         n_requests[request] += 1
         return status if n_requests[request] == 1 else None
 
@@ -178,7 +178,7 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, ma
 
 @pytest.mark.parametrize("broken_line", [None, b"[]\n", b"[" * 100_000 + b"\n"])
 def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(broken_line, server, make):
-    def written(line: bytes, number: int) -> bytes:
+    def written(line, number):
         if number != 5:
             return line
         return broken_line or line[: line.index(b"response")] + b"\n"
@@ -257,7 +257,7 @@ def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(behavio
 def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
     server, make, monkeypatch
 ):
-    async def crash(*_: object):
+    async def crash(*_):
         raise KeyboardInterrupt
 
     job = make()
@@ -320,13 +320,13 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server,
     calls = batched_calls(target)
     limiter = Limiter(4, Budget(None, None))
 
-    async def run(run_id: str) -> Batching:
+    async def run(run_id):
         with contextlib.closing(Ledger(tmp_path / "ledger")) as ledger:
             batching = Batching(target, ledger, limiter, run_id, "judge")
             await batching.submit_and_collect(calls, 30.0)
             return batching
 
-    async def both() -> list[Batching]:
+    async def both():
         return await asyncio.gather(run("first"), run("second"))
 
     runs = asyncio.run(both())

@@ -69,7 +69,7 @@ class Calling:
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
         """Do some work with a gateway in one run, and return its result."""
 
-        async def run() -> Result:
+        async def run():
             async with self.opened() as opened:
                 return await work(*opened)
 
@@ -79,9 +79,9 @@ class Calling:
         """Make calls at the same time, and return the reply or the exception of each."""
 
         async def complete_all(
-            gateway: Gateway,
-            _: Ledger,
-        ) -> list[Any]:
+            gateway,
+            _,
+        ):
             replies = [gateway.complete(call) for call in calls]
             return await asyncio.gather(*replies, return_exceptions=True)
 
@@ -241,7 +241,7 @@ def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
     with ExitStack() as servers:
 
-        def start(behaviour: Behaviour | HttpResponse) -> FaultServer:
+        def start(behaviour):
             if isinstance(behaviour, HttpResponse):
                 behaviour = then(behaviour)
             return servers.enter_context(FaultServer(behaviour))

@@ -117,7 +117,7 @@ class SlowServer:
 def test_the_embedded_model_has_started_when_its_address_is_known(monkeypatch):
     servers = []
 
-    def start(parameters: object) -> SlowServer:
+    def start(parameters):
         servers.append(SlowServer(parameters))
         return servers[-1]
 

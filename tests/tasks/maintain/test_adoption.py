@@ -4,7 +4,6 @@ without a call.
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,7 +133,7 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
     replaced = []
     replace = compaction.write_part
 
-    def killed_after_some(*arguments: Any) -> Path:
+    def killed_after_some(*arguments):
         replaced.append(arguments)
         if len(replaced) > n_rewritten:
             raise KeyboardInterrupt

@@ -229,7 +229,7 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small, tmp_path):
 
 
 def test_an_upload_that_was_cut_off_leaves_the_last_backup(small, store, tmp_path):
-    def cut_off(n_files: int):
+    def cut_off(n_files):
         with pytest.MonkeyPatch.context() as patched:
             Cut(patched, n_files)
             with pytest.raises(KeyboardInterrupt):

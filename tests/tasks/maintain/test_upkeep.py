@@ -70,7 +70,7 @@ def record(job: Job, run_id: str, number: int):
 
 @without_scores
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server, tmp_path):
-    def reply_nothing_first(request, number: int) -> HttpResponse:
+    def reply_nothing_first(request, number):
         if is_judge_request(request) or number > 0:
             return well_behaved(request, 1)
         return HttpResponse("", usage={"prompt_tokens": 7, "completion_tokens": 0})
@@ -102,7 +102,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server,
 
 @without_scores
 def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tmp_path):
-    def be_busy_first(request, number: int) -> HttpResponse:
+    def be_busy_first(request, number):
         is_busy = number == 0 and not is_judge_request(request)
         return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
 

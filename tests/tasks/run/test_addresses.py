@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +19,7 @@ from tasks.config.models import Judge, Model
 from tasks.llm.calls.sending import send
 from tasks.llm.environment import address_variables
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import judge_target, model_hash, target_of
 from tests.faults.anything import AnyServer, Plain
@@ -268,7 +268,7 @@ def address_server(monkeypatch) -> Iterator[AnyServer]:
     """A server that refuses calls, at the addresses in all variables; no other can be reached."""
     resolve = socket.getaddrinfo
 
-    def resolve_here(host: Any, *arguments: Any, **options: Any) -> Any:
+    def resolve_here(host, *arguments, **options):
         if host not in {"127.0.0.1", "localhost", b"127.0.0.1"}:
             raise socket.gaierror(-2, "not from a test")
         return resolve(host, *arguments, **options)
@@ -292,7 +292,7 @@ async def called_paths(
 ) -> list[CalledPaths]:
     """Call a model of each provider, by the pipeline and by LiteLLM alone."""
 
-    async def path_of(target: Target) -> str:
+    async def path_of(target):
         server.seen.clear()
         await send(Call(target, [{"role": "user", "content": "Hi"}], ""), {})
         return server.seen[-1].path if server.seen else ""

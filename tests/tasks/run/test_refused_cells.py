@@ -3,7 +3,6 @@ impossible.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -44,7 +43,7 @@ def job(server: FaultServer, tmp_path) -> Callable[..., Job]:
     source = write_jsonl(tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)])
     model = endpoint("a", server.api_base)
 
-    def job_with(**judge: Any) -> Job:
+    def job_with(**judge):
         judges = [endpoint("judge", server.api_base, **judge)]
         limits = {"concurrency": 1, "attempts": 1}
         return prepared(
@@ -65,7 +64,7 @@ def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
     does.
     """
 
-    def behaviour(request, number: int) -> HttpResponse:
+    def behaviour(request, number):
         prompt = prompt_of(request)
         if prompt == "Hi" and harmless is not None:
             return harmless

@@ -4,7 +4,6 @@ run.
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,7 +36,7 @@ def calls_of(server: FaultServer, model: str) -> int:
 
 @pytest.mark.usefixtures("without_scores")
 def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(tmp_path, monkeypatch):
-    def fails(text: str, **options: Any) -> str:
+    def fails(text, **options):
         if "quick" in text:
             raise ZeroDivisionError("unexpected")
         return final_text(text, **options)
@@ -57,7 +56,7 @@ def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(tmp_path, m
 
 @pytest.mark.usefixtures("without_scores")
 def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path):
-    async def stop_sampling(job: Job):
+    async def stop_sampling(job):
         cells = plan_samples(job)["slow"]
         async with open_run_context(job) as context:
             work = asyncio.create_task(sample_cells(job, context, "slow", cells))

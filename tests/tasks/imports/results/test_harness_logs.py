@@ -267,7 +267,7 @@ def _with_hard_part(
     decisions.
     """
 
-    def edit(row: Row):
+    def edit(row):
         if text is not None and "model_output" in row:
             row["model_output"]["choices"][0]["message"]["content"] = text
         score = row.get("sample_score", {}).get("score", {})
@@ -321,7 +321,7 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     scores.
     """
 
-    def edit(row: Row):
+    def edit(row):
         score = row["sample_score"]["score"]
         attempts = score["metadata"]["judge_attempts"]
         rubric = row["sample_score"]["sample_metadata"]["rubrics"]
@@ -351,7 +351,7 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
 def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
     """A log of Inspect whose scores are replaced by those for a sample and its score."""
 
-    def edit(sample: Row):
+    def edit(sample):
         for score in sample["scores"].values():  # one, or none
             sample["scores"] = scores_for(sample, score)
 
@@ -361,7 +361,7 @@ def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
 def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(job, tmp_path):
     """The first task has one score, the second two."""
 
-    def two_scores(sample: Row, score: Row) -> Row:
+    def two_scores(sample, score):
         harsh_score = deepcopy(score)
         if sample["id"] == "sample-fin-2" and sample["epoch"] == 2:
             harsh_score["value"] = None
@@ -383,7 +383,7 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
 def test_a_mean_is_compared_if_a_value_is_called_a_score(job, tmp_path):
     """As `healthbench` of inspect_evals stores it."""
 
-    def named_score(_: Row, score: Row) -> Row:
+    def named_score(_, score):
         value = {"healthbench_score": score["value"], "criteria_met": 3}
         details = {"detailed_results": score["metadata"]["criteria"]}
         return {"_scorer": {"value": value, "metadata": details}}
@@ -400,7 +400,7 @@ def test_a_mean_is_compared_if_a_value_is_called_a_score(job, tmp_path):
 def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
     """Inspect itself counts values by criterion as 0."""
 
-    def decisions(_: Row, score: Row) -> Row:
+    def decisions(_, score):
         items = score["metadata"]["criteria"]
         value = {item["title"]: item["criteria_met"] for item in items}
         return {"rubric": {"value": value, "metadata": {}}}

@@ -153,7 +153,7 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
     """As a scorer of another package stores them: grades and weights, without names of criteria."""
     monkeypatch.undo()  # here scores are published
 
-    def by_position(sample: dict[str, Any]):
+    def by_position(sample):
         sample["metadata"] = {"task": sample["id"]}
         for score in sample["scores"].values():
             items = score["metadata"]["criteria"]
@@ -293,7 +293,7 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case):
 
 @pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
 def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
-    def bare(sample: dict[str, Any]):
+    def bare(sample):
         for score in sample["scores"].values():
             score["metadata"] = metadata
 
@@ -308,7 +308,7 @@ def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
     ("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")]
 )
 def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job, tmp_path, kind, status):
-    def limited(sample: dict[str, Any]):
+    def limited(sample):
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {
                 "type": kind,
@@ -488,7 +488,7 @@ def test_what_is_no_text_in_a_log_is_refused_with_its_sample(finance, tmp_path, 
 
 
 def test_messages_in_parts_of_a_log_are_their_text(job, tmp_path):
-    def split(sample: dict[str, Any]):
+    def split(sample):
         for choice in sample["output"]["choices"]:
             text = {"type": "text", "text": choice["message"]["content"]}
             search = {
@@ -689,7 +689,7 @@ def test_a_verdict_that_differs_from_a_stored_one_is_refused(job, tmp_path):
     file = published(tmp_path / "p.json")
     import_results(job, [file])
 
-    def flip(document: dict[str, Any]):
+    def flip(document):
         grades = document["outputs"]["thorough"][LEG]["grades"]
         grades[0] = "false" if grades[0] == "true" else "true"
 

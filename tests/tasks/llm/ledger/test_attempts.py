@@ -66,7 +66,7 @@ def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling, serve):
 def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path):
     written(tmp_path, [entry(1), entry(2)])
 
-    def refuse(_attempts: list[dict[str, Any]]):
+    def refuse(_attempts):
         raise WarehouseError("the disk is full")
 
     with pytest.raises(WarehouseError, match="the disk is full"):
@@ -81,7 +81,7 @@ def test_an_outcome_that_is_replaced_is_one_attempt(calling, serve):
     accepted.
     """
 
-    def only_harmless(request, _number: int) -> HttpResponse:
+    def only_harmless(request, _number):
         return HttpResponse("hello") if prompt_of(request) == "Hi" else failed(403, "Forbidden")
 
     server = serve(only_harmless)

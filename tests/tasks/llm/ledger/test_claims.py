@@ -112,8 +112,8 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(callin
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling, serve):
     def refuse_some(
         request,
-        _number: int,
-    ) -> HttpResponse:
+        _number,
+    ):
         if prompt_of(request).startswith("no"):
             return HttpResponse(None, refusal="no")
         return HttpResponse("yes")
@@ -122,9 +122,9 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(call
     calls = [call_to(server, prompt) for prompt in ("yes 1", "yes 2", "no 1", "no 2")]
 
     async def complete_all(
-        gateway: Gateway,
-        ledger: Ledger,
-    ) -> list[str]:
+        gateway,
+        ledger,
+    ):
         """Make the calls, and mark the refused ones as failed rows on disk."""
         replies = [await gateway.complete(call) for call in calls]
         for reply in replies[2:]:

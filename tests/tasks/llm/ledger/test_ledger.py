@@ -50,7 +50,7 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling, serve):
 
     async with calling.opened() as (gateway, _):
 
-        async def complete(call: Call):
+        async def complete(call):
             reply = await gateway.complete(call)
             assert (reply.text,) in stored_calls(calling.folder, "text")
 

@@ -12,7 +12,6 @@ import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from multiprocessing import get_context
@@ -264,7 +263,7 @@ def test_a_kill_during_a_repair_loses_nothing(name, original, copy, monkeypatch)
     destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
     rename = Path.rename
 
-    def rename_or_die(path: Path, new_path: Path) -> Path:
+    def rename_or_die(path, new_path):
         if path.name == name:
             raise KeyboardInterrupt
         return rename(path, new_path)
@@ -312,7 +311,7 @@ def test_damage_in_a_run_is_repaired_by_the_next(original, copy, monkeypatch, ca
 
 
 async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(tmp_path):
-    def values() -> Iterator[tuple[str, str]]:
+    def values():
         yield "half", "an endpoint"
         raise ValueError("cut off in the middle")
 
@@ -361,7 +360,7 @@ def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path):
 def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(copy, monkeypatch):
     connect = sqlite3.connect
 
-    def connect_briefly(*arguments: Any, **options: Any) -> sqlite3.Connection:
+    def connect_briefly(*arguments, **options):
         options["timeout"] = 0.2
         return connect(*arguments, **options)
 

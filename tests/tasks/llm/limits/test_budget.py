@@ -322,7 +322,7 @@ class Simulation:
 def test_calls_in_any_order_keep_to_the_cap(
     cap, live_moves, batched_moves, concurrency, n_turns_before
 ):
-    async def run() -> Budget:
+    async def run():
         world = Simulation(cap, concurrency)
         calls = [world.call_live(number, move) for number, move in enumerate(live_moves)]
         calls += [world.call_batched(n_turns_before, move) for move in batched_moves]

@@ -388,8 +388,8 @@ def test_an_unset_variable_stops_the_model_before_any_call(calling, serve, monke
 def test_a_bad_request_fails_its_cell_alone(calling, serve):
     def respond(
         request,
-        _number: int,
-    ) -> HttpResponse:
+        _number,
+    ):
         return HttpResponse("fine") if prompt_of(request) == "good" else failed(400, "odd")
 
     server = serve(respond)

@@ -79,8 +79,8 @@ def refusing(
 
     def behaviour(
         request,
-        _number: int,
-    ) -> HttpResponse:
+        _number,
+    ):
         prompt = prompt_of(request)
         if prompt.startswith("bad"):
             return refusal
@@ -141,8 +141,8 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling,
 def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling, serve):
     def refuse_at_first(
         request,
-        number: int,
-    ) -> HttpResponse:
+        number,
+    ):
         return GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
 
     server = serve(refuse_at_first)
@@ -389,8 +389,8 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency, calling, serve):
     def revoke_after_40(
         request,
-        _number: int,
-    ) -> HttpResponse:
+        _number,
+    ):
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
             return raw(403, XAI)
         return replace(GOOD, delay_s=0.01)

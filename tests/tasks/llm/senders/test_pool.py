@@ -56,7 +56,7 @@ def with_pool(
 ) -> Any:
     """Do some work with a gateway and two senders on this machine, and return its result."""
 
-    async def run() -> Any:
+    async def run():
         ledger = Ledger(folder / "by-senders")
         pool = SenderPool(nodes.LOCAL, 2, targets)
         limiter = Limiter(CONCURRENCY, Budget(None, None))
@@ -186,7 +186,7 @@ def observed(tmp_path_factory) -> Observed:
         calls = calls_to(server, 60)
         replies_here = Calling(folder / "here", concurrency=CONCURRENCY).at_once(*odd_calls)
 
-        async def observe(gateway: Gateway, pool: SenderPool) -> Observed:
+        async def observe(gateway, pool):
             replies = await asyncio.gather(*map(gateway.complete, odd_calls))
             await until(lambda: len(pool.senders) == 2)
             addresses = addresses_listened_on()
@@ -261,7 +261,7 @@ class OneNode:
         get_ready, reply = next(self.senders)
         outcomes = Future()
 
-        def start(attempts: Any, *_: object):
+        def start(attempts, *_):
             if reply is not None:
                 replies = [(number, reply) for number, *_ in attempts]
                 outcomes.set_result((time.monotonic(), replies))
@@ -378,7 +378,7 @@ def sleep() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
     """Start processes that sleep, with an argument that can be found."""
     started = []
 
-    def start(argument: str) -> "subprocess.Popen[bytes]":
+    def start(argument):
         command = [sys.executable, "-c", "import time; time.sleep(600)", argument]
         started.append(subprocess.Popen(command))
         return started[-1]

@@ -161,7 +161,7 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
     _, target = ROUTES[route]
     is_streamed = target.get("is_streamed", False)
 
-    def behaviour(request, _number: int) -> HttpResponse:
+    def behaviour(request, _number):
         return response_of(bodies[number_in(request)], is_streamed=is_streamed)
 
     with tempfile.TemporaryDirectory() as folder, FaultServer(behaviour) as server:

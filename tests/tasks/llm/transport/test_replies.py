@@ -2,15 +2,12 @@
 
 import json
 import re
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 from tasks.config.models import Judge
 from tasks.judge.criterion import CriterionJudge
-from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import reminder
@@ -156,7 +153,7 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd, calling, serve):
-    def behaviour(request, _number: int) -> HttpResponse:
+    def behaviour(request, _number):
         is_odd = request["messages"][0]["content"] == "odd"
         return completion(**ODD_FIELDS[odd]) if is_odd else completion()
 
@@ -207,7 +204,7 @@ def decide(calling: Calling, server: FaultServer, **settings: Any) -> tuple[Repl
     )
     target = call_to(server, name=judge.name, **settings).target
 
-    def work(gateway: Gateway, _: Ledger) -> Awaitable[tuple[Reply, Any]]:
+    def work(gateway, _):
         judge = CriterionJudge(gateway, target, judge_config, judge_config)
         call = judge.call(judge.reply_spec, "Is it met?", "a-cell")
         return call_and_parse(gateway, call, judge.reply_spec)
@@ -250,7 +247,7 @@ def test_anything_else_is_requested_again_with_a_reminder_and_then_is_a_parse_er
 
 
 def test_a_good_reply_to_a_reminder_makes_a_verdict(calling, serve):
-    def behaviour(request, _number: int) -> HttpResponse:
+    def behaviour(request, _number):
         if len(request["messages"]) == 1:
             return HttpResponse("Well, yes.")
         return HttpResponse('{"explanation": "it says so", "criteria_met": true}')

@@ -18,7 +18,7 @@ from tasks.llm.limiter import ModelStopped
 from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
-from tests.faults.anything import AnyServer, Plain, Seen
+from tests.faults.anything import AnyServer, Plain
 from tests.tasks.llm.conftest import call_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
@@ -288,7 +288,7 @@ def batch_server(
         "status": "processed",
     }
 
-    def http_response(seen: Seen) -> Plain:
+    def http_response(seen):
         if seen.path in by_path:
             return by_path[seen.path]
         if seen.path.endswith("/content"):
@@ -324,7 +324,7 @@ def large_json() -> Iterator[bytes]:
 
 @pytest.mark.parametrize("body", [large_json, huge_json])
 def test_too_large_a_result_is_read_to_its_bound(body, calling):
-    def output(custom_ids: list[str]) -> Iterator[bytes]:
+    def output(custom_ids):
         yield from result(custom_ids[0], [HEAD, b"first", TAIL])
         yield from result(custom_ids[1], body())
         yield from result(custom_ids[2], [HEAD, b"last", TAIL])

@@ -25,7 +25,7 @@ class Stored:
     def __init__(self, job: Job):
         with Warehouse(job.warehouse).reader() as reader:
 
-            def select(table: str) -> list[Row]:
+            def select(table):
                 rows = reader.select(table, "*", dataset_revision=job.data.revision)
                 return sorted(rows, key=lambda row: row.get("position", 0))
 

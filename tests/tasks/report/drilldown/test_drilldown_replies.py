@@ -3,7 +3,6 @@ they disappear.
 """
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -13,7 +12,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.figures.addresses import task_key
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import KeptReply, LedgerReader
+from tasks.llm.ledger.ledger import LedgerReader
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
 from tests.kit import recorded
@@ -120,7 +119,7 @@ def test_a_night_reads_its_own_replies(job, site, monkeypatch, tmp_path):
     lookups = []
     replies_for = LedgerReader.replies_for
 
-    def look_up(reader: LedgerReader, cells: set[str]) -> Iterator[KeptReply]:
+    def look_up(reader, cells):
         lookups.append(cells)
         return replies_for(reader, cells)
 
@@ -170,7 +169,7 @@ def test_of_too_many_verdicts_failed_ones_have_replies(job, site, monkeypatch):
     judged(job, rows)
     value = Reader.value
 
-    def value_with_many_verdicts(reader: Reader, query: str, *parameters: Any) -> Any:
+    def value_with_many_verdicts(reader, query, *parameters):
         if query == "select count(*) from verdicts":
             return 200_001
         return value(reader, query, *parameters)

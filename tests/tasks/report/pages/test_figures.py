@@ -238,7 +238,7 @@ def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(t
 def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(tmp_path):
     response_row = response("t1")
 
-    def decided(position: int, value: float | None, **values: Any) -> Row:
+    def decided(position, value, **values):
         usual = {"judge": "careful"}
         return verdict(response_row, criterion("t1", position, 5.0), value, **usual | values)
 

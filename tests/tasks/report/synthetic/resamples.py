@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 from unittest.mock import patch
 
 from tasks.rules.statistics.agreement import agreement_intervals
@@ -17,7 +16,7 @@ def few_resamples(resamples: int) -> Iterator[None]:
     """
     few = partial(draws, resamples=resamples)
 
-    def with_few(tables: Any, *measures: Any) -> Any:
+    def with_few(tables, *measures):
         sampled = few(len(tables)) if tables.shape[1] > 1 else None
         return agreement_intervals(tables, *measures, sampled=sampled)
 

@@ -196,7 +196,7 @@ def test_the_order_of_criteria_changes_nothing(seed):
     verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, log_odds=3.0)
     right = handled_rightly(verdicts, rubrics.weights)
 
-    def tested_nodes(order: np.ndarray) -> list[tuple[int, Any]]:
+    def tested_nodes(order):
         reordered = replace(
             rubrics,
             tasks=rubrics.tasks[order],
