@@ -17,39 +17,39 @@ import pytest
 
 from tests.kit import ROOT, tracked_files
 
-TOKENS = {"source": 313_600, "SQL": 55_300, "pages": 27_700, "tests": 424_600}
+TOKENS = {"source": 311_800, "SQL": 55_000, "pages": 27_700, "tests": 409_836}
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
 """
 
-TOKENS_A_LINE = {"source": 7.7, "tests": 8.5}
+TOKENS_A_LINE = {"source": 7.6, "tests": 8.6}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 1522,
-        "comprehension within another": 1,
-        "conditional expression": 592,
-        "assignment within an expression": 1,
+        "comprehension": 1457,
+        "comprehension within another": 0,
+        "conditional expression": 563,
+        "assignment within an expression": 0,
+        "several values in one assignment": 0,
+        "assignment by `for x in [y]`": 0,
+        "values of a mapping as arguments": 0,
+        "line over 100 characters": 0,
+        "formatting switched off": 0,
+        "variable whose name is no noun": 31,
+        "function over 300 tokens": 2,
+    },
+    "tests": {
+        "comprehension": 1807,
+        "comprehension within another": 7,
+        "conditional expression": 312,
+        "assignment within an expression": 0,
         "several values in one assignment": 0,
         "assignment by `for x in [y]`": 0,
         "values of a mapping as arguments": 1,
         "line over 100 characters": 2,
         "formatting switched off": 0,
-        "variable whose name is no noun": 56,
-        "function over 300 tokens": 11,
-    },
-    "tests": {
-        "comprehension": 3081,
-        "comprehension within another": 178,
-        "conditional expression": 488,
-        "assignment within an expression": 19,
-        "several values in one assignment": 4,
-        "assignment by `for x in [y]`": 9,
-        "values of a mapping as arguments": 9,
-        "line over 100 characters": 33,
-        "formatting switched off": 0,
-        "variable whose name is no noun": 2034,
-        "function over 300 tokens": 75,
+        "variable whose name is no noun": 73,
+        "function over 300 tokens": 25,
     },
 }
 """Kind of code -> rule -> how many places may break it."""

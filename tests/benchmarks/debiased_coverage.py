@@ -204,10 +204,7 @@ class Sheet(NamedTuple):
 
 
 def drawn_sheet(
-    model: Replication,
-    n: int,
-    labelled: NDArray[np.int64],
-    dice: np.random.Generator,
+    model: Replication, n: int, labelled: NDArray[np.int64], dice: np.random.Generator
 ) -> Sheet:
     """Draw `n` verdicts that have no label yet."""
     groups = model.rubrics.category

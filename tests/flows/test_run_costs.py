@@ -29,11 +29,7 @@ PAID: dict[tuple[str, str], list[float | None]] = {
 TOTAL = 6.3125
 
 
-def record_calls(
-    job: Job,
-    run_id: str,
-    costs_by_caller: dict[tuple[str, str], list[float | None]],
-):
+def record_calls(job: Job, run_id: str, costs_by_caller: dict[tuple[str, str], list[float | None]]):
     """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
     for (purpose, model), costs in costs_by_caller.items():
         for number, cost in enumerate(costs, start=1):

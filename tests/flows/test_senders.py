@@ -42,8 +42,7 @@ def hanging(request, number: int) -> HttpResponse:
 
 
 def start_hanging_run(
-    command: Command,
-    provider: FaultServer,
+    command: Command, provider: FaultServer
 ) -> tuple[subprocess.Popen[str], list[Path]]:
     """Start a run whose senders wait for replies, and return it with its senders' processes."""
     provider.behaviour = hanging

@@ -220,10 +220,7 @@ class World:
 
 @pytest.fixture
 def world(
-    command: Command,
-    provider: FaultServer,
-    tmp_path_factory,
-    monkeypatch,
+    command: Command, provider: FaultServer, tmp_path_factory, monkeypatch
 ) -> Iterator[World]:
     for name in list(os.environ):
         if name.startswith(("PREFECT_", "PRBENCH_")):

@@ -146,24 +146,25 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published):
     ]
 
 
-def test_tasks_that_stopping_left_out_count_as_covered(published):
-    stopped = row(
-        "stopping_scores",
-        split="finance",
-        vintage=NIGHT,
-        model="a",
-        score_name="score",
-        n_tasks=4,
-        n_tasks_evaluated=4,
-        n_tasks_skipped=6,
-    )
+STOPPED = row(
+    "stopping_scores",
+    split="finance",
+    vintage=NIGHT,
+    model="a",
+    score_name="score",
+    n_tasks=4,
+    n_tasks_evaluated=4,
+    n_tasks_skipped=6,
+)
 
+
+def test_tasks_that_stopping_left_out_count_as_covered(published):
     reader = published(
         tasks_of(FINANCE),
         sampled("base", 1, [*FINANCE]),
         sampled(NIGHT, 2, [*FINANCE][:4]),
         sampled(NIGHT, 2, [*FINANCE][:4], judge="another"),
-        {"stopping_scores": [stopped]},
+        {"stopping_scores": [STOPPED]},
     )
 
     assert current(reader, "(from leaderboard where judge = 'a-judge')") == {"finance": NIGHT}
@@ -171,20 +172,11 @@ def test_tasks_that_stopping_left_out_count_as_covered(published):
 
 
 def test_a_split_that_stopping_did_not_see_is_not_covered(published):
-    stopped = row(
-        "stopping_scores",
-        split="finance",
-        vintage=NIGHT,
-        model="a",
-        score_name="score",
-        n_tasks_skipped=6,
-    )
-
     reader = published(
         tasks_of_both(),
         sampled("base", 1, [*FINANCE, *LEGAL]),
         sampled(NIGHT, 2, [*[*FINANCE][:4], "l0"]),
-        {"stopping_scores": [stopped]},
+        {"stopping_scores": [STOPPED]},
     )
 
     assert current(reader) == {"finance": NIGHT, "legal": "base"}

@@ -25,22 +25,12 @@ def _forget(store: Store):
 class Cut:
     """Interrupts an upload, as Ctrl-C does, after `n_files` files."""
 
-    def __init__(
-        self,
-        monkeypatch,
-        n_files: int,
-    ):
+    def __init__(self, monkeypatch, n_files: int):
         self.names: list[str] = []
         for method, position in (("put_file", 1), ("pipe_file", 0)):
             self._note(monkeypatch, n_files, method, position)
 
-    def _note(
-        self,
-        monkeypatch,
-        n_files: int,
-        method: str,
-        position: int,
-    ):
+    def _note(self, monkeypatch, n_files: int, method: str, position: int):
         filesystem = fsspec.filesystem("memory")
         original = getattr(filesystem, method)
 

@@ -55,11 +55,7 @@ def s3() -> Iterator[None]:
 
 
 @pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
-def location(
-    request,
-    tmp_path,
-    store: Store,
-) -> Location:
+def location(request, tmp_path, store: Store) -> Location:
     if request.param == "s3":
         request.getfixturevalue("s3")
         return open_location(f"s3://results/{tmp_path.name}")
@@ -85,7 +81,7 @@ def written(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bundle_of_each_kind_comes_back_as_it_was_written(kind, source, location, tmp_path):
+def test_a_bundle_of_each_kind_comes_back_as_it_was_written(kind, source, location):
     bundle = written(source, location, kind)
 
     assert bundle.kind == kind

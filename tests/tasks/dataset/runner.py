@@ -15,11 +15,7 @@ from tasks.config.settings import Dataset
 from tasks.dataset import source
 
 
-def rows_of_file(
-    dataset_id: str,
-    revision: str,
-    file: str,
-) -> list[Any]:
+def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
     """The rows of a data set that is one file of a repository."""
     dataset = Dataset(
         id=dataset_id,

@@ -252,11 +252,7 @@ def online(hub: HubServer, home: Path) -> Session:
 
 
 @pytest.fixture(scope="module")
-def offline(
-    online: Session,
-    hub: HubServer,
-    home: Path,
-) -> Session:
+def offline(online: Session, hub: HubServer, home: Path) -> Session:
     """A process in offline mode, with the cache that `online` has filled."""
     return run(OFFLINE, hub, home, HF_HUB_OFFLINE="1")
 

@@ -67,11 +67,7 @@ def judged_once(server: FaultServer, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def folder(
-    server: FaultServer,
-    judged_once: Path,
-    tmp_path,
-) -> Path:
+def folder(server: FaultServer, judged_once: Path, tmp_path) -> Path:
     """A copy of that warehouse, and a provider without faults."""
     server.behaviour = well_behaved
     return Path(shutil.copytree(judged_once, tmp_path / "warehouse"))
@@ -86,11 +82,7 @@ class Seen:
     drifted: list[dict[str, Any]]
 
 
-def night(
-    server: FaultServer,
-    job: Job,
-    label: str,
-) -> Seen:
+def night(server: FaultServer, job: Job, label: str) -> Seen:
     """Run the stage as in a night."""
     tonight = job.model_copy(update={"night": label, "run_id": f"run {label}"})
     n_calls = len(server.book)

@@ -26,11 +26,7 @@ NIGHTS = {
 """Night -> the probability that a decision changes."""
 
 
-def member(
-    set_id: str,
-    number: int,
-    value: float,
-) -> Row:
+def member(set_id: str, number: int, value: float) -> Row:
     return row(
         "control_set",
         set_id=set_id,
@@ -45,12 +41,7 @@ def member(
     )
 
 
-def verdict_on(
-    criterion: Row,
-    night: str,
-    value: float | None,
-    failure: str,
-) -> Row:
+def verdict_on(criterion: Row, night: str, value: float | None, failure: str) -> Row:
     """Return the verdict of a night on a member; `failure` is its status without a value."""
     columns = (
         "set_id",
@@ -85,10 +76,7 @@ def random_members(source: random.Random) -> list[Row]:
 
 
 def random_verdicts(
-    source: random.Random,
-    members: Sequence[Row],
-    night: str,
-    change: float,
+    source: random.Random, members: Sequence[Row], night: str, change: float
 ) -> list[Row]:
     """Return the verdicts of a night: equal or changed with a probability, failed, or missing."""
     verdicts = []

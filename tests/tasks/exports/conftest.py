@@ -65,12 +65,7 @@ CALL = {
 }
 
 
-def values_of(
-    model: str,
-    judge: str,
-    task: int,
-    trial: int,
-) -> tuple[float | None, ...]:
+def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | None, ...]:
     """Return a judge's decisions on the three criteria."""
     if model == "good" and task == 2 and trial == 1 and judge == "strict":
         return (1.0, None, 0.0)
@@ -116,11 +111,7 @@ def messages_of(task: str) -> list[Row]:
     ]
 
 
-def response_of(
-    number: int,
-    model: str,
-    trial: int,
-) -> Row:
+def response_of(number: int, model: str, trial: int) -> Row:
     """Return a response to a task, or its failure."""
     outcome = {"status": "ok", **CALL}
     if number == 7 and model == "poor":
@@ -137,10 +128,7 @@ def response_of(
 
 
 def verdicts_on(
-    sampled: Row,
-    criteria: Sequence[Row],
-    values: Sequence[float | None],
-    judge: str,
+    sampled: Row, criteria: Sequence[Row], values: Sequence[float | None], judge: str
 ) -> list[Row]:
     """Return a judge's verdicts on a response; an undecided one has no known cost."""
     return [

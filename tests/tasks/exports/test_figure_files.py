@@ -107,7 +107,7 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd, tmp_path):
     ]
 
 
-def test_excel_has_each_value_in_its_type_and_no_formula(odd, tmp_path):
+def test_excel_has_each_value_in_its_type_and_no_formula(odd):
     job, rows = odd
 
     sheet = opened(job, rows)["leaderboard"]

@@ -59,12 +59,7 @@ def sample(
     return log[f"samples/{task}_epoch_{trial}.json"]
 
 
-def expected(
-    model: str,
-    judge: str,
-    task: int,
-    trial: int,
-) -> float | None:
+def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     """Equation 1: points / positive weights; None while a criterion is undecided."""
     values = values_of(model, judge, task, trial)
     if None in values or (judge == "mild" and task == 6) or (model == "poor" and task == 7):
@@ -254,11 +249,7 @@ def test_people_who_label_have_a_log_only_where_they_are_named(inspected, tmp_pa
     assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
 
 
-def imported_verdict(
-    job: Job,
-    graded_response: kit.Row,
-    judge: str,
-) -> kit.Row:
+def imported_verdict(job: Job, graded_response: kit.Row, judge: str) -> kit.Row:
     """Return a verdict of a person on the first criterion of `t1`."""
     return verdict(
         graded_response,

@@ -250,11 +250,7 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
     assert values_in(job, query) == []
 
 
-def import_columns(
-    job: Job,
-    rows: list[Row],
-    folder: Path,
-) -> list[tuple[Any, ...]]:
+def import_columns(job: Job, rows: list[Row], folder: Path) -> list[tuple[Any, ...]]:
     """Import the needed columns of a sheet's rows; return who labels, and the marks of verdicts."""
     columns = ["task", "model", "criterion", "judge", "criteria_met"]
     pl.DataFrame(rows).select(columns).write_ndjson(folder / "rows.jsonl")

@@ -141,11 +141,7 @@ def response_file(folder: Path, **cells: Any) -> Path:
     return write_jsonl(folder / "x.jsonl", [row])
 
 
-def refusal(
-    bring_in: Bring,
-    job: Job,
-    file: Path,
-) -> PipelineError:
+def refusal(bring_in: Bring, job: Job, file: Path) -> PipelineError:
     """The refusal of a file in one line, after which nothing of it is stored."""
     parts = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line()) as caught:

@@ -66,7 +66,7 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job, folder):
 
 
 def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
-    write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
+    write(tmp_path, lists__more__a="A.", lists__b="B.")
     table = tmp_path / "lists" / "files.csv"
     lines = [
         "task,model,file,response,trial,vintage",

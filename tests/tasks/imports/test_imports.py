@@ -62,12 +62,7 @@ def file(tmp_path) -> Write:
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
 
-def refuse(
-    job: Job,
-    bring_in: Callable[[Job, Path], object],
-    file: Path,
-    reason: str,
-):
+def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str):
     """Assert that a file is refused in one line with this reason, and that nothing of it is
     stored.
     """

@@ -109,11 +109,7 @@ def add_formula(paragraph: Any, text: str):
     )
 
 
-def add_link(
-    paragraph: Any,
-    text: str,
-    address: str,
-):
+def add_link(paragraph: Any, text: str, address: str):
     """Append a link to a paragraph of a DOCX."""
     number = paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
     spaces = f'xmlns:w="{_WORD}" xmlns:r="{_LINKS}"'

@@ -78,10 +78,7 @@ class Calling:
     def at_once(self, *calls: Call) -> list[Any]:
         """Make calls at the same time, and return the reply or the exception of each."""
 
-        async def complete_all(
-            gateway,
-            _,
-        ):
+        async def complete_all(gateway, _):
             replies = [gateway.complete(call) for call in calls]
             return await asyncio.gather(*replies, return_exceptions=True)
 
@@ -160,10 +157,7 @@ def prompts_at(server: FaultServer) -> list[str]:
     return [behaviours.prompt_of(request) for request in server.book]
 
 
-def in_turn(
-    rows: Collection[Row],
-    routes: Collection[Route],
-) -> list[tuple[Row, Route]]:
+def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row, Route]]:
     """Pair each row with one of the routes, in turn: each row and each route occurs.
 
     Every row on every route would take minutes, and few differences are both a row's and a route's.

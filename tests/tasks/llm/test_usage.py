@@ -33,10 +33,7 @@ USAGE_ROUTES = ROUTES | {"xai": {"name": "xai/candidate", "parameters": {"api_ke
 CHAT_ROUTES = [route for route in USAGE_ROUTES if route != "responses"]
 
 
-def renamed(
-    usage: dict[str, Any],
-    route: str,
-) -> dict[str, Any]:
+def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
     """The report with the names of the route's API."""
     if route != "responses":
         return usage

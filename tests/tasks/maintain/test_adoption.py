@@ -113,7 +113,7 @@ def test_adopting_again_changes_nothing(old_job, server):
     assert rows_in(old_job, "from verdicts order by verdict_id") == adopted
 
 
-def test_adopted_replies_serve_rows_that_were_never_written(old_job, server, tmp_path):
+def test_adopted_replies_serve_rows_that_were_never_written(old_job, server):
     """A run that was killed had replies in the ledger, and no rows."""
     for part in (old_job.warehouse / "parts").glob("verdicts/*.parquet"):
         part.unlink()

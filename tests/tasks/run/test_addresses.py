@@ -286,9 +286,7 @@ def address_server(monkeypatch) -> Iterator[AnyServer]:
 
 
 async def called_paths(
-    server: AnyServer,
-    called_providers: Sequence[str],
-    monkeypatch,
+    server: AnyServer, called_providers: Sequence[str], monkeypatch
 ) -> list[CalledPaths]:
     """Call a model of each provider, by the pipeline and by LiteLLM alone."""
 

@@ -258,11 +258,7 @@ def _edit(file: Path, edit: Callable[[Row], None]):
     write_jsonl(file, file_rows)
 
 
-def _with_hard_part(
-    folder: Path,
-    text: str | None,
-    met: bool | None,
-) -> Path:
+def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
     """A log with a second subset that repeats every task; `text` replaces its responses, `met` its
     decisions.
     """

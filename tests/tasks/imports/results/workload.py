@@ -59,11 +59,7 @@ def response_to(model: str, task: str) -> str:
     )
 
 
-def is_met(
-    model: str,
-    task: str,
-    position: int,
-) -> bool:
+def is_met(model: str, task: str, position: int) -> bool:
     """Return the judge's decision on a criterion, by its position."""
     byte = hashlib.sha256(f"{model} {task} {position}".encode()).digest()[0]
     return byte % 4 > (0 if model == "thorough" else 2)

@@ -115,11 +115,7 @@ def copy(original: Path, tmp_path) -> Path:
     return tmp_path
 
 
-def flip_a_bit(
-    data: st.DataObject,
-    folder: Path,
-    name: str,
-):
+def flip_a_bit(data: st.DataObject, folder: Path, name: str):
     """Change one bit in the page of a table or an index; this small file has one for each."""
     path = folder / "calls.sqlite"
     start = offset_of(folder, name)

@@ -110,10 +110,7 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(callin
 
 
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling, serve):
-    def refuse_some(
-        request,
-        _number,
-    ):
+    def refuse_some(request, _number):
         if prompt_of(request).startswith("no"):
             return HttpResponse(None, refusal="no")
         return HttpResponse("yes")
@@ -121,10 +118,7 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(call
     server = serve(refuse_some)
     calls = [call_to(server, prompt) for prompt in ("yes 1", "yes 2", "no 1", "no 2")]
 
-    async def complete_all(
-        gateway,
-        ledger,
-    ):
+    async def complete_all(gateway, ledger):
         """Make the calls, and mark the refused ones as failed rows on disk."""
         replies = [await gateway.complete(call) for call in calls]
         for reply in replies[2:]:

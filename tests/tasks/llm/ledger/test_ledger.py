@@ -227,10 +227,7 @@ async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path, ca
     assert printed == f"{path}: another process is checking it; waiting for that\n"
 
 
-def stored_logprobs(
-    folder: Path,
-    number: int,
-) -> Logprobs | None:
+def stored_logprobs(folder: Path, number: int) -> Logprobs | None:
     with closing(Ledger(folder)) as ledger:
         reply = ledger.history(f"key-{number}").reply_for(f"cell-{number}")
     assert reply is not None

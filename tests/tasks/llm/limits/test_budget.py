@@ -62,10 +62,7 @@ def test_a_free_call_reserves_no_money():
     assert has_second
 
 
-def usage_of(
-    n_prompt: int,
-    n_completion: int,
-) -> dict[str, int]:
+def usage_of(n_prompt: int, n_completion: int) -> dict[str, int]:
     """Return a report of usage."""
     return {
         "prompt_tokens": n_prompt,
@@ -74,10 +71,7 @@ def usage_of(
     }
 
 
-def most_expensive(
-    request,
-    _number: int,
-) -> HttpResponse:
+def most_expensive(request, _number: int) -> HttpResponse:
     """Reply with as many tokens as allowed, and count a prompt token for each byte."""
     usage = usage_of(len(prompt_of(request).encode()), request["max_tokens"])
     return HttpResponse("x", usage=usage, delay_s=0.02)
@@ -267,22 +261,14 @@ class Simulation:
         self.budget = Budget(None, self.cap)
         self.limiters = [Limiter(self.concurrency, self.budget) for _ in range(2)]
 
-    async def hold(
-        self,
-        n_tokens: int,
-        n_turns: int,
-    ):
+    async def hold(self, n_tokens: int, n_turns: int):
         self.n_reserved += n_tokens
         for _ in range(n_turns + 1):
             assert self.budget.used_tokens + self.n_reserved <= self.cap
             await asyncio.sleep(0)
         self.n_reserved -= n_tokens
 
-    async def call_live(
-        self,
-        number: int,
-        move: Move,
-    ):
+    async def call_live(self, number: int, move: Move):
         n_tokens, n_turns, share, is_known = move
         limiter = self.limiters[number % 2]
         request = Admission(f"endpoint-{number % 3}", highest_usage=Usage(None, n_tokens))
@@ -294,11 +280,7 @@ class Simulation:
             await self.hold(n_tokens, n_turns)
             limiter.release(admission, reply, is_lost=not is_known)
 
-    async def call_batched(
-        self,
-        n_turns_before: int,
-        move: Move,
-    ):
+    async def call_batched(self, n_turns_before: int, move: Move):
         n_tokens, n_turns, share, ends = move
         reservations = Reservations(self.budget)
         await self.hold(0, n_turns_before)

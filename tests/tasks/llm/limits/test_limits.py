@@ -56,10 +56,7 @@ STEPS = st.lists(
 """A pause, a number of requests, and a share of the tokens of a minute."""
 
 
-def amounts_of_last_minute(
-    grants: list[tuple[float, float]],
-    end_s: float,
-) -> float:
+def amounts_of_last_minute(grants: list[tuple[float, float]], end_s: float) -> float:
     return sum(amount for granted_s, amount in grants if granted_s > end_s - 60.0)
 
 
@@ -386,10 +383,7 @@ def test_an_unset_variable_stops_the_model_before_any_call(calling, serve, monke
 
 
 def test_a_bad_request_fails_its_cell_alone(calling, serve):
-    def respond(
-        request,
-        _number,
-    ):
+    def respond(request, _number):
         return HttpResponse("fine") if prompt_of(request) == "good" else failed(400, "odd")
 
     server = serve(respond)

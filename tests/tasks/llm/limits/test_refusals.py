@@ -77,10 +77,7 @@ def refusing(
     `also_harmless`.
     """
 
-    def behaviour(
-        request,
-        _number,
-    ):
+    def behaviour(request, _number):
         prompt = prompt_of(request)
         if prompt.startswith("bad"):
             return refusal
@@ -111,10 +108,7 @@ def n_harmless_requests(server: FaultServer) -> int:
     return prompts_at(server).count("Hi")
 
 
-def on_routes(
-    refusals: Iterable[str],
-    on_all: Sequence[str],
-) -> list[tuple[str, str]]:
+def on_routes(refusals: Iterable[str], on_all: Sequence[str]) -> list[tuple[str, str]]:
     """Pair all refusals with one route, and some with all routes."""
     pairs = [(refusal, "vllm") for refusal in refusals]
     for route in ROUTES.keys() - {"vllm"}:
@@ -139,10 +133,7 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling,
 
 
 def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling, serve):
-    def refuse_at_first(
-        request,
-        number,
-    ):
+    def refuse_at_first(request, number):
         return GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
 
     server = serve(refuse_at_first)
@@ -387,10 +378,7 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency, calling, serve):
-    def revoke_after_40(
-        request,
-        _number,
-    ):
+    def revoke_after_40(request, _number):
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
             return raw(403, XAI)
         return replace(GOOD, delay_s=0.01)

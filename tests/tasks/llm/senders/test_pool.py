@@ -147,11 +147,7 @@ def contents_of(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in files}
 
 
-async def kill_one(
-    gateway: Gateway,
-    pool: SenderPool,
-    calls: Sequence[Call],
-) -> list[Reply]:
+async def kill_one(gateway: Gateway, pool: SenderPool, calls: Sequence[Call]) -> list[Reply]:
     """Make calls, kill a sender meanwhile, and return the replies when another has replaced it."""
     pids = {sender.equipment.pid for sender in pool.senders}
     killed_pid = min(pids)

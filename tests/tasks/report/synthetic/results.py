@@ -114,25 +114,20 @@ def _response(sampling: Sampling, posed: PosedTask, trial: int, revision: str, t
             "finish_reason": "length" if status == "truncated" else taint("stop"),
         }
     )
+    identity = {
+        "benchmark": "prbench",
+        "dataset_revision": revision,
+        "task_id": task.task_id,
+        "conversation_id": task.conversation_id,
+        "model": sampling.label,
+        "model_config_hash": sampling.config_hash,
+        "trial": trial,
+        "vintage": sampling.vintage,
+    }
     return row(
         "responses",
-        response_id=response_id(
-            benchmark="prbench",
-            dataset_revision=revision,
-            task_id=task.task_id,
-            conversation_id=task.conversation_id,
-            model=sampling.label,
-            model_config_hash=sampling.config_hash,
-            trial=trial,
-            vintage=sampling.vintage,
-        ),
-        dataset_revision=revision,
-        task_id=task.task_id,
-        conversation_id=task.conversation_id,
-        model=sampling.label,
-        model_config_hash=sampling.config_hash,
-        trial=trial,
-        vintage=sampling.vintage,
+        response_id=response_id(**identity),
+        **identity,
         status=status,
         source="imported" if is_import else "sampled",
         import_batch="batch-of-answers" if is_import else None,
@@ -253,7 +248,7 @@ def _verdict(
         created_at=response["created_at"] + timedelta(seconds=5 + criterion.position),
         **{name: response[name] for name in names},
         **grader.columns,
-        **{"attempts": 0 if grader.is_import else 1},
+        attempts=0 if grader.is_import else 1,
         **call_columns,
     )
 
