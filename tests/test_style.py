@@ -102,6 +102,7 @@ def kind_of(file: Path) -> str | None:
     return {".sql": "SQL", ".js": "pages", ".css": "pages", ".html": "pages"}.get(file.suffix)
 
 
+@cache
 def python_tokens(text: str) -> Counter[int]:
     """The number of tokens of each line of code."""
     docstring_lines = set()
@@ -160,8 +161,9 @@ def line_of(node: Any) -> int:
 
 
 def has_inner_comprehension(node: ast.AST) -> bool:
-    parts = [part for part in ast.walk(node) if isinstance(part, COMPREHENSIONS)]
-    return isinstance(node, COMPREHENSIONS) and len(parts) > 1
+    if not isinstance(node, COMPREHENSIONS):
+        return False
+    return sum(isinstance(part, COMPREHENSIONS) for part in ast.walk(node)) > 1
 
 
 def assigns_several_values(node: ast.AST) -> bool:

@@ -24,6 +24,7 @@ def billed_usd(server: FaultServer) -> float:
     return (prompts_usd + n_reply_words * PRICE["output_usd_per_mtok"]) / 1e6
 
 
+@pytest.mark.long  # `tests/flows/cli/test_run_end.py` shows a run that stops at its budget
 def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command, provider):
     configuration = settings(provider, trials=1)
     for endpoint in (*configuration["models"], *configuration["judges"]):

@@ -89,6 +89,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     assert not (data / "machine.lock").exists()
 
 
+@pytest.mark.long
 def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command):
     data = command.folder / "data"
     with FaultServer(

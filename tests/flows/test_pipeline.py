@@ -17,18 +17,13 @@ from tests.kit import until
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("options", [[], ["-q"]])
-def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(options, command, monkeypatch):
+def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command, monkeypatch):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
-    error = {
-        "message": "Who are you?",
-        "type": "auth",
-        "code": None,
-    }
+    error = {"message": "Who are you?", "type": "auth", "code": None}
     with FaultServer(lambda _request, _number: HttpResponse(status=401, error=error)) as server:
         command.configure(**settings(server, coverage={"min": 0}))
 
-        run = command("run", "--warehouse", "data", "--model", "alpha", *options, code=1)
+        run = command("run", "--warehouse", "data", "--model", "alpha", code=1)
 
     assert run.stderr.count("Who are you?") == 1
     assert run.stderr.count("HOSTED_VLLM_API_KEY is set") == 1

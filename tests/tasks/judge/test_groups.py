@@ -840,7 +840,7 @@ def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_meas
     assert distinct(rows, "neighbour_effect") == {neighbours.effect()["change"]}
 
 
-@pytest.mark.parametrize("has_own_template", [False, True])
+@pytest.mark.parametrize("has_own_template", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
     has_own_template, make, server, tmp_path
 ):

@@ -184,6 +184,7 @@ def test_a_revision_costs_only_what_reads_differently(world):
     assert world.count("verdicts") == 2 * VERDICTS
 
 
+@pytest.mark.long  # `tests/flows/nights/test_nights.py` shows it with the command
 def test_a_night_samples_only_nightly_models_again(world):
     world.settings["models"].append(world.model("fresh", resample="nightly"))
 
