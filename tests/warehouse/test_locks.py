@@ -29,7 +29,6 @@ Process = subprocess.Popen[str]
 
 def holding(start: Start, script: str, warehouse: Warehouse) -> Process:
     process = start(script, warehouse.root)
-    assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
 
@@ -81,7 +80,6 @@ def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehou
     with warehouse.writing(), warehouse.only_one("another", wait=False):
         pass
     kill(process)
-    assert waiting.stdout is not None
     assert waiting.stdout.readline() == "held\n"
 
 

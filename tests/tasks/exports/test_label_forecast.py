@@ -102,7 +102,6 @@ def stored_figures(
 def stated_number(pattern: str, report: LabellingReport) -> int:
     """Return the number in a note of a report."""
     match = re.search(pattern, report.line)
-    assert match is not None
     return int(match[1])
 
 
