@@ -19,11 +19,12 @@ _BAD_REQUESTS_UNTIL_STOP = 5
 FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
 BETWEEN_HARMLESS_S = 5.0
-_REFUSALS_UNTIL_HARMLESS = 10
-_REFUSALS_UNTIL_STOP = 10
-"""The time between two harmless requests, unless so many refusals follow each other: most refusals
-are settled by the next call that succeeds.
+"""The shortest time between two harmless requests: the next call that succeeds settles most
+refusals.
 """
+_REFUSALS_UNTIL_HARMLESS = 10
+"""After so many refusals in a row, a harmless request does not wait."""
+_REFUSALS_UNTIL_STOP = 10
 
 
 @dataclass(eq=False)
