@@ -242,6 +242,7 @@ def whole_criterion(request, number: int) -> HttpResponse:
     return HttpResponse(json.dumps({"capability": criterion_of(prompt_of(request))}))
 
 
+@pytest.mark.long
 def test_vectors_of_phrases_come_from_the_embedding_model_once(command):
     with FaultServer(whole_criterion) as provider:
         configure(

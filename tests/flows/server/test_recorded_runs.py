@@ -282,6 +282,7 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world, monkeypatc
     os.waitpid(pid, 0)
 
 
+@pytest.mark.long
 def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(world, monkeypatch):
     world.slow_down(1.0)
     killed_run = world.under_way()

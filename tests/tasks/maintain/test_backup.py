@@ -223,7 +223,7 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small, tmp_path):
         is_staged = (restored.warehouse / ".restoring" / "backup.json").exists()
         if is_staged or not (restored.warehouse / "parts").exists():
             restore(restored, path / "backup")
-        assert held_before == held(restored)
+        assert held(restored) == held_before
 
     assert len(folders) > 4
 
@@ -265,7 +265,7 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small, store, 
     files_before = files_in(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):
         restore(small, tmp_path / "whole")
-    assert files_before == files_in(small.warehouse)
+    assert files_in(small.warehouse) == files_before
     folder = Folder(tmp_path / "mine")
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")

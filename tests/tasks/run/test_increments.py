@@ -135,10 +135,6 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
         lambda world: world.settings["judges"].append(world.judge("another-judge")),
         (0, VERDICTS),
     ),
-    "another judge trial": (
-        lambda world: world.settings["judges"][0].update(trials=2),
-        (0, VERDICTS),
-    ),
     "another template": (another_template, (0, VERDICTS)),
     "another split": (
         lambda world: world.settings["dataset"]["splits"].append("legal"),
@@ -151,7 +147,17 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
 }
 
 
-@pytest.mark.parametrize("increment", INCREMENTS)
+@pytest.mark.parametrize(
+    "increment",
+    [
+        "another model",
+        "another judge",
+        "another template",
+        "a parameter",
+        pytest.param("another trial", marks=pytest.mark.long),
+        pytest.param("another split", marks=pytest.mark.long),
+    ],
+)
 def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(world, increment):
     change, (n_samples, n_judge_calls) = INCREMENTS[increment]
 

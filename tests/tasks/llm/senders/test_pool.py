@@ -201,7 +201,7 @@ def observed(tmp_path_factory) -> Observed:
 
 def on_local_ray(test: Callable[[Observed], None]) -> Callable[[Observed], None]:
     """Mark a test that starts Ray, which may take minutes."""
-    return pytest.mark.slow(pytest.mark.timeout(3_600)(test))
+    return pytest.mark.long(pytest.mark.timeout(3_600)(test))
 
 
 @on_local_ray
