@@ -56,7 +56,9 @@ def assemble(job: Job) -> StageReport:
 
 
 def complete_conversations(
-    reader: Reader, tasks: WantedTasks, task_ids: Iterable[str]
+    reader: Reader,
+    tasks: WantedTasks,
+    task_ids: Iterable[str],
 ) -> dict[str, Conversation]:
     """Return the conversations of some wanted tasks by task id, also of those without messages."""
     tasks = tasks._replace(task_ids=tuple(sorted(set(task_ids))))

@@ -78,7 +78,10 @@ def note_replaced(
 
 
 def view_parts(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    paths: Sequence[Path],
+    name: str,
 ) -> None:
     """Create a view of the rows of parts: contract columns, `part` (its name) and `part_row`
     (position in it).
@@ -131,7 +134,9 @@ def load(
 
 
 def _not_retracted(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    standing: Standing,
 ) -> str:
     """Return the condition that leaves out retracted imports, and rows about their responses."""
     if not holds(connection, RETRACTED):
@@ -240,7 +245,9 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
 
 
 def _load_parts(
-    connection: duckdb.DuckDBPyConnection, standing: Standing, missing_parts: Names
+    connection: duckdb.DuckDBPyConnection,
+    standing: Standing,
+    missing_parts: Names,
 ) -> Iterator[str]:
     """Load the missing parts, and yield the names of the tables with new rows that models read."""
     for table in TABLES.values():
@@ -303,7 +310,9 @@ def load_rows(database: Path, files: Mapping[str, Path], constants: Mapping[str,
 
 
 def compute(
-    database: Path, models: list[sql.SqlModel], measures: Iterable[Mapping[str, Any]] = ()
+    database: Path,
+    models: list[sql.SqlModel],
+    measures: Iterable[Mapping[str, Any]] = (),
 ) -> None:
     """Add rows to the table `measures` of a database, and compute models.
 

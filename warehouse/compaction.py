@@ -77,7 +77,10 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
 
 
 def _replace(
-    store: PartStore, table: StoredTable, new_parts: set[Path], old_parts: Iterable[Path]
+    store: PartStore,
+    table: StoredTable,
+    new_parts: set[Path],
+    old_parts: Iterable[Path],
 ) -> None:
     """Delete the parts that new ones replace.
 
@@ -95,7 +98,10 @@ def _replace(
 
 
 def merge(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    folder: Path,
+    parts: Sequence[Path],
 ) -> Path:
     """Write the current rows of contiguous parts as one part into a folder; the same parts give the
     same bytes.
@@ -111,7 +117,10 @@ def merge(
 
 
 def _rewritten(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    folder: Path,
+    parts: Sequence[Path],
 ) -> Path:
     """Write the rows of parts, in their order, as one part into a folder, without those in the
     table `REPLACED`.
@@ -123,7 +132,10 @@ def _rewritten(
 
 
 def _written(
-    connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, last_part: Path
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    rows: str,
+    last_part: Path,
 ) -> Path:
     """Write the rows of a query as one part into a folder, with the moment of the last part that it
     replaces.
@@ -165,7 +177,10 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _view_stored(
-    connection: duckdb.DuckDBPyConnection, store: PartStore, table_name: str, view: str
+    connection: duckdb.DuckDBPyConnection,
+    store: PartStore,
+    table_name: str,
+    view: str,
 ) -> None:
     """Create a view of all rows of a table; it is empty if there are none."""
     table = TABLES[table_name]
@@ -177,7 +192,9 @@ def _view_stored(
 
 
 def responses_where(
-    store: PartStore, condition: str, values: Sequence[Any]
+    store: PartStore,
+    condition: str,
+    values: Sequence[Any],
 ) -> list[dict[str, Any]]:
     """Return the stored, not removed responses that meet a condition, the largest first, without
     reading texts.

@@ -150,7 +150,9 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
 
 
 def _lost_rows(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, parts_left: list[Path]
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    parts_left: list[Path],
 ) -> Iterator[tuple[pa.Table, bool]]:
     """Yield the rows of the last database's table that `parts_left` do not have, and whether they
     are decided.
@@ -222,7 +224,11 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
 
 
 def _publish(
-    store: PartStore, listing: Listing | None, *, must_rebuild: bool, must_verify: bool
+    store: PartStore,
+    listing: Listing | None,
+    *,
+    must_rebuild: bool,
+    must_verify: bool,
 ) -> bool:
     while True:
         standing = store.all_standing()
@@ -266,7 +272,11 @@ def _can_extend(published: Names, standing: Standing) -> bool:
 
 
 def _swap_in(
-    store: PartStore, standing: Standing, base: Names, gone: Names, listing: Listing | None
+    store: PartStore,
+    standing: Standing,
+    base: Names,
+    gone: Names,
+    listing: Listing | None,
 ) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.
 

@@ -109,7 +109,9 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
 
     def table(
-        self, query: str, parameters: Parameters = None
+        self,
+        query: str,
+        parameters: Parameters = None,
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the columns and the rows of a query."""
         with self._cursor() as cursor:
@@ -122,7 +124,12 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def select(
-        self, relation: str, columns: str = "*", *, order: str = "all", **where: Any
+        self,
+        relation: str,
+        columns: str = "*",
+        *,
+        order: str = "all",
+        **where: Any,
     ) -> list[dict[str, Any]]:
         """Return the rows of one table or view whose columns have these values.
 

@@ -101,7 +101,9 @@ def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _write_import(
-    context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]
+    context: Context,
+    sources: Sequence[Path],
+    work: Callable[["Job"], list["StageReport"]],
 ) -> int:
     """Do an import as a run, and show its result; what cannot succeed is refused first."""
     job = context.job  # a wrong configuration is refused first
@@ -284,7 +286,10 @@ def import_results(context: Context, files: tuple[Path, ...], **options: Any) ->
 )
 @_files
 def import_reviews(
-    context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool
+    context: Context,
+    files: tuple[Path, ...],
+    judge: str | None,
+    skip_unknown: bool,
 ) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 

@@ -122,7 +122,9 @@ def present(
 
 
 def _as_json(
-    figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", notes: Sequence[str]
+    figures: "Mapping[str, Figure]",
+    rows_by_part: "Mapping[str, Rows]",
+    notes: Sequence[str],
 ) -> Any:
     """Return the rows of the only figure, or the rows by part with all notes."""
     if "" in rows_by_part:

@@ -28,7 +28,12 @@ class GroupedOption(click.Option):
     """An option that a command's help lists under the heading of its group."""
 
     def __init__(
-        self, group: str, names: str, metavar: str | None, text: str, **settings: Any
+        self,
+        group: str,
+        names: str,
+        metavar: str | None,
+        text: str,
+        **settings: Any,
     ) -> None:
         super().__init__(names.split(), metavar=metavar, help=text, **settings)
         self.group = group
@@ -267,7 +272,11 @@ _OPTIONS: dict[str, GroupedOption] = {
 
 
 def number(
-    names: str, default: int | None, text: str, *, least: int = 1
+    names: str,
+    default: int | None,
+    text: str,
+    *,
+    least: int = 1,
 ) -> Callable[[Function], Function]:
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
     return click.option(

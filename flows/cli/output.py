@@ -31,7 +31,11 @@ Rows = Sequence[Sequence[Any]]
 
 
 def show(
-    context: Context, columns: Sequence[str], rows: Rows, *, essential: Sequence[str] = ()
+    context: Context,
+    columns: Sequence[str],
+    rows: Rows,
+    *,
+    essential: Sequence[str] = (),
 ) -> None:
     """Write rows in the command's format to its file or to standard output.
 
@@ -237,7 +241,10 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 
 def finish(
-    context: Context, execution: "Execution", gate: "Gate | None" = None, **json_keys: Any
+    context: Context,
+    execution: "Execution",
+    gate: "Gate | None" = None,
+    **json_keys: Any,
 ) -> int:
     """Show the result, with further keys in JSON, and return the exit code: of the run, or of the
     gate behind it.

@@ -118,7 +118,9 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
 
 
 def _show_stopping(
-    context: Context, compared: list[dict[str, Any]], calls: list[dict[str, Any]]
+    context: Context,
+    compared: list[dict[str, Any]],
+    calls: list[dict[str, Any]],
 ) -> None:
     if context.as_json:
         show_json(context, {"comparisons": compared, "calls": calls})
@@ -236,7 +238,11 @@ def _usd(planned: "Planned") -> float | str | None:
     help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.",
 )
 def status(
-    context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None
+    context: Context,
+    with_spend: bool,
+    with_runs: bool,
+    with_disk: bool,
+    since: str | None,
 ) -> None:
     """Show what is done, failed and missing.
 

@@ -78,7 +78,10 @@ def criteria(context: Context, **choices: Any) -> None:
     help="Compare all other graders with this person; several people are pooled (repeatable).",
 )
 def judges(
-    context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]
+    context: Context,
+    breakdown: str | None,
+    graders: tuple[str, ...],
+    people: tuple[str, ...],
 ) -> None:
     """Compare judges with each other and with people.
 
@@ -370,7 +373,10 @@ def diff(
 
 
 def _show_debiased(
-    context: Context, names: tuple[str, ...], of: str | None, choices: dict[str, Any]
+    context: Context,
+    names: tuple[str, ...],
+    of: str | None,
+    choices: dict[str, Any],
 ) -> None:
     if of not in {None, "model"}:
         raise click.UsageError("--debiased compares models; leave --of out")

@@ -127,7 +127,10 @@ def _field(name: str, options: Mapping[str, str], choice: str) -> Field:
 
 
 def _side_fields(
-    reader: Reader, kind: Kind, choices: Mapping[str, str], groups: Sequence[Sequence[Side]]
+    reader: Reader,
+    kind: Kind,
+    choices: Mapping[str, str],
+    groups: Sequence[Sequence[Side]],
 ) -> list[Field]:
     names = _options(reader, kind, groups)
     likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
@@ -189,7 +192,12 @@ def _run_text(run: Row) -> str:
 
 
 def _figures(
-    job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str], *, has_pages: bool
+    job: Job,
+    reader: Reader,
+    kind: Kind,
+    choices: Mapping[str, str],
+    *,
+    has_pages: bool,
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
     constants = {name: value for name, value in choices.items() if name != kind}
@@ -235,7 +243,10 @@ def _complete(flip: dict[str, Any], difference: Row) -> None:
 
 
 def _adapted(
-    figure: Figure, extra_columns: Sequence[Column] = (), *, has_links: bool = False
+    figure: Figure,
+    extra_columns: Sequence[Column] = (),
+    *,
+    has_links: bool = False,
 ) -> Figure:
     """Return a figure about one difference: without its labels, with task ids as text or links."""
     adapted_columns = []

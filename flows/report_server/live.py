@@ -233,7 +233,9 @@ ALERTS = Figure(
 
 
 def _figures(
-    parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, suffix: str = ""
+    parts: Sequence[tuple[Figure, Sequence[Any]]],
+    benchmark: Benchmark,
+    suffix: str = "",
 ) -> list[PageFigure]:
     """Return the figures that have rows; a suffix makes the names of a run's figures unique."""
     return [
@@ -278,7 +280,10 @@ _LEVELS = {
 
 
 def _facts(
-    run: RunState, end: datetime | None, n_done: int, n_due: int
+    run: RunState,
+    end: datetime | None,
+    n_done: int,
+    n_due: int,
 ) -> list[tuple[str, str, str]]:
     """Return facts about a run: name, value, and a note on the value."""
     coverage_fact = ("Coverage", coverage_text(None), "")

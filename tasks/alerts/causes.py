@@ -89,7 +89,9 @@ def coverage_alerts(
 
 
 def _cells_by_cause(
-    low: LowCoverage, cells: Sequence[CoverageCell], is_cut_short: bool
+    low: LowCoverage,
+    cells: Sequence[CoverageCell],
+    is_cut_short: bool,
 ) -> dict[tuple[str, str], list[CoverageCell]]:
     """Return incomplete cells by the kind and label of the model or judge that fell short."""
     incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
@@ -167,7 +169,9 @@ def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
 
 
 def control_alerts(
-    control_sets: Sequence[Row], bar: float, explained_judges: Collection[str] = ()
+    control_sets: Sequence[Row],
+    bar: float,
+    explained_judges: Collection[str] = (),
 ) -> list[Alert]:
     """Return an alert for each judge that decided too little of its control set.
 

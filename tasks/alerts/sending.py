@@ -112,7 +112,10 @@ def ping(settings: Alerts) -> Delivery | None:
 
 
 def _delivery(
-    receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]
+    receiver: str,
+    targets: list[Send],
+    settings: Alerts,
+    alert_ids: tuple[str, ...],
 ) -> Delivery:
     n_attempts = 0
     errors = []

@@ -28,7 +28,10 @@ REMINDER = (
 
 
 def reply_format(
-    labels: Collection[str], most_secondary: int, *, is_listed: bool
+    labels: Collection[str],
+    most_secondary: int,
+    *,
+    is_listed: bool,
 ) -> dict[str, Any]:
     """Return the structured output to request; only labels that the prompt lists are allowed."""
     label: dict[str, Any] = {"type": "string"}
@@ -40,7 +43,11 @@ def reply_format(
 
 
 def read_labels(
-    reply: str, labels: Collection[str], most_secondary: int, *, omits_think_tag: bool = False
+    reply: str,
+    labels: Collection[str],
+    most_secondary: int,
+    *,
+    omits_think_tag: bool = False,
 ) -> Mapping[str, Any]:
     """Return the columns of an annotation from a reply.
 
@@ -187,7 +194,9 @@ def _field_items(
 
 
 def _reply_spec(
-    labels: Collection[str], vocabulary: Vocabulary, annotator: Analyst
+    labels: Collection[str],
+    vocabulary: Vocabulary,
+    annotator: Analyst,
 ) -> ReplySpec[Columns]:
     read = partial(
         read_labels,

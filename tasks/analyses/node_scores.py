@@ -129,7 +129,10 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
 
 
 def _analysed(
-    reader: Reader, key: Mapping[str, str], config: NodeRow, stored_trees: Sequence[StoredTree]
+    reader: Reader,
+    key: Mapping[str, str],
+    config: NodeRow,
+    stored_trees: Sequence[StoredTree],
 ) -> tuple[list[NodeRow], list[NodeRow]]:
     """Return the rows of scores and of candidates under a judge configuration."""
     judging_id = config["judging_id"]
@@ -177,7 +180,9 @@ def _stored_tree(reader: Reader, tree_id: str) -> StoredTree:
 
 
 def _verdicts(
-    reader: Reader, parameters: Mapping[str, Any], shape: tuple[int, int]
+    reader: Reader,
+    parameters: Mapping[str, Any],
+    shape: tuple[int, int],
 ) -> tuple[Floats, Floats]:
     """Return the handling of criteria, shape (n_models, n_criteria), and their weights."""
     columns = reader.arrays(sql.read("queries/capabilities/values"), parameters)
@@ -227,7 +232,9 @@ class _Search(NamedTuple):
 
 
 def _weakness_rows(
-    model: int, runs: Sequence[NodeRow], trees: Sequence[JudgedTree]
+    model: int,
+    runs: Sequence[NodeRow],
+    trees: Sequence[JudgedTree],
 ) -> Iterator[NodeRow]:
     """Yield all candidates of a model in all trees.
 
@@ -268,7 +275,10 @@ def _compared(run: NodeRow | None) -> NodeRow:
 
 
 def _weakness_row(
-    tree: JudgedTree, contrast: Contrast, candidate: TestedNode, result: TestedNode
+    tree: JudgedTree,
+    contrast: Contrast,
+    candidate: TestedNode,
+    result: TestedNode,
 ) -> NodeRow:
     node = candidate.node
     measured = result.measured

@@ -99,7 +99,10 @@ def refuse_unready_capabilities(job: Job) -> None:
 
 
 def phrase_items(
-    job: Job, selected_tasks: WantedTasks, reader: Reader, analyst: Analyst
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    analyst: Analyst,
 ) -> list[Item]:
     """Return an item for each criterion of the wanted tasks: the request for its phrase.
 
@@ -146,7 +149,10 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 
 
 def embedding_items(
-    job: Job, selected_tasks: WantedTasks, reader: Reader, analyst: Analyst
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    analyst: Analyst,
 ) -> list[Item]:
     """Return an item for each distinct phrase: the request for its vector."""
     origin = {**selected_tasks.key, **provenance("model", analyst, "")}
@@ -192,7 +198,9 @@ NodeRow = Mapping[str, Any]
 
 
 def naming_of(
-    job: Job, reader: Reader, key: Mapping[str, str]
+    job: Job,
+    reader: Reader,
+    key: Mapping[str, str],
 ) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests.
 

@@ -82,7 +82,10 @@ def refuse_unready_review(job: Job) -> None:
 
 
 def review_items(
-    job: Job, selected_tasks: WantedTasks, reader: Reader, analyst: Analyst
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    analyst: Analyst,
 ) -> list[Item]:
     """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 

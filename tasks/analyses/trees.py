@@ -222,7 +222,9 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[MissingTree]:
 
 
 def _stored_vectors(
-    reader: Reader, key: Mapping[str, str], config_hash: str
+    reader: Reader,
+    key: Mapping[str, str],
+    config_hash: str,
 ) -> dict[str, list[float]]:
     """Return the vectors of phrases by an embedding model."""
     rows = reader.select(

@@ -56,7 +56,9 @@ class StoredPair:
 
 
 def stored_pair(
-    reader: Reader, parameters: Mapping[str, Any], configured: Collection[str] = ()
+    reader: Reader,
+    parameters: Mapping[str, Any],
+    configured: Collection[str] = (),
 ) -> StoredPair:
     """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
@@ -100,7 +102,9 @@ def stored_pair(
 
 
 def _repetitions_of(
-    judges: Sequence[JudgeRow], label: str, configured: Collection[str]
+    judges: Sequence[JudgeRow],
+    label: str,
+    configured: Collection[str],
 ) -> list[JudgeRow]:
     """Return the repetitions of a judge, in order, under its configuration with the most verdicts.
 

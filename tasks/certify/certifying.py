@@ -139,7 +139,10 @@ def rows_of(path: Path) -> Iterator[Any]:
 
 
 def write_rows(
-    reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]
+    reader: Reader,
+    names: Sequence[str],
+    folder: Path,
+    key: Mapping[str, str],
 ) -> dict[str, int]:
     """Write the rows of a data set as members; return the number of rows by table."""
     n_rows = {}

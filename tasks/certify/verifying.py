@@ -340,7 +340,11 @@ def verify_files(source: Path | Store) -> StageReport:
 
 
 def _recompute(
-    folder: Path, key: Mapping[str, str], manifest: Mapping[str, Any], *, is_same_sql: bool
+    folder: Path,
+    key: Mapping[str, str],
+    manifest: Mapping[str, Any],
+    *,
+    is_same_sql: bool,
 ) -> tuple[dict[str, Compared], list[str]]:
     """Recompute the figures from the rows, and compare them; also return notes on the rows."""
     work = folder / "recomputed"

@@ -158,7 +158,10 @@ def _declared(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Polic
 
 
 def _stored_findings(
-    reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
+    reader: Reader,
+    key: dict[str, str],
+    expectations: list[Expectation],
+    policies: Policies,
 ) -> list[ExpectationResult] | None:
     """Return the last findings of the ingest suite; None if expectations, policies or the number of
     rows changed.

@@ -104,7 +104,10 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
 
 
 def _stored_values(
-    reader: Reader, comparison: Comparison, paired: PairedRuns, score: str
+    reader: Reader,
+    comparison: Comparison,
+    paired: PairedRuns,
+    score: str,
 ) -> pl.DataFrame:
     """Return a row for each split, compared model run and wanted task.
 
@@ -131,7 +134,9 @@ def _stored_values(
 
 
 def _differences(
-    paired: PairedRuns, values: pl.DataFrame, splits: Sequence[str]
+    paired: PairedRuns,
+    values: pl.DataFrame,
+    splits: Sequence[str],
 ) -> tuple[list[ScoreDifference], list[str]]:
     """Return the differences of all pairs on all splits, and a sentence for each without a task."""
     differences = list[ScoreDifference]()
@@ -170,7 +175,9 @@ def _no_task(split: str, names: tuple[str, str]) -> str:
 
 
 def _not_compared(
-    paired: PairedRuns, differences: Iterable[ScoreDifference], splits: Sequence[str]
+    paired: PairedRuns,
+    differences: Iterable[ScoreDifference],
+    splits: Sequence[str],
 ) -> list[str]:
     """Return a sentence for each other name and chosen split with verdicts, but without a
     difference from the first.
@@ -216,7 +223,9 @@ def _short_names(kind: Kind, pair: ModelRunPair) -> tuple[str, str]:
 
 
 def _difference(
-    pair: ModelRunPair, split: str, wanted_tasks: pl.DataFrame
+    pair: ModelRunPair,
+    split: str,
+    wanted_tasks: pl.DataFrame,
 ) -> ScoreDifference | None:
     """Return the difference of a pair on a split; None if no task is complete on both sides."""
     complete = wanted_tasks.drop_nulls(["value", "value_second"])
@@ -529,7 +538,9 @@ _SIGNS = (
 
 
 def _parts(
-    difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
+    difference: ScoreDifference,
+    cells: pl.DataFrame,
+    n_flips: int | None,
 ) -> dict[str, list[DifferenceRow]]:
     """Return the verdicts behind a difference; `cells` are all criteria of its pair."""
     tasks = difference.tasks

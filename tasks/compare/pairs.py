@@ -151,7 +151,9 @@ def score_name_of(benchmark: Benchmark, score: str | None) -> str:
 
 
 def _resolved(
-    reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]
+    reader: Reader,
+    comparison: Comparison,
+    model_runs: Sequence[ModelRun],
 ) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of the comparison, and the full names of its sides.
 
@@ -177,7 +179,9 @@ def _resolved(
 
 
 def _full_names(
-    names: Sequence[str], kind: Kind, matches: Sequence[Sequence[str]]
+    names: Sequence[str],
+    kind: Kind,
+    matches: Sequence[Sequence[str]],
 ) -> tuple[str, ...]:
     """Return the full name of each side.
 
@@ -198,7 +202,9 @@ def _full_names(
 
 
 def _names_by_kind(
-    reader: Reader, benchmark: str, model_runs: Sequence[ModelRun]
+    reader: Reader,
+    benchmark: str,
+    model_runs: Sequence[ModelRun],
 ) -> dict[Kind, Sequence[str]]:
     """Return all names of each kind; a model can also be named with a vintage."""
     names_by_kind: dict[Kind, Sequence[str]] = {}
@@ -318,7 +324,10 @@ def _expected_splits(sides: Iterable[Side], *, is_current: bool) -> frozenset[st
 
 
 def _sides_by_name(
-    comparison: Comparison, kind: Kind, names: Sequence[str], sides: Sequence[Side]
+    comparison: Comparison,
+    kind: Kind,
+    names: Sequence[str],
+    sides: Sequence[Side],
 ) -> dict[str, list[Side]]:
     """Return the sides of each name, only those that stand in the vintage of the comparison."""
     sides_by_name = {}
@@ -377,7 +386,9 @@ def _splits_of(sides: Iterable[Side]) -> set[str]:
 
 
 def _current_pairs(
-    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side]
+    kind: Kind,
+    first_sides: Sequence[Side],
+    second_sides: Sequence[Side],
 ) -> list[ModelRunPair]:
     """Return the pairs of one name with another in current vintages, each with its splits."""
     pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
@@ -418,7 +429,10 @@ def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
 
 
 def _current(
-    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side], split: str
+    kind: Kind,
+    first_sides: Sequence[Side],
+    second_sides: Sequence[Side],
+    split: str,
 ) -> list[Side]:
     """Return the sides whose vintages are compared on a split.
 
@@ -510,7 +524,10 @@ def _sides(
 
 
 def _sides_of_pipeline_runs(
-    reader: Reader, benchmark: str, model_runs: Sequence[ModelRun], names: Sequence[str] | None
+    reader: Reader,
+    benchmark: str,
+    model_runs: Sequence[ModelRun],
+    names: Sequence[str] | None,
 ) -> list[Side]:
     """Return model runs named by each pipeline run that made verdicts, with its tasks."""
     run_by_id = {run.model_run_id: run for run in model_runs}
@@ -524,7 +541,10 @@ def _sides_of_pipeline_runs(
 
 
 def _paired(
-    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side], equal: Sequence[str]
+    kind: Kind,
+    first_sides: Sequence[Side],
+    second_sides: Sequence[Side],
+    equal: Sequence[str],
 ) -> Iterator[ModelRunPair]:
     """Yield the pairs of a name with another one that are equal in some attributes, in the order of
     the model runs.
@@ -573,7 +593,10 @@ def _latest(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> ModelR
 
 
 def _nothing(
-    kind: Kind, sides_by_name: SidesByName, vintage: str | None, equal: Sequence[str]
+    kind: Kind,
+    sides_by_name: SidesByName,
+    vintage: str | None,
+    equal: Sequence[str],
 ) -> str:
     """Return the reason why there is nothing to compare."""
     absent = [name for name, sides in sides_by_name.items() if not sides]

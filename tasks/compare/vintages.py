@@ -73,7 +73,9 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
 
 def _shown_splits(
-    job: Job, reader: Reader, vintage: str | None
+    job: Job,
+    reader: Reader,
+    vintage: str | None,
 ) -> dict[tuple[str, Identity], set[str]]:
     """Return the splits of the leaderboard by vintage and identity."""
     judged = (

@@ -67,7 +67,9 @@ class Job(Strict):
 
     @classmethod
     def __get_pydantic_json_schema__(
-        cls, _: CoreSchema, __: GetJsonSchemaHandler
+        cls,
+        _: CoreSchema,
+        __: GetJsonSchemaHandler,
     ) -> dict[str, Any]:
         """Return a plain schema: Prefect needs one for each flow with a job, and no job is created
         from JSON.

@@ -540,7 +540,9 @@ def _problems(cascade: Cascade, judges_by_label: Mapping[str, Judge]) -> list[st
 
 
 def _problems_of_members(
-    first_judge: Judge, second_judge: Judge, when: Escalation
+    first_judge: Judge,
+    second_judge: Judge,
+    when: Escalation,
 ) -> Iterator[str]:
     first_label = repr(first_judge.label)
     second_label = repr(second_judge.label)

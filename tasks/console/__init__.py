@@ -198,7 +198,10 @@ def advance(stage: str, label: str = "", *, succeeded: bool) -> None:
 
 @contextmanager
 def progress(
-    stage: str, totals: Mapping[str, int], *, is_quiet: bool = False
+    stage: str,
+    totals: Mapping[str, int],
+    *,
+    is_quiet: bool = False,
 ) -> Iterator[list[Tally]]:
     """Count and show the units that `advance` reports for a stage, until the block ends; `totals`
     are by model.

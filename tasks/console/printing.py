@@ -24,7 +24,9 @@ class VisibleConsole(Console):
         super().__init__(file=exact(sys.stderr if stderr else sys.stdout), **options)
 
     def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
+        self,
+        renderable: RenderableType,
+        options: ConsoleOptions | None = None,
     ) -> Iterable[Segment]:
         """Yield the segments of a renderable, with visible text."""
         for segment in super().render(renderable, options):

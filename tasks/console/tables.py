@@ -125,7 +125,9 @@ class Layout:
 
 
 def layout(
-    columns: Sequence[TableColumn], boards: Sequence[TableColumn], width: int | None
+    columns: Sequence[TableColumn],
+    boards: Sequence[TableColumn],
+    width: int | None,
 ) -> Layout:
     """Return the layout of a table with some rows; `boards` are columns whose values are headings
     of groups of rows.

@@ -43,7 +43,9 @@ the set covers many tasks, but more than one, so that calls use the provider's c
 
 
 def control_sets(
-    job: Job, tasks: WantedTasks, reader: Reader
+    job: Job,
+    tasks: WantedTasks,
+    reader: Reader,
 ) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
@@ -90,7 +92,10 @@ def choose_control_set(job: Job) -> StageReport:
 
 
 def _choose_members(
-    job: Job, tasks: WantedTasks, reader: Reader, judge_config: JudgeConfig
+    job: Job,
+    tasks: WantedTasks,
+    reader: Reader,
+    judge_config: JudgeConfig,
 ) -> list[dict[str, Any]]:
     parameters = tasks.key | judge_config.columns
     parameters["of_response"] = _MOST_OF_RESPONSE
@@ -294,7 +299,9 @@ def _missing_members(
 
 
 def _is_unchanged(
-    row: Mapping[str, Any], criterion: CriterionToJudge, judge_config: JudgeConfig
+    row: Mapping[str, Any],
+    criterion: CriterionToJudge,
+    judge_config: JudgeConfig,
 ) -> bool:
     """Return whether a member is judged on the same texts as before.
 
@@ -338,7 +345,9 @@ def _lost_rows(
 
 
 def _report_missing(
-    job: Job, report: StageReport, incomplete_sets: Sequence[MissingMembers]
+    job: Job,
+    report: StageReport,
+    incomplete_sets: Sequence[MissingMembers],
 ) -> None:
     if incomplete_sets:
         skipped = f", {report.skipped} not requested" if report.skipped else ""

@@ -498,7 +498,10 @@ def _response_turn(
 
 
 def _output(
-    subject: _LogSubject, response: ResultRow, response_turn: Document | None, cause: str | None
+    subject: _LogSubject,
+    response: ResultRow,
+    response_turn: Document | None,
+    cause: str | None,
 ) -> Document:
     """Return Inspect's `ModelOutput`; a failed response has a cause."""
     usages = _sums_of([(subject.model, _usage_of(response))])

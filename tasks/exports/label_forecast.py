@@ -150,7 +150,10 @@ def outlook_notes(
 
 
 def expected_widths(
-    reader: Reader, population: Population, n_rows: int, seed: int
+    reader: Reader,
+    population: Population,
+    n_rows: int,
+    seed: int,
 ) -> list[SheetRow]:
     """Return the mean `width` of the chosen intervals now, and as expected after more labels.
 

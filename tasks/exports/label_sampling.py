@@ -169,7 +169,10 @@ def population_of(
 
 
 def _judge_config(
-    job: Job, reader: Reader, selection: WantedTasks, response_ids: Sequence[str]
+    job: Job,
+    reader: Reader,
+    selection: WantedTasks,
+    response_ids: Sequence[str],
 ) -> Mapping[str, Any]:
     parameters = {"response_ids": response_ids, "judges": job.named_judges}
     candidates = reader.rows(sql.read("queries/exports/sampled_judge_configs"), parameters)
@@ -218,7 +221,10 @@ def _expected_errors(verdicts: pl.DataFrame) -> Floats:
 
 
 def draw(
-    job: Job, population: Population, n_rows: int, seed: int
+    job: Job,
+    population: Population,
+    n_rows: int,
+    seed: int,
 ) -> tuple[SheetRow, list[SheetRow]]:
     """Sample verdicts without a label; the same population, number and seed give the same sample.
 

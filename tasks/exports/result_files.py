@@ -151,7 +151,10 @@ def _about(job: Job, benchmark: Benchmark, licence: Licence) -> str:
 
 
 def _copied(
-    folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str
+    folder: Path,
+    written: exported.TableFiles,
+    table: exported.Exported,
+    licence: str,
 ) -> int:
     """Write an Arrow copy of a table's Parquet files next to them, and return its size in bytes."""
     import datasets  # imported here, because its import takes seconds

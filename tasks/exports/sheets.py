@@ -302,7 +302,9 @@ def _usable(
 
 
 def _criteria_of(
-    reader: Reader, selection: WantedTasks, response_ids: Sequence[str]
+    reader: Reader,
+    selection: WantedTasks,
+    response_ids: Sequence[str],
 ) -> list[SheetRow]:
     """Return the criteria of some responses, in the order of the responses."""
     parameters = {**selection.key, "response_ids": response_ids}
@@ -310,7 +312,10 @@ def _criteria_of(
 
 
 def _write_labelling(
-    reader: Reader, selection: WantedTasks, file: Path, rows: Sequence[SheetRow]
+    reader: Reader,
+    selection: WantedTasks,
+    file: Path,
+    rows: Sequence[SheetRow],
 ) -> str:
     """Write a sheet for graders, and return its instructions."""
     decision, values = _DECISIONS[selection.benchmark.grading]
@@ -443,7 +448,10 @@ def export_review(
 
 
 def _sample_columns(
-    job: Job, selection: WantedTasks, population: Sequence[SheetRow], design: str
+    job: Job,
+    selection: WantedTasks,
+    population: Sequence[SheetRow],
+    design: str,
 ) -> SheetRow:
     """Return the columns that all rows of a sample share in `review_samples`."""
     population_id = digest(
@@ -525,7 +533,9 @@ _ONE_STRATUM = "all"
 
 
 def _sample_tasks(
-    population: Sequence[SheetRow], n_tasks: int, seed: int
+    population: Sequence[SheetRow],
+    n_tasks: int,
+    seed: int,
 ) -> tuple[str, list[SampledUnit]]:
     """Return the design of a sample in words, and all criteria of the sampled tasks."""
     task_ids = list(dict.fromkeys(row["task"] for row in population))

@@ -305,7 +305,10 @@ def import_tables(job: Job, export: Export) -> StageReport:
 
 
 def _new_rows(
-    reader: Reader, path: Path, name: str, file_columns: set[str]
+    reader: Reader,
+    path: Path,
+    name: str,
+    file_columns: set[str],
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file that are imported, some thousand at a time.
 

@@ -240,7 +240,9 @@ def _text(value: Any) -> str:
 
 
 def terminal_columns(
-    columns: Sequence[Column], rows: Rows, essential: Collection[str] = ()
+    columns: Sequence[Column],
+    rows: Rows,
+    essential: Collection[str] = (),
 ) -> list[TableColumn]:
     """Return the columns of a figure for a terminal, whose cells look as on a page.
 

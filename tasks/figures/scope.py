@@ -345,7 +345,10 @@ class Scope:
 
 
 def with_labels(
-    rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
+    rows: Sequence[Mapping[str, Any]],
+    label: str,
+    name: str,
+    parts: Iterable[tuple[str, str]],
 ) -> list[Row]:
     """Return rows with a label each: the name, then the parts that tell rows of the same name
     apart.

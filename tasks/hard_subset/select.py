@@ -191,7 +191,9 @@ def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, f
 
 
 def _overlaps(
-    selection: _Selection, official: str | None, members: frozenset[str]
+    selection: _Selection,
+    official: str | None,
+    members: frozenset[str],
 ) -> list[SelectionRow]:
     """Return the overlaps of a selection with those of the panel without one model, and with the
     data set's hard split.
@@ -214,7 +216,10 @@ def _overlaps(
 
 
 def _overlap_row(
-    kind: str, compared_with: str, selected: frozenset[str], compared: frozenset[str]
+    kind: str,
+    compared_with: str,
+    selected: frozenset[str],
+    compared: frozenset[str],
 ) -> SelectionRow:
     n_shared = len(selected & compared)
     return {
@@ -305,7 +310,12 @@ def has_new_selection(job: Job) -> bool:
 
 
 def _rows(
-    reader: Reader, job: Job, field: str, selection: _Selection, panel: Panel, official: str | None
+    reader: Reader,
+    job: Job,
+    field: str,
+    selection: _Selection,
+    panel: Panel,
+    official: str | None,
 ) -> dict[str, list[SelectionRow]]:
     """Return all rows of a selection by table."""
     key = {
@@ -354,7 +364,10 @@ def _stability(panel: Panel, selection: _Selection) -> list[SelectionRow]:
 
 
 def _missing_rows(
-    reader: Reader, table: str, rows: list[SelectionRow], selection_id: str
+    reader: Reader,
+    table: str,
+    rows: list[SelectionRow],
+    selection_id: str,
 ) -> list[SelectionRow]:
     """Return the rows of a selection that are not stored.
 

@@ -127,7 +127,9 @@ def batch_of(content: bytes, *options: str | None) -> str:
 
 
 def rows_of_file(
-    file: Path, benchmark: Benchmark | None = None, **defaults: str | None
+    file: Path,
+    benchmark: Benchmark | None = None,
+    **defaults: str | None,
 ) -> Iterator[LocatedRow]:
     """Yield the rows of a file; `defaults` fill a row's empty cells.
 

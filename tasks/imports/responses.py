@@ -61,7 +61,9 @@ def parts_of(pattern: str, model: str | None) -> tuple[str, ...]:
 
 
 def readings_of(
-    path: str, parts: Sequence[str], fields: dict[str, str]
+    path: str,
+    parts: Sequence[str],
+    fields: dict[str, str],
 ) -> Iterator[dict[str, str]]:
     """Yield all possible values of a pattern's fields for a file's path without its suffix.
 

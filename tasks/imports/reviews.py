@@ -68,7 +68,9 @@ def import_reviews(
 
 
 def _refuse_other_criterion(
-    located: LocatedRow, wording: Wording, draws: Set[tuple[str, ...]]
+    located: LocatedRow,
+    wording: Wording,
+    draws: Set[tuple[str, ...]],
 ) -> None:
     """Refuse a row whose criterion was reworded, or is not in the sample that the row names."""
     where, row, _ = located

@@ -125,7 +125,9 @@ def import_verdicts(
 
 
 def _decided_rows(
-    rows: list[LocatedRow], *, skip_empty: bool
+    rows: list[LocatedRow],
+    *,
+    skip_empty: bool,
 ) -> tuple[list[LocatedRow], list[str]]:
     """Return all rows, or with `skip_empty` those with a decision, and a note on the others."""
     if not rows or not skip_empty:
@@ -340,7 +342,10 @@ def _cell_of(verdict: StoredRow) -> tuple[str, ...]:
 
 
 def _labeller_rows(
-    job: Job, reader: Reader, batch: str, labels: Iterable[StoredRow]
+    job: Job,
+    reader: Reader,
+    batch: str,
+    labels: Iterable[StoredRow],
 ) -> list[StoredRow]:
     """Return a row for each person who gave a label and is not stored for this batch yet."""
     stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}

@@ -23,7 +23,10 @@ class CascadeJudge:
     when: When
 
     async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], deliver: Deliver
+        self,
+        criteria: Sequence[CriterionToJudge],
+        priority: tuple[int, ...],
+        deliver: Deliver,
     ) -> None:
         """Judge the criteria of one response by the first judge, the escalated ones by the second.
 
@@ -45,7 +48,9 @@ class CascadeJudge:
             deliver(self._decision(judged, criterion_reasons))
 
     def _reasons(
-        self, criterion: CriterionToJudge, repetitions: Sequence[JudgedCriterion]
+        self,
+        criterion: CriterionToJudge,
+        repetitions: Sequence[JudgedCriterion],
     ) -> list[str]:
         """Return the reasons to call the second judge.
 
@@ -80,7 +85,9 @@ class CascadeJudge:
 
 
 async def _judged_by(
-    judge: ResponseJudge, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...]
+    judge: ResponseJudge,
+    criteria: Sequence[CriterionToJudge],
+    priority: tuple[int, ...],
 ) -> dict[str, JudgedCriterion]:
     """Return the missing criteria by id, as a judge has decided them."""
     judged: list[JudgedCriterion] = []

@@ -52,7 +52,10 @@ class ContextFit:
     prompt_tokens: int | None
 
     def is_whole(
-        self, messages: Sequence[Message], text: str, criteria: Sequence[str]
+        self,
+        messages: Sequence[Message],
+        text: str,
+        criteria: Sequence[str],
     ) -> list[bool]:
         """Return for each criterion (its text) whether its prompt can hold the whole response."""
         prompt = judge_prompt(self.template, messages, text, "")
@@ -80,7 +83,11 @@ class ContextFit:
         return math.ceil(self.count(criterion) / _STEP_TOKENS) * _STEP_TOKENS
 
     def chunks_of(
-        self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1
+        self,
+        messages: Sequence[Message],
+        text: str,
+        step_tokens: int,
+        round_: int = 1,
     ) -> list[Chunk]:
         """Return a text in chunks that fit into evidence prompts, beside `step_tokens` tokens.
 

@@ -132,7 +132,11 @@ class CriterionJudge:
         return judge_prompt(template, messages, text, criterion.criterion_text)
 
     def call(
-        self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()
+        self,
+        reply_spec: ReplySpec[object],
+        prompt: str,
+        cell: str,
+        priority: tuple[int, ...] = (),
     ) -> Call:
         """Return the judge's call with a prompt."""
         return call_with(
@@ -147,7 +151,11 @@ class CriterionJudge:
         )
 
     async def decide(
-        self, judged: JudgedCriterion, text: str, priority: tuple[int, ...], n_chunks: int = 0
+        self,
+        judged: JudgedCriterion,
+        text: str,
+        priority: tuple[int, ...],
+        n_chunks: int = 0,
     ) -> bool:
         """Judge a criterion: fill the template, make the call, read the reply, set the outcome.
 
@@ -176,7 +184,9 @@ class CriterionJudge:
 
 
 def verdict_id_of(
-    judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE
+    judge_config: JudgeConfig,
+    criterion: CriterionToJudge,
+    judge_vintage: str = BASE_VINTAGE,
 ) -> str:
     """Return the identity of a verdict under a judge configuration."""
     return verdict_id(

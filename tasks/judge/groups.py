@@ -95,7 +95,10 @@ class GroupJudge(ResponseJudge):
     """A judge that decides the criteria of a piece of a rubric in one call."""
 
     async def judge_response(
-        self, criteria: Piece, priority: tuple[int, ...], deliver: Deliver
+        self,
+        criteria: Piece,
+        priority: tuple[int, ...],
+        deliver: Deliver,
     ) -> None:
         """Judge the pieces of one response, each given whole.
 

@@ -37,7 +37,10 @@ def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
 
 
 def criteria_to_judge(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str]
+    job: Job,
+    context: RunContext,
+    judge_config: JudgeConfig,
+    response_ids: Sequence[str],
 ) -> tuple[WantedTasks, list[CriterionToJudge]]:
     """Return the wanted tasks, and the undecided criteria of some responses."""
     with context.warehouse.reader() as reader:
@@ -48,7 +51,9 @@ def criteria_to_judge(
 
 
 def criteria_of(
-    reader: Reader, wanted_tasks: WantedTasks, parameters: Mapping[str, Any]
+    reader: Reader,
+    wanted_tasks: WantedTasks,
+    parameters: Mapping[str, Any],
 ) -> list[CriterionToJudge]:
     """Return the undecided criteria of responses, in the order of the responses and the rubric.
 
@@ -153,7 +158,10 @@ class VerdictRows(PartWriter):
 
 
 def verdict_row(
-    job: Job, wanted_tasks: WantedTasks, judge_config: JudgeConfig, judged: JudgedCriterion
+    job: Job,
+    wanted_tasks: WantedTasks,
+    judge_config: JudgeConfig,
+    judged: JudgedCriterion,
 ) -> dict[str, Any]:
     """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
     assert judged.reply is not None
@@ -224,7 +232,10 @@ async def judge_each_response(
 
 
 async def judge_of(
-    gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
+    gateway: Gateway,
+    judge_config: JudgeConfig,
+    owner: JudgeConfig,
+    vintage: str = BASE_VINTAGE,
 ) -> ResponseJudge:
     """Return the judge of a configuration, with the limit of its context.
 
@@ -243,7 +254,10 @@ def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJu
 
 
 async def judge_by_provider_batches(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str]
+    job: Job,
+    context: RunContext,
+    judge_config: JudgeConfig,
+    response_ids: Sequence[str],
 ) -> StageReport:
     """Submit the missing calls that are in no batch yet, and collect the batches that have ended.
 

@@ -76,7 +76,11 @@ class LongResponse:
             search = await self.search(judged, fit, text, round_)
 
     async def search(
-        self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
+        self,
+        judged: JudgedCriterion,
+        fit: ContextFit,
+        text: str,
+        round_: int,
     ) -> Search:
         """Search a text for evidence, in smaller chunks if one is too long for the judge.
 
@@ -99,7 +103,11 @@ class LongResponse:
             fit = fit.after_refusal(judged.criterion.messages, text)
 
     async def _cut(
-        self, criterion: CriterionToJudge, fit: ContextFit, text: str, round_: int
+        self,
+        criterion: CriterionToJudge,
+        fit: ContextFit,
+        text: str,
+        round_: int,
     ) -> list[Chunk]:
         step_tokens = fit.step_of(criterion.criterion_text)
         key = (fit.prompt_tokens, step_tokens, text)
@@ -110,7 +118,10 @@ class LongResponse:
         return self.chunks[key]
 
     async def _search_chunk(
-        self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit
+        self,
+        judged: JudgedCriterion,
+        chunk: Chunk,
+        fit: ContextFit,
     ) -> tuple[str, ...] | None:
         """Search a chunk for evidence on a criterion, which fails if the chunk cannot be searched.
 

@@ -107,7 +107,10 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
 
 
 def _finished_ids(
-    job: Job, reader: Reader, wanted_tasks: WantedTasks, judge_config: JudgeConfig
+    job: Job,
+    reader: Reader,
+    wanted_tasks: WantedTasks,
+    judge_config: JudgeConfig,
 ) -> set[str]:
     """Return the ids of a judge's stored verdicts that are not to be made again."""
     columns = "verdict_id, status, value, error"

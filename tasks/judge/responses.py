@@ -30,14 +30,20 @@ class ResponseJudge(CriterionJudge):
     """A judge that decides the criteria of a response one by one."""
 
     async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], deliver: Deliver
+        self,
+        criteria: Sequence[CriterionToJudge],
+        priority: tuple[int, ...],
+        deliver: Deliver,
     ) -> None:
         """Judge criteria of one response, and pass on each that is finished, or not called."""
         judged = [JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria]
         await self.judge_one_by_one(judged, priority, deliver)
 
     async def judge_one_by_one(
-        self, criteria: Sequence[JudgedCriterion], priority: tuple[int, ...], deliver: Deliver
+        self,
+        criteria: Sequence[JudgedCriterion],
+        priority: tuple[int, ...],
+        deliver: Deliver,
     ) -> None:
         """Judge with the whole response where it fits into the judge's context, else by evidence.
 

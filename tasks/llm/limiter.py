@@ -279,7 +279,11 @@ class Limiter:
         return TimeIsUp(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
 
     def release(
-        self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False
+        self,
+        admission: Admission,
+        reply: Reply | None = None,
+        *,
+        is_lost: bool = False,
     ) -> None:
         """Return an admission, and update limits and health from the call's reply, which may be a
         failure.

@@ -377,7 +377,9 @@ def count_tokens(target: Target, text: str) -> int:
 
 
 def most_prompt_tokens_of(
-    target: Target, context_tokens: int | None, reply_format: Parameters | None
+    target: Target,
+    context_tokens: int | None,
+    reply_format: Parameters | None,
 ) -> int | None:
     """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context
     of the model).

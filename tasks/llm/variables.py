@@ -133,7 +133,10 @@ def refuse_unusable_proxy(name: str, address: str) -> None:
 
 
 def refuse_unusable_address(
-    name: str, address: str, schemes: Collection[str] = _WEB, hint: str = ""
+    name: str,
+    address: str,
+    schemes: Collection[str] = _WEB,
+    hint: str = "",
 ) -> None:
     """Refuse an address from the environment that no request can use; it is not shown, for it may
     hold a secret.

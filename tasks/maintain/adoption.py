@@ -128,7 +128,9 @@ _VERDICT = (
 
 
 def _new_verdict_ids(
-    reader: Reader, new_hashes: Mapping[str, str], new_responses: Mapping[str, str]
+    reader: Reader,
+    new_hashes: Mapping[str, str],
+    new_responses: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
     """Yield the old and the new id of each verdict of an earlier configuration, or on a response
     with a new id.

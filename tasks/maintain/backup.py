@@ -101,7 +101,10 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
 
 
 def _intact_files(
-    location: Folder | Store, stored_sizes: Mapping[str, int], *, must_verify: bool
+    location: Folder | Store,
+    stored_sizes: Mapping[str, int],
+    *,
+    must_verify: bool,
 ) -> dict[str, File]:
     """Return the intact copies of the last backup, by path."""
     intact_files: dict[str, File] = {}
@@ -132,7 +135,9 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
 
 
 def _files(
-    warehouse: Warehouse, stage: Path, intact: Mapping[str, File]
+    warehouse: Warehouse,
+    stage: Path,
+    intact: Mapping[str, File],
 ) -> dict[File, Path | None]:
     """Return the files of a backup -> a staged copy, or None for an intact copy of the last backup
     (by path).

@@ -142,7 +142,11 @@ def _minute(moment: datetime) -> str:
 
 
 def served_page(
-    page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Page, ...], **values: Any
+    page: Page,
+    benchmark: Benchmark,
+    folder: Path,
+    pages: tuple[Page, ...],
+    **values: Any,
 ) -> str:
     """Return a served page.
 

@@ -195,7 +195,10 @@ class Results(AbstractContextManager["Results"]):
         return Warehouse(self._job.warehouse).reader()
 
     def _narrowed(
-        self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str] = ()
+        self,
+        models: Sequence[str],
+        judges: Sequence[str],
+        vintages: Sequence[str] = (),
     ) -> "Job":
         """Return the job narrowed to these models and judges; the vintages are only checked.
 
@@ -210,7 +213,10 @@ class Results(AbstractContextManager["Results"]):
 
 
 def open_results(
-    location: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None
+    location: str | PathLike[str],
+    *,
+    benchmark: str | None = None,
+    revision: str | None = None,
 ) -> Results:
     """Open the published results at a location.
 

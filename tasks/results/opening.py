@@ -65,7 +65,10 @@ def _folder(location: str, closing: ExitStack) -> Path:
 
 
 def _chosen_revision(
-    location: str, revisions: list[dict[str, Any]], benchmark: str | None, revision: str | None
+    location: str,
+    revisions: list[dict[str, Any]],
+    benchmark: str | None,
+    revision: str | None,
 ) -> dict[str, Any]:
     """Return the benchmark and revision to use: of those that match, the one with the most
     verdicts.

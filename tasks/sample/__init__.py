@@ -32,7 +32,10 @@ def plan_samples(job: Job) -> dict[str, list[Cell]]:
 
 
 async def sample_cells(
-    job: Job, context: RunContext, model_label: str, cells: Sequence[Cell]
+    job: Job,
+    context: RunContext,
+    model_label: str,
+    cells: Sequence[Cell],
 ) -> StageReport:
     """Sample a batch of one model's cells and write the responses, failed or not."""
     model = next(model for model in job.settings.models if model.label == model_label)

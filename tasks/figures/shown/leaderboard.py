@@ -119,7 +119,10 @@ def leaderboard(
 
 
 def chosen_board(
-    scope: Scope, by: str | None, *, is_severity: bool = False
+    scope: Scope,
+    by: str | None,
+    *,
+    is_severity: bool = False,
 ) -> tuple[Figure, dict[str, Any]]:
     """Return the figure of a leaderboard, and the parameters of its query; arguments as in
     `leaderboard`.

@@ -225,7 +225,10 @@ class LogImport:
             self.harness_scores += graded
 
     def _add_verdicts(
-        self, where: str, grading: Grading, response: StoredRow
+        self,
+        where: str,
+        grading: Grading,
+        response: StoredRow,
     ) -> HarnessScores | None:
         """Add the verdicts of a grading and return its scores; None if it names no criterion."""
         matches = list(matched(self.criteria, where, response["task_id"], grading.decisions))
@@ -365,7 +368,9 @@ class ScorePair(NamedTuple):
 
 
 def _score_pair(
-    harness_scores: HarnessScores, score_name: str, scores_here: ScoresHere
+    harness_scores: HarnessScores,
+    score_name: str,
+    scores_here: ScoresHere,
 ) -> ScorePair:
     response = harness_scores.response
     in_log = harness_scores.scores.get(score_name)
@@ -486,7 +491,10 @@ def text_after(messages: Sequence[Message], transcript: str) -> str | None:
 
 
 def matched(
-    criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]
+    criteria: Criteria,
+    where: str,
+    task_id: str,
+    decisions: Sequence[Decision],
 ) -> Iterator[tuple[Decision, Wording] | NotHere]:
     """Yield decisions with their criteria, or the reason why a criterion is not found.
 

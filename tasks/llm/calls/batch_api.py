@@ -109,7 +109,10 @@ class BatchApi:
         return batch
 
     async def replies(
-        self, batch_id: str, file_id: str, custom_ids: Iterable[str]
+        self,
+        batch_id: str,
+        file_id: str,
+        custom_ids: Iterable[str],
     ) -> list[tuple[str, Reply]]:
         """Return the replies in one of a batch's files, for requests with these ids.
 

@@ -338,7 +338,10 @@ class Batching:
             self._add_note(submission, batch, len(missing_calls))
 
     async def _take_results(
-        self, submission: Submission, batch: Any, missing_calls: dict[str, SubmittedCall]
+        self,
+        submission: Submission,
+        batch: Any,
+        missing_calls: dict[str, SubmittedCall],
     ) -> list[Entry]:
         """Return the entries of a batch's results, and remove their calls from the missing ones."""
         replies = []

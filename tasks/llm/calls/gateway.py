@@ -198,7 +198,11 @@ class Gateway:
         return [replace(reply, degraded=last_resort is not None) for reply in replies]
 
     async def _settled(
-        self, request: _Request, endpoint: EndpointHealth, reply: Reply, failure: Failure
+        self,
+        request: _Request,
+        endpoint: EndpointHealth,
+        reply: Reply,
+        failure: Failure,
     ) -> list[Reply]:
         """Return a refused reply when it is known whether the endpoint refuses a harmless request
         too.
@@ -245,7 +249,10 @@ class Gateway:
         return other_reply
 
     async def _call_harmless(
-        self, refused: _Request, endpoint: EndpointHealth, failure: Failure
+        self,
+        refused: _Request,
+        endpoint: EndpointHealth,
+        failure: Failure,
     ) -> None:
         """Make a harmless request like a refused one; if it is refused too, stop the endpoint."""
         target = refused.call.target

@@ -127,7 +127,10 @@ def _with_cost_by_litellm(reply: Reply, result: Any) -> Reply:
 
 
 def _failed_reply(
-    call: Call, parameters: Parameters, error: Exception, exchange: Exchange
+    call: Call,
+    parameters: Parameters,
+    error: Exception,
+    exchange: Exchange,
 ) -> Reply:
     failure = with_hints(failure_of(exchange.fault or error, exchange), call.target)
     if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token

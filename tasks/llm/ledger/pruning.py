@@ -147,7 +147,9 @@ def _adopted(
 
 
 def _move(
-    connection: sqlite3.Connection, entries: Sequence[Entry], adopted: Sequence[Entry]
+    connection: sqlite3.Connection,
+    entries: Sequence[Entry],
+    adopted: Sequence[Entry],
 ) -> None:
     """Replace entries by adopted ones, with their log-probabilities; the spend stays."""
     add_calls, _, add_logprobs, _ = recorded(adopted)
@@ -183,7 +185,10 @@ def _shrunk(
 
 
 def _delete(
-    folder: Path, connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]
+    folder: Path,
+    connection: sqlite3.Connection,
+    query: str,
+    values: Sequence[tuple[Any, ...]],
 ) -> int:
     """Delete replies with their log-probabilities, change the mark of deletions, and return the
     number of replies.

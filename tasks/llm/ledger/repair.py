@@ -86,7 +86,10 @@ def _opened_damaged(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _copy_table(
-    source: sqlite3.Connection, copy: sqlite3.Connection, table: str, n_possible: int
+    source: sqlite3.Connection,
+    copy: sqlite3.Connection,
+    table: str,
+    n_possible: int,
 ) -> None:
     """Copy the readable rows of a table, without those whose checksum is wrong."""
     has_checksums = table == "calls" or table in SEALED
@@ -131,7 +134,9 @@ def _lost_spend(
 
 
 def _readable_rows(
-    source: sqlite3.Connection, table: str, n_possible: int
+    source: sqlite3.Connection,
+    table: str,
+    n_possible: int,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table that SQLite can read, each after its rowid.
 
@@ -178,7 +183,10 @@ def _last_rowid(
 
 
 def _rows_between(
-    source: sqlite3.Connection, table: str, first_rowid: int, last_rowid: int
+    source: sqlite3.Connection,
+    table: str,
+    first_rowid: int,
+    last_rowid: int,
 ) -> list[tuple[Any, ...]] | None:
     """Return the rows in a range of rowids; None if SQLite fails on it."""
     query = f"select rowid, * from {table} where rowid between ? and ?"

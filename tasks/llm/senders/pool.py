@@ -332,7 +332,9 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
 
 
 async def inspect(
-    address: str, n_senders: int | None, targets: Sequence[Target]
+    address: str,
+    n_senders: int | None,
+    targets: Sequence[Target],
 ) -> list[tuple[Node, str]]:
     """Start a sender on each node, and return by node the reason why it cannot make calls; empty:
     none.

@@ -100,7 +100,10 @@ class Subjects:
         return n_verdicts <= _MOST_VERDICTS
 
     def rows(
-        self, name: str, blocks: Sequence[Block] | None = None, **parameters: Any
+        self,
+        name: str,
+        blocks: Sequence[Block] | None = None,
+        **parameters: Any,
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of all entries, or of those of some blocks."""
         entries = self.entries
@@ -252,7 +255,10 @@ def _sections(subjects: Subjects, blocks: Sequence[Block]) -> dict[tuple[str, in
 
 
 def _write_block(
-    site: Site, sections: dict[tuple[str, int], list[Section]], replies: Replies, block: Block
+    site: Site,
+    sections: dict[tuple[str, int], list[Section]],
+    replies: Replies,
+    block: Block,
 ) -> None:
     tasks = {}
     # `pop`, so that the rows of a block are freed as soon as they are written.

@@ -214,7 +214,10 @@ def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> li
 
 
 def _write_entries(
-    subjects: Subjects, rubrics: Rubrics, blocks: Sequence[Block], site: Site
+    subjects: Subjects,
+    rubrics: Rubrics,
+    blocks: Sequence[Block],
+    site: Site,
 ) -> list[dict[str, Any]]:
     """Write the marks of each entry, and return the entries of the index.
 

@@ -88,7 +88,10 @@ def _references(scope: Scope, judge_config: Row) -> list[Reference]:
 
 
 def ranking_of(
-    rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]
+    rows: Rows,
+    references: Sequence[Reference],
+    sentence: str,
+    labels: Iterable[str],
 ) -> Ranking:
     """Return the ranking of leaderboard rows under one judge, with the paper's scores by it."""
     splits = grouped(rows, "split", "is_own_hard")

@@ -139,7 +139,9 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
 
 
 def agreement_intervals(
-    task_tables: Counts, *measures: Measure, sampled: Draws | None = None
+    task_tables: Counts,
+    *measures: Measure,
+    sampled: Draws | None = None,
 ) -> list[Floats]:
     """Return 95 % intervals of measures of agreement, pooled over tasks.
 
