@@ -34,7 +34,9 @@ gc.set_threshold(50_000)
 # for it.
 _connect = duckdb.connect
 duckdb.connect = lambda *args, config=None, **kwargs: _connect(
-    *args, config={"threads": 1} | (config or {}), **kwargs
+    *args,
+    config={"threads": 1} | (config or {}),
+    **kwargs,
 )
 
 # Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes
@@ -110,12 +112,17 @@ def _no_earlier_damage_notices() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport() -> Generator[
+    None,
+    pytest.TestReport,
+    pytest.TestReport,
+]:
     """Escape lone surrogates in captured output, which processes of tests cannot send to each
     other.
     """
     report = yield
     report.sections = [
-        (title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections
+        (title, text.encode(errors="backslashreplace").decode())
+        for title, text in report.sections
     ]
     return report

@@ -108,7 +108,9 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
     members = []
     for position, task_id in enumerate(task_ids):
         task_rows.append(row("task_rows", task_id=task_id, **task_values))
-        members.append(row("split_members", split=split, task_id=task_id, position=position))
+        members.append(
+            row("split_members", split=split, task_id=task_id, position=position)
+        )
     check_row = row(
         "checks",
         suite="ingest",
@@ -121,12 +123,17 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
         "task_rows": task_rows,
         "split_members": members,
         "checks": [check_row],
-        "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
+        "score_definitions": [
+            row("score_definitions", **asdict(score)) for score in SCORES
+        ],
     }
 
 
 def criterion(
-    task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility"
+    task_id: str,
+    position: int,
+    weight: float | None,
+    category: str | None = "Practical Utility",
 ) -> Row:
     """A criterion row; its id is made of the task's id and its position."""
     title = f"{task_id} needs point {position}"
@@ -143,7 +150,11 @@ def criterion(
 
 
 def response(
-    task_id: str, model: str = "a-model", trial: int = 1, status: str = "ok", **values: Any
+    task_id: str,
+    model: str = "a-model",
+    trial: int = 1,
+    status: str = "ok",
+    **values: Any,
 ) -> dict[str, Any]:
     """A response row; its id is made of task, model and trial."""
     return row(
@@ -168,7 +179,12 @@ _STATUS = {
 }
 
 
-def verdict(response_row: Row, criterion_row: Row, value: float | None, **values: Any) -> Row:
+def verdict(
+    response_row: Row,
+    criterion_row: Row,
+    value: float | None,
+    **values: Any,
+) -> Row:
     """A verdict row; `value` None means a failed verdict."""
     columns = {
         "judge": "a-judge",
@@ -216,7 +232,9 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
 
 
 def written(
-    folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: str | None = None
+    folder: Path,
+    tables: Mapping[str, list[dict[str, Any]]],
+    revision: str | None = None,
 ) -> Warehouse:
     """A warehouse with these rows by table, not yet published; a given revision replaces that of
     all rows.
@@ -231,7 +249,9 @@ def written(
 
 
 def aggregated(
-    folder: Path, tables: Mapping[str, list[dict[str, Any]]], **settings: Any
+    folder: Path,
+    tables: Mapping[str, list[dict[str, Any]]],
+    **settings: Any,
 ) -> Warehouse:
     """A warehouse with these rows, published and measured."""
     warehouse = written(folder, tables)
@@ -252,7 +272,9 @@ def stored(folder: Path, tables: Rows) -> Path:
 
 
 @contextmanager
-def reading(folder: Path, *parts: Mapping[str, Iterable[dict[str, Any]]]) -> Iterator[Reader]:
+def reading(
+    folder: Path, *parts: Mapping[str, Iterable[dict[str, Any]]]
+) -> Iterator[Reader]:
     """A fresh warehouse with these rows, published and opened."""
     warehouse = written(folder, combined(*parts))
     warehouse.publish()
@@ -280,7 +302,11 @@ def recorded(job: Job, *entries: Entry):
 
 
 def call_entry(
-    key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5, **values: Any
+    key: str,
+    run_id: str = "a-run",
+    *,
+    cost_usd: float | None = 0.5,
+    **values: Any,
 ) -> Entry:
     """A finished call for a ledger."""
     reply = Reply(
@@ -311,7 +337,11 @@ def imported(job: Job, source: Path | Store) -> StageReport:
         return import_tables(job, export)
 
 
-def values_in(source: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def values_in(
+    source: Path | Job,
+    query: str,
+    *parameters: Any,
+) -> list[tuple[Any, ...]]:
     """The values of rows, without column names."""
     return [tuple(row.values()) for row in rows_in(source, query, *parameters)]
 
@@ -324,7 +354,9 @@ def are_close(expected: Any, actual: Any, tolerance: float = 1e-9) -> bool:
 
 
 def differing(
-    expected: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9
+    expected: Mapping[Any, Any],
+    rows: Mapping[Any, Any],
+    tolerance: float = 1e-9,
 ) -> list[tuple[Any, ...]]:
     """Return the cells of rows that differ from the expected ones, so that a failure names them; NaN
     is undefined.
@@ -345,9 +377,16 @@ def one_line(reason: str = "") -> str:
     return rf"\A{text}{re.escape(reason)}{text}\Z"
 
 
-def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **settings: Any) -> Job:
+def job_on(
+    source: Path | str,
+    warehouse: Path,
+    run_id: str = "a-run",
+    **settings: Any,
+) -> Job:
     """A job without models on a data set, in a warehouse."""
-    validated = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
+    validated = Settings.model_validate(
+        {"dataset": {"source": str(source)}, **settings}
+    )
     job = Job(settings=validated, warehouse=warehouse, run_id=run_id, is_quiet=True)
     return with_revision(job)
 
@@ -459,7 +498,13 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
                 batches = []
                 for index, batch in enumerate(in_batches(ids, size) or [[]]):
                     batches.append(
-                        judge_responses(job, context, judge_config, batch, batch_index=index)
+                        judge_responses(
+                            job,
+                            context,
+                            judge_config,
+                            batch,
+                            batch_index=index,
+                        )
                     )
                 for batch_report in await asyncio.gather(*batches):
                     report.add(batch_report)

@@ -83,7 +83,15 @@ ONLY: dict[str, set[str]] = {
 
 NEVER: dict[str, set[str]] = {
     "tasks.benchmarks": {"socket", "urllib", "http", "asyncio"},
-    "tasks.llm": {"duckdb", "prefect", "warehouse", "expectations", "sql", "flows", *ABOVE_CALLS},
+    "tasks.llm": {
+        "duckdb",
+        "prefect",
+        "warehouse",
+        "expectations",
+        "sql",
+        "flows",
+        *ABOVE_CALLS,
+    },
     "tasks": {"flows", "great_expectations"},
     "flows": {"litellm", "great_expectations", "expectations"},
 }
@@ -115,7 +123,9 @@ ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "prbench.example.y
 
 
 def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(
+        ".__init__"
+    )
 
 
 def imports_of(path: Path) -> set[str]:
@@ -296,14 +306,18 @@ def test_no_flow_is_named_like_something_that_can_be_imported():
         *sys.stdlib_module_names,
     }
     names = {
-        path.stem for path in (ROOT / "flows").iterdir() if path.suffix == ".py" or path.is_dir()
+        path.stem
+        for path in (ROOT / "flows").iterdir()
+        if path.suffix == ".py" or path.is_dir()
     }
 
     assert names & taken == set()
 
 
 def test_the_top_level_holds_exactly_what_it_should():
-    visible = {file.parts[0] for file in tracked_files() if not file.parts[0].startswith(".")}
+    visible = {
+        file.parts[0] for file in tracked_files() if not file.parts[0].startswith(".")
+    }
 
     assert visible >= ALWAYS_THERE
     assert visible <= ALWAYS_THERE | ALSO_ALLOWED
@@ -315,7 +329,9 @@ def test_every_folder_with_python_is_a_package():
         if file.suffix == ".py" and not file.parts[0].startswith("."):
             folders.add(file.parent)
 
-    no_packages = [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
+    no_packages = [
+        folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()
+    ]
 
     assert no_packages == []
 
@@ -323,7 +339,9 @@ def test_every_folder_with_python_is_a_package():
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name():
     tables = set()
     for name in benchmark_names():
-        tables.update(expectation.table for expectation in expectations_of(load_benchmark(name)))
+        tables.update(
+            expectation.table for expectation in expectations_of(load_benchmark(name))
+        )
 
     assert sorted(sql.queries("checks")) == sorted(tables)
 
@@ -350,7 +368,10 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist():
 
     dead_names = []
     for file in files:
-        if file.suffix not in {".md", ".py", ".sql", ".yml"} or file.name == "CHANGELOG.md":
+        if (
+            file.suffix not in {".md", ".py", ".sql", ".yml"}
+            or file.name == "CHANGELOG.md"
+        ):
             continue
         for name in re.findall(PATHS, (ROOT / file).read_text(encoding="utf-8")):
             if not is_path_in(paths, name.rstrip("/")):

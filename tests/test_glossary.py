@@ -45,7 +45,10 @@ def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces():
     uses = []
     for file in (file for file in tracked_files() if file.suffix in OURS):
         text = (ROOT / file).read_text(encoding="utf-8")
-        for line, word in (*names(file, text, in_names), *sentences(file, text, in_prose)):
+        for line, word in (
+            *names(file, text, in_names),
+            *sentences(file, text, in_prose),
+        ):
             uses.append(f"{file}:{line}: {word}")
 
     assert uses == []
@@ -55,8 +58,14 @@ def replaced() -> tuple[set[str], set[str]]:
     """Return the words of the last column: all of them, which are refused in names; and those
     refused in prose too.
     """
-    table = (ROOT / "tasks/README.md").read_text(encoding="utf-8").partition("## Glossary")[2]
-    cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][2:]
+    table = (
+        (ROOT / "tasks/README.md")
+        .read_text(encoding="utf-8")
+        .partition("## Glossary")[2]
+    )
+    cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][
+        2:
+    ]
     text = " ".join(cells)
     prose = set(re.findall("[a-z_]+", re.sub("`.*?`", "", text)))
     return prose.union(re.findall("`([a-z_]+)`", text)), prose

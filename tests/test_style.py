@@ -17,12 +17,12 @@ import pytest
 
 from tests.kit import ROOT, tracked_files
 
-TOKENS = {"source": 311_800, "SQL": 55_000, "pages": 27_700, "tests": 409_836}
+TOKENS = {"source": 311_865, "SQL": 55_000, "pages": 27_700, "tests": 411_700}
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
 """
 
-TOKENS_A_LINE = {"source": 7.6, "tests": 8.6}
+TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
 
 EXCEPTIONS = {
     "source": {
@@ -99,7 +99,9 @@ def kind_of(file: Path) -> str | None:
         return "tests" if file.parts[0] == "tests" else "source"
     if file.parts[0] == "tests" or file.parts[0].startswith("."):
         return None
-    return {".sql": "SQL", ".js": "pages", ".css": "pages", ".html": "pages"}.get(file.suffix)
+    return {".sql": "SQL", ".js": "pages", ".css": "pages", ".html": "pages"}.get(
+        file.suffix
+    )
 
 
 @cache
@@ -130,7 +132,11 @@ def n_tokens(file: Path) -> int:
     if file.suffix == ".py":
         return python_tokens(text).total()
     comment_starts = COMMENT_STARTS[file.suffix]
-    lines = [line for line in text.splitlines() if not line.strip().startswith(comment_starts)]
+    lines = [
+        line
+        for line in text.splitlines()
+        if not line.strip().startswith(comment_starts)
+    ]
     return len(WORD.findall("\n".join(lines)))
 
 
@@ -169,7 +175,9 @@ def has_inner_comprehension(node: ast.AST) -> bool:
 def assigns_several_values(node: ast.AST) -> bool:
     if not isinstance(node, ast.Assign):
         return False
-    return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, (ast.Tuple, ast.List))
+    return isinstance(node.targets[0], ast.Tuple) and isinstance(
+        node.value, (ast.Tuple, ast.List)
+    )
 
 
 def assigns_by_loop(node: ast.AST) -> bool:
@@ -234,7 +242,8 @@ def test_a_line_holds_no_more_tokens_than_the_bound(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule"), [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds]
+    ("kind", "rule"),
+    [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds],
 )
 def test_no_more_places_break_a_rule_than_its_bound(kind, rule):
     broken_at = exceptions_of(kind)[rule]

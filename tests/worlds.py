@@ -52,7 +52,8 @@ def world_job(tmp_path_factory) -> Job:
 def hostile_job(tmp_path_factory) -> Job:
     """The same job with an attack in every name and text (`attacks.py`)."""
     return _built(
-        shared_folder(tmp_path_factory) / "report-hostile", partial(report_world, hostile=True)
+        shared_folder(tmp_path_factory) / "report-hostile",
+        partial(report_world, hostile=True),
     )
 
 
@@ -70,7 +71,9 @@ def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
         job_file = folder / "job.json"
         if not job_file.exists():
             job_file.write_text(build(folder).model_dump_json(), encoding="utf-8")
-        return with_revision(Job.model_validate_json(job_file.read_text(encoding="utf-8")))
+        return with_revision(
+            Job.model_validate_json(job_file.read_text(encoding="utf-8"))
+        )
 
 
 @pytest.fixture(scope="session")

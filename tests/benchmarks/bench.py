@@ -57,7 +57,11 @@ def texts_of(number: int) -> tuple[str, str, list[str]]:
 
 
 def owing_job(
-    folder: Path, n_verdicts: int, judge: dict[str, Any], limits: dict[str, Any], **settings: Any
+    folder: Path,
+    n_verdicts: int,
+    judge: dict[str, Any],
+    limits: dict[str, Any],
+    **settings: Any,
 ) -> Job:
     """A job on a fresh warehouse that lacks about `n_verdicts` verdicts of one judge."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
@@ -69,7 +73,12 @@ def owing_job(
         **settings,
     )
     # The memory for filling it is not the stage's.
-    in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), job.data.revision)
+    in_process_of_its_own(
+        _fill,
+        job.warehouse,
+        -(-n_verdicts // CRITERIA),
+        job.data.revision,
+    )
     return job
 
 
@@ -93,7 +102,8 @@ def _tables(n_tasks: int) -> dict[str, list[dict[str, Any]]]:
     for number, task_id in enumerate(ids):
         prompt, response_text, titles = texts_of(number)
         tables["criteria"] += [
-            criterion(task_id, i, 5.0) | {"title": title} for i, title in enumerate(titles)
+            criterion(task_id, i, 5.0) | {"title": title}
+            for i, title in enumerate(titles)
         ]
         tables["message_rows"].append(
             row(
@@ -116,7 +126,8 @@ def prompts(n_calls: int) -> Iterator[str]:
     for number in range(-(-n_calls // CRITERIA)):
         prompt, response_text, titles = texts_of(number)
         yield from (
-            judge_prompt(template, [("user", prompt)], response_text, title) for title in titles
+            judge_prompt(template, [("user", prompt)], response_text, title)
+            for title in titles
         )
 
 
@@ -157,13 +168,17 @@ class Clock:
         cpu_s = time.process_time() - self._cpu_s
         senders_cpu_s = sum(map(_cpu_s, self._senders)) - self._senders_cpu_s
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-        peak_mb = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+        peak_mb = next(
+            int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")
+        )
         return Figures(calls, seconds, cpu_s, peak_mb, failures, senders_cpu_s)
 
 
 def _cpu_s(pid: int) -> float:
     """Return the CPU seconds of another process."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    fields = (
+        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    )
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -181,11 +196,22 @@ async def judge_all(job: Job) -> Figures:
         # Nothing tells when all senders have started.
         while pool is not None and len(pool.senders) != job.settings.calls.senders:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
-        await _judged(job, context, judge_config, [[response_id] for response_id in warm_up])
+        await _judged(
+            job,
+            context,
+            judge_config,
+            [[response_id] for response_id in warm_up],
+        )
         clock = Clock([sender.pid for sender in pool.senders] if pool else [])
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
-        report = await _judged(job, context, judge_config, batches, first_index=len(warm_up))
+        report = await _judged(
+            job,
+            context,
+            judge_config,
+            batches,
+            first_index=len(warm_up),
+        )
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
@@ -193,7 +219,13 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> F
     """Run the judge stage with about `n_calls` calls, on a warehouse of its own."""
     judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
+        job = owing_job(
+            Path(folder),
+            n_calls,
+            judge,
+            {"concurrency": at_once},
+            **settings,
+        )
         return asyncio.run(judge_all(job))
 
 
@@ -225,7 +257,15 @@ async def _judged(
 
     async def one(position, ids):
         async with in_hand:
-            report.add(await judge_responses(job, context, judge_config, ids, batch_index=position))
+            report.add(
+                await judge_responses(
+                    job,
+                    context,
+                    judge_config,
+                    ids,
+                    batch_index=position,
+                )
+            )
 
     async with asyncio.TaskGroup() as group:
         for position, ids in enumerate(batches, start=first_index):
@@ -234,7 +274,9 @@ async def _judged(
 
 
 async def loop(
-    send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int
+    send: Callable[[str], Awaitable[object]],
+    texts: Iterable[str],
+    at_once: int,
 ) -> Figures:
     """Make bare calls, `at_once` at a time; the first ones only warm up."""
     remaining = iter(texts)

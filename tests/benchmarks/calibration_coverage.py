@@ -39,7 +39,10 @@ def sums_of(p: Floats, y: Floats) -> Floats:
 
 
 def world(
-    n_tasks: int, shared: float, factor: float, generator: np.random.Generator
+    n_tasks: int,
+    shared: float,
+    factor: float,
+    generator: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
     """The model's probabilities, the true ones, and the decisions, each of shape (n_tasks,
     CRITERIA).
@@ -58,16 +61,31 @@ last position.
 
 
 def changed(
-    n_tasks: int, neighbours: float, order: float, generator: np.random.Generator
+    n_tasks: int,
+    neighbours: float,
+    order: float,
+    generator: np.random.Generator,
 ) -> dict[str, Floats]:
     """The change of decisions from single calls to groups: all, the first and the last third; shape
     (n_tasks, n).
     """
-    odds = generator.normal(0, 1.5, (n_tasks, 18)) + generator.normal(0, 0.8, (n_tasks, 1))
+    odds = generator.normal(0, 1.5, (n_tasks, 18)) + generator.normal(
+        0,
+        0.8,
+        (n_tasks, 1),
+    )
     position = np.arange(18) / 17
-    luck = generator.logistic(size=odds.shape)  # mostly shared by the single call and the group
-    again = np.where(generator.random(odds.shape) < 0.9, luck, generator.logistic(size=odds.shape))
-    change = (again < odds + neighbours + order * position).astype(float) - (luck < odds)
+    luck = generator.logistic(
+        size=odds.shape
+    )  # mostly shared by the single call and the group
+    again = np.where(
+        generator.random(odds.shape) < 0.9,
+        luck,
+        generator.logistic(size=odds.shape),
+    )
+    change = (again < odds + neighbours + order * position).astype(float) - (
+        luck < odds
+    )
     return {
         "all": change,
         "first third": change[:, :6],
@@ -91,12 +109,21 @@ def neighbour_effects(replications: int) -> Iterator[Sequence[object]]:
         measured = defaultdict(list)
         for _ in range(replications):
             for name, change in changed(n_tasks, neighbours, order, generator).items():
-                sums = {"sum_change": change.sum(axis=1), "n": np.full(n_tasks, change.shape[1])}
+                sums = {
+                    "sum_change": change.sum(axis=1),
+                    "n": np.full(n_tasks, change.shape[1]),
+                }
                 (values,) = change_of([], sums)
                 measured[name].append(values["change"])
         truth = changed(100_000, neighbours, order, np.random.default_rng(99))
         for name, change in truth.items():
-            yield n_tasks, neighbours, order, name, *cells(float(change.mean()), measured[name])
+            yield (
+                n_tasks,
+                neighbours,
+                order,
+                name,
+                *cells(float(change.mean()), measured[name]),
+            )
 
 
 def measured_calibration(sums: Floats) -> dict[str, MeasureResult]:
@@ -115,10 +142,14 @@ def calibrations(replications: int) -> Iterator[Sequence[object]]:
         truth = {
             "brier": float(brier(sums_of(p, decided).sum(axis=0))),
             # Without the noise of decisions, so that it is 0 for the factor 1.
-            "calibration_error": float(calibration_error(sums_of(p, true_p).sum(axis=0))),
+            "calibration_error": float(
+                calibration_error(sums_of(p, true_p).sum(axis=0))
+            ),
         }
         # Another seed for each world: else one odd sample would show in all of them.
-        generator = np.random.default_rng((7, n_tasks, round(10 * shared), round(10 * factor)))
+        generator = np.random.default_rng(
+            (7, n_tasks, round(10 * shared), round(10 * factor))
+        )
         samples = []
         for _ in range(replications):
             p, _, decided = world(n_tasks, shared, factor, generator)
@@ -126,7 +157,14 @@ def calibrations(replications: int) -> Iterator[Sequence[object]]:
         for name, true in truth.items():
             measured = [sample[name] for sample in samples]
             excludes = np.mean([estimate.ci_low > 0 for estimate in measured])
-            yield factor, n_tasks, shared, name, *cells(true, measured), f"{excludes:.1%}"
+            yield (
+                factor,
+                n_tasks,
+                shared,
+                name,
+                *cells(true, measured),
+                f"{excludes:.1%}",
+            )
 
 
 def main():
@@ -134,7 +172,10 @@ def main():
     n = arguments(__doc__, replications=200).replications
     columns = ("truth", "mean estimate", "interval covers")
     markdown(("tasks", "neighbours", "order", "under", *columns), neighbour_effects(n))
-    markdown(("factor", "tasks", "shared luck", "measure", *columns, "excludes 0"), calibrations(n))
+    markdown(
+        ("factor", "tasks", "shared luck", "measure", *columns, "excludes 0"),
+        calibrations(n),
+    )
 
 
 if __name__ == "__main__":

@@ -17,10 +17,16 @@ _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95
 
 
 def outcome_of_pick(
-    seed: int, n_tasks: int, error_rate: float, bound: float, resamples: int
+    seed: int,
+    n_tasks: int,
+    error_rate: float,
+    bound: float,
+    resamples: int,
 ) -> Outcome:
     paired = noise(seed, n_tasks, errs=error_rate)
-    rules = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True)
+    rules = candidates(
+        paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True
+    )
     return of_picked(paired, rules, Bound("agreement", bound), resamples, error_rate)
 
 

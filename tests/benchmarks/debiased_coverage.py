@@ -51,7 +51,10 @@ class Rubrics(NamedTuple):
 
 
 def rubrics(
-    dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool = False
+    dice: np.random.Generator,
+    n_tasks: int = N_TASKS,
+    *,
+    is_heavy: bool = False,
 ) -> Rubrics:
     """Return tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated
     within a task.
@@ -97,7 +100,10 @@ def _within_tasks(sample: Rubrics, dice: np.random.Generator) -> tuple[Floats, F
 
 
 def _constant(up: float, down: float) -> Errors:
-    return lambda sample, dice: (np.full(len(sample.task), up), np.full(len(sample.task), down))
+    return lambda sample, dice: (
+        np.full(len(sample.task), up),
+        np.full(len(sample.task), down),
+    )
 
 
 @dataclass(frozen=True)
@@ -204,14 +210,19 @@ class Sheet(NamedTuple):
 
 
 def drawn_sheet(
-    model: Replication, n: int, labelled: NDArray[np.int64], dice: np.random.Generator
+    model: Replication,
+    n: int,
+    labelled: NDArray[np.int64],
+    dice: np.random.Generator,
 ) -> Sheet:
     """Draw `n` verdicts that have no label yet."""
     groups = model.rubrics.category
     squared_errors = (model.people - model.judge)[labelled] ** 2
     disagreement = (model.judge - model.second) ** 2
     errors = expected_errors(
-        group_errors(groups[labelled], squared_errors, groups), disagreement, np.ones(len(groups))
+        group_errors(groups[labelled], squared_errors, groups),
+        disagreement,
+        np.ones(len(groups)),
     )
     unlabelled = np.setdiff1d(np.arange(len(groups)), labelled)
     verdict_sizes = sizes(model.rubrics.contribution[unlabelled], errors[unlabelled])
@@ -233,7 +244,11 @@ def one_sheet(model: Replication, n: int, dice: np.random.Generator) -> debiased
     return model.labels(sheet.indices, 1 / sheet.probabilities[sheet.indices])
 
 
-def two_sheets(model: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
+def two_sheets(
+    model: Replication,
+    n: int,
+    dice: np.random.Generator,
+) -> debiased.Labels:
     """Return the labels of two sheets, half of them each; the second is drawn with the errors that
     the first showed.
     """
@@ -245,7 +260,9 @@ def two_sheets(model: Replication, n: int, dice: np.random.Generator) -> debiase
     densities = np.array([n_first / n_verdicts, n_second / (n_verdicts - n_first)])
     factors = np.zeros((2, n_verdicts))
     factors[0, first_sheet.indices] = 1 / first_sheet.probabilities[first_sheet.indices]
-    factors[1, second_sheet.indices] = 1 / second_sheet.probabilities[second_sheet.indices]
+    factors[1, second_sheet.indices] = (
+        1 / second_sheet.probabilities[second_sheet.indices]
+    )
     factors[1, first_sheet.indices] = 1.0
     factor = densities @ factors / densities.sum()
     indices = np.flatnonzero(factor)
@@ -275,7 +292,11 @@ class Outcome(NamedTuple):
     bias: float
 
 
-def outcome(estimates: Sequence[DebiasedEstimate], truth: float, replications: int) -> Outcome:
+def outcome(
+    estimates: Sequence[DebiasedEstimate],
+    truth: float,
+    replications: int,
+) -> Outcome:
     mean, low, high = np.array(
         [(estimate.mean, estimate.low, estimate.high) for estimate in estimates]
     ).T
@@ -317,7 +338,9 @@ def outcomes(
             sums_alone = debiased.corrected(model.known, labels, uses_judge=False)
             estimates[design].append(debiased.estimate(sums))
             estimates[f"alone, {design}"].append(debiased.estimate(sums_alone))
-    return {name: outcome(estimates[name], world.truth, replications) for name in estimates}
+    return {
+        name: outcome(estimates[name], world.truth, replications) for name in estimates
+    }
 
 
 def outcome_of_difference(n: int, replications: int, *, uses_judge: bool) -> Outcome:
@@ -331,10 +354,16 @@ def outcome_of_difference(n: int, replications: int, *, uses_judge: bool) -> Out
         dice = np.random.default_rng([2, number, n])
         models = [replication(world, dice) for world in worlds]
         first, second = (
-            debiased.corrected(model.known, one_sheet(model, n // 2, dice), uses_judge=uses_judge)
+            debiased.corrected(
+                model.known,
+                one_sheet(model, n // 2, dice),
+                uses_judge=uses_judge,
+            )
             for model in models
         )
-        estimates.append(debiased.estimated_difference(first, second, (all_tasks, all_tasks)))
+        estimates.append(
+            debiased.estimated_difference(first, second, (all_tasks, all_tasks))
+        )
     return outcome(estimates, 0.0, replications)
 
 
@@ -363,7 +392,16 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
         with_judge = outcome_of_difference(n, replications, uses_judge=True)
         alone_cell = _cell(alone, alone.width)
         judge_cell = _cell(with_judge, alone.width)
-        yield "difference of two models", f"{share:.0%}", n, "–", "–", alone_cell, judge_cell, "–"
+        yield (
+            "difference of two models",
+            f"{share:.0%}",
+            n,
+            "–",
+            "–",
+            alone_cell,
+            judge_cell,
+            "–",
+        )
 
 
 def main():

@@ -32,16 +32,28 @@ SIZES = ((40, 400), (100, 400), (300, 150))
 
 
 def decided(
-    shape: str, n_tasks: int, dice: np.random.Generator
+    shape: str,
+    n_tasks: int,
+    dice: np.random.Generator,
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The task, the contribution and people's decision of each verdict."""
     task = np.repeat(np.arange(n_tasks), dice.integers(5, 31, n_tasks))
     is_negative = dice.random(len(task)) < 0.1
     weight = dice.choice([10.0, 5.0, 2.0], len(task), p=[0.3, 0.35, 0.35])
-    positive = np.maximum(np.bincount(task, np.where(is_negative, 0.0, weight), n_tasks), 1.0)
+    positive = np.maximum(
+        np.bincount(task, np.where(is_negative, 0.0, weight), n_tasks), 1.0
+    )
     chance = dice.beta(*SHAPES[shape], n_tasks)[task]
-    people = dice.random(len(task)) < np.where(is_negative, 0.3 * (1.0 - chance), chance)
-    return task, np.where(is_negative, -weight, weight) / positive[task], people.astype(np.float64)
+    people = dice.random(len(task)) < np.where(
+        is_negative,
+        0.3 * (1.0 - chance),
+        chance,
+    )
+    return (
+        task,
+        np.where(is_negative, -weight, weight) / positive[task],
+        people.astype(np.float64),
+    )
 
 
 def truth(shape: str, dice: np.random.Generator) -> float:
@@ -54,14 +66,20 @@ def truth(shape: str, dice: np.random.Generator) -> float:
 
 
 def covered(
-    shape: str, n_tasks: int, n_labels: int, true: float, dice: Dice
+    shape: str,
+    n_tasks: int,
+    n_labels: int,
+    true: float,
+    dice: Dice,
 ) -> tuple[bool, bool, float]:
     """Return whether the interval and that by Student's t contain the true score, and the ratio of
     their widths.
     """
     task, contribution, people = decided(shape, n_tasks, dice)
     judge = np.where(
-        dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people
+        dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25),
+        1.0 - people,
+        people,
     )
     nothing = np.zeros(len(task))
     rubrics = Rubrics(task, contribution, nothing, nothing, nothing)
@@ -81,7 +99,14 @@ def covered(
 
 def main():
     n = arguments(__doc__, replications=1_000).replications
-    header = ["criteria", "tasks", "labels", "Student's t alone", "debiased", "relative width"]
+    header = [
+        "criteria",
+        "tasks",
+        "labels",
+        "Student's t alone",
+        "debiased",
+        "relative width",
+    ]
     markdown(header, (row for shape in SHAPES for row in rows(shape, n)))
 
 
@@ -90,7 +115,9 @@ def rows(shape: str, replications: int) -> Iterator[Sequence[object]]:
     dice = np.random.default_rng(11)
     true = truth(shape, dice)
     for n_tasks, n_labels in SIZES:
-        results = [covered(shape, n_tasks, n_labels, true, dice) for _ in range(replications)]
+        results = [
+            covered(shape, n_tasks, n_labels, true, dice) for _ in range(replications)
+        ]
         coverage, student_coverage, width = np.mean(results, axis=0)
         cells = f"{student_coverage:.1%}", f"{coverage:.1%}", f"{width:.2f}"
         yield shape, n_tasks, n_labels, *cells

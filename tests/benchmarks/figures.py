@@ -55,7 +55,10 @@ class Figure:
 
 
 def arguments(
-    description: str | None, *, keeps: bool = False, **options: Any
+    description: str | None,
+    *,
+    keeps: bool = False,
+    **options: Any,
 ) -> argparse.Namespace:
     """Parse the arguments of a benchmark module.
 
@@ -93,7 +96,13 @@ def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]):
         print(f"| {' | '.join(map(str, row))} |", flush=True)
 
 
-def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: Path = KEPT) -> str:
+def report(
+    benchmark: str,
+    figures: Sequence[Figure],
+    *,
+    must_keep: bool,
+    path: Path = KEPT,
+) -> str:
     """Return lines on the changes since the kept figures; with `must_keep`, keep the new figures.
 
     Args:
@@ -103,7 +112,9 @@ def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: 
     lines = comparison_lines(figures, kept.get(benchmark, {}))
     if must_keep:
         kept[benchmark] = {figure.name: figure.as_kept() for figure in figures}
-        path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        path.write_text(
+            json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8"
+        )
         lines.append(f"kept in {path.name}")
     return "\n".join([f"{benchmark}, beside the figures that are kept:", *lines])
 
@@ -114,7 +125,9 @@ def comparison_lines(figures: Sequence[Figure], kept: Kept) -> list[str]:
     for figure in figures:
         change = change_text(figure, kept.get(figure.name))
         cost = f"{figure.value:.3g} {figure.unit}"
-        lines.append(f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({cost}), {change}")
+        lines.append(
+            f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({cost}), {change}"
+        )
     measured = {figure.name for figure in figures}
     for name in sorted(kept.keys() - measured):
         lines.append(f"{name}: was {kept[name]['ratio']:.2f}, not measured now")
@@ -123,7 +136,10 @@ def comparison_lines(figures: Sequence[Figure], kept: Kept) -> list[str]:
 
 def change_text(figure: Figure, kept: Mapping[str, Any] | None) -> str:
     """Return the change since a kept figure, if it was measured beside the same baseline."""
-    if kept is None or (kept["baseline"], kept["unit"]) != (figure.baseline, figure.unit):
+    if kept is None or (kept["baseline"], kept["unit"]) != (
+        figure.baseline,
+        figure.unit,
+    ):
         return "nothing kept to compare with"
     change = figure.ratio / kept["ratio"] - 1.0
     text = f"{abs(change):.0%} {'more' if change > 0 else 'less'}"

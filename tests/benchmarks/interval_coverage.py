@@ -16,7 +16,14 @@ TASKS = (10, 20, 30, 50, 100, 300)
 TRIALS = (1, 3)
 NOISE = 0.1
 """Standard deviation of a trial around its task's effect."""
-METHODS = ("percentile", "expanded", "BCa expanded", "bootstrap-t", "Student's t", "wider")
+METHODS = (
+    "percentile",
+    "expanded",
+    "BCa expanded",
+    "bootstrap-t",
+    "Student's t",
+    "wider",
+)
 """The last one is the method of `mean_intervals`."""
 _AT_A_TIME = 250
 _STEPS = (-0.3, -0.1, 0.05, 0.1, 0.2, 0.5)
@@ -33,7 +40,13 @@ class World:
     mean: Callable[[int], float]
     noise: float
 
-    def scores(self, n_tasks: int, trials: int, replications: int, seed: int) -> np.ndarray:
+    def scores(
+        self,
+        n_tasks: int,
+        trials: int,
+        replications: int,
+        seed: int,
+    ) -> np.ndarray:
         """Task scores, means over trials: shape (n_tasks, replications)."""
         dice = np.random.default_rng(seed)
         shape = (n_tasks, replications)
@@ -50,7 +63,9 @@ def sparse(n_others: float, size: Effects, mean: float) -> World:
     judged twice.
     """
     return World(
-        lambda dice, shape: (dice.random(shape) < n_others / shape[0]) * size(dice, shape),
+        lambda dice, shape: (
+            (dice.random(shape) < n_others / shape[0]) * size(dice, shape)
+        ),
         lambda n_tasks: mean * n_others / n_tasks,
         noise=0.0,
     )
@@ -62,17 +77,35 @@ def world(effects: Effects, mean: float, noise: float = 0.0) -> World:
 
 
 WORLDS = {
-    "symmetric": world(lambda dice, shape: dice.normal(0.4, 0.2, size=shape), 0.4, NOISE),
-    "left tail": world(
-        lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, 1.4 * 0.75 - 0.4, NOISE
+    "symmetric": world(
+        lambda dice, shape: dice.normal(0.4, 0.2, size=shape),
+        0.4,
+        NOISE,
     ),
-    "few near 1": world(lambda dice, shape: dice.beta(0.15, 0.85, size=shape), 0.15, NOISE),
-    "very few near 1": world(lambda dice, shape: dice.beta(0.1, 0.9, size=shape), 0.1, NOISE),
+    "left tail": world(
+        lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4,
+        1.4 * 0.75 - 0.4,
+        NOISE,
+    ),
+    "few near 1": world(
+        lambda dice, shape: dice.beta(0.15, 0.85, size=shape),
+        0.15,
+        NOISE,
+    ),
+    "very few near 1": world(
+        lambda dice, shape: dice.beta(0.1, 0.9, size=shape),
+        0.1,
+        NOISE,
+    ),
 }
 _OTHERS: tuple[tuple[str, Effects, float], ...] = (
     ("by -1 or 1", lambda dice, shape: dice.choice([-1.0, 1.0], size=shape), 0.0),
     ("normal", lambda dice, shape: dice.normal(size=shape), 0.0),
-    ("by steps", lambda dice, shape: dice.choice(_STEPS, size=shape), sum(_STEPS) / len(_STEPS)),
+    (
+        "by steps",
+        lambda dice, shape: dice.choice(_STEPS, size=shape),
+        sum(_STEPS) / len(_STEPS),
+    ),
     ("exponential", lambda dice, shape: dice.exponential(size=shape), 1.0),
 )
 ROUGH_WORLDS = {
@@ -80,10 +113,14 @@ ROUGH_WORLDS = {
     "t, 5 degrees": world(lambda dice, shape: dice.standard_t(5, size=shape), 0.0),
     "exponential": world(lambda dice, shape: dice.exponential(size=shape), 1.0),
     "lognormal": world(
-        lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape), float(np.exp(0.5))
+        lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape),
+        float(np.exp(0.5)),
     ),
     "four in five 0": world(
-        lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), 0.1
+        lambda dice, shape: (
+            (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape)
+        ),
+        0.1,
     ),
     **{
         f"{n} differ, {name}": sparse(n, size, mean)
@@ -94,7 +131,9 @@ ROUGH_WORLDS = {
 """Worlds with few tasks that differ, and with tails as heavy as a benchmark may have."""
 MIXTURES = {
     f"{100 * share:.0f} % differ by 0.5, others little": world(
-        lambda dice, shape, share=share: 0.5 * (dice.random(shape) < share), 0.5 * share, 0.05
+        lambda dice, shape, share=share: 0.5 * (dice.random(shape) < share),
+        0.5 * share,
+        0.05,
     )
     for share in (0.03, 0.05, 0.1)
 }
@@ -104,7 +143,9 @@ vary little.
 
 
 def percentiles(
-    scores: np.ndarray, samples: np.ndarray, level: float = 0.95
+    scores: np.ndarray,
+    samples: np.ndarray,
+    level: float = 0.95,
 ) -> dict[str, np.ndarray]:
     """Intervals by the three methods that use quantiles of the resampled means, each of shape
     (n_columns, 2).
@@ -115,7 +156,9 @@ def percentiles(
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
     tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
     by_method = {
-        "percentile": intervals.quantile_pairs(means, np.full(columns, (1 - level) / 2)),
+        "percentile": intervals.quantile_pairs(
+            means, np.full(columns, (1 - level) / 2)
+        ),
         "expanded": intervals.quantile_pairs(means, np.full(columns, tail)),
     }
     deviations = scores - mean
@@ -127,13 +170,20 @@ def percentiles(
     return by_method | {"BCa expanded": np.stack(ends, axis=1)}
 
 
-def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
+def halves(
+    scores: np.ndarray,
+    samples: np.ndarray,
+    level: float = 0.95,
+) -> dict[str, np.ndarray]:
     """The two intervals that the project combines, each alone: bootstrap-t, and Student's t with n
     - 1 degrees.
     """
     n, columns = scores.shape
     student_t = intervals.studentised(
-        scores, np.ones_like(scores), np.full(columns, n - 1), samples
+        scores,
+        np.ones_like(scores),
+        np.full(columns, n - 1),
+        samples,
     )
     student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
     tails = np.full(columns, (1 - level) / 2)
@@ -146,7 +196,9 @@ def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict
     half = student * scores.std(axis=0, ddof=1) / n**0.5
     return {
         "bootstrap-t": np.stack([bounded_low, bounded_high], axis=1),
-        "Student's t": np.stack([student_t.ratio - half, student_t.ratio + half], axis=1),
+        "Student's t": np.stack(
+            [student_t.ratio - half, student_t.ratio + half], axis=1
+        ),
     }
 
 
@@ -164,7 +216,12 @@ class Cell(NamedTuple):
 
 
 def cells(
-    world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int
+    world: World,
+    n_tasks: int,
+    trials: int,
+    replications: int,
+    samples: np.ndarray,
+    seed: int,
 ) -> tuple[float, dict[str, Cell]]:
     """Return the share of samples, in %, with enough differing tasks for an interval, and the cell
     of each method, over these samples.
@@ -203,7 +260,14 @@ def rows(
         for number, (name, world) in enumerate(worlds.items()):
             for n_trials in trials:
                 seed = 1_000 * n_tasks + 10 * number + n_trials
-                share, by_method = cells(world, n_tasks, n_trials, replications, samples, seed)
+                share, by_method = cells(
+                    world,
+                    n_tasks,
+                    n_trials,
+                    replications,
+                    samples,
+                    seed,
+                )
                 texts = []
                 for method in METHODS:
                     cell = by_method[method]
@@ -215,7 +279,9 @@ def main():
     """Simulate and print: coverage in %, and in brackets the mean width relative to Student's t."""
     resamples = (10_000, "bootstrap resamples of each")
     options = arguments(
-        __doc__, replications=(4_000, "samples of tasks a cell"), resamples=resamples
+        __doc__,
+        replications=(4_000, "samples of tasks a cell"),
+        resamples=resamples,
     )
     rough = ((50, 100, 300), (1,))
     tables = (

@@ -41,7 +41,9 @@ class World:
         """The true share."""
         return float(SHARES @ np.array(self.agreeing))
 
-    def population(self, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def population(
+        self, dice: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Task, category and decision of every criterion."""
         sizes = dice.integers(7, 31, size=self.n_tasks)
         task = np.repeat(np.arange(self.n_tasks), sizes)
@@ -50,13 +52,19 @@ class World:
         mean = np.array(self.agreeing)
         strength = 1.0 / self.clustering - 1.0
         chance = dice.beta(
-            mean * strength, (1.0 - mean) * strength, size=(self.n_tasks, len(SHARES))
+            mean * strength,
+            (1.0 - mean) * strength,
+            size=(self.n_tasks, len(SHARES)),
         )
         return task, category, dice.random(len(task)) < chance[task, category]
 
 
 def estimates(
-    world: World, design: str, replications: int, resamples: int, seed: int
+    world: World,
+    design: str,
+    replications: int,
+    resamples: int,
+    seed: int,
 ) -> Iterator[np.ndarray]:
     """The estimated share and the ends of its interval, for each replication; NaN without an
     interval.
@@ -67,18 +75,26 @@ def estimates(
         index, weight = _sampled(world, design, task, category, replication)
         weights = np.bincount(task[index], weights=weight, minlength=world.n_tasks)
         agreed_weights = np.bincount(
-            task[index], weights=weight * agreed[index], minlength=world.n_tasks
+            task[index],
+            weights=weight * agreed[index],
+            minlength=world.n_tasks,
         )
         is_sampled = weights > 0
         sample = draws(int(is_sampled.sum()), resamples, seed)
         ((low, high),) = ratio_intervals(
-            agreed_weights[is_sampled, None], weights[is_sampled, None], sampled=sample
+            agreed_weights[is_sampled, None],
+            weights[is_sampled, None],
+            sampled=sample,
         )
         yield np.array([agreed_weights.sum() / weights.sum(), low, high])
 
 
 def _sampled(
-    world: World, design: str, task: np.ndarray, category: np.ndarray, seed: int
+    world: World,
+    design: str,
+    task: np.ndarray,
+    category: np.ndarray,
+    seed: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of the sampled criteria, and one over the probability of each."""
     if design == "whole tasks":
@@ -97,7 +113,11 @@ def _sampled(
 
 
 def coverage(
-    world: World, design: str, replications: int, resamples: int, seed: int = 1
+    world: World,
+    design: str,
+    replications: int,
+    resamples: int,
+    seed: int = 1,
 ) -> tuple[float, float, float]:
     """The coverage of the true share, the share of samples with an interval, and the bias of the
     estimate.

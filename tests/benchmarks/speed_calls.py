@@ -9,7 +9,12 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median_high
 
-from tests.benchmarks.bench import SENDERS, Figures, client_figures, in_process_of_its_own
+from tests.benchmarks.bench import (
+    SENDERS,
+    Figures,
+    client_figures,
+    in_process_of_its_own,
+)
 from tests.benchmarks.figures import Figure, arguments, markdown, report
 from tests.faults.process import ServerProcess
 
@@ -17,7 +22,9 @@ CLIENTS = ("stage", "litellm", *SENDERS)
 MEASURES: dict[str, Callable[[Figures], float]] = {
     "ms a call": lambda figures: 1000 / figures.calls_a_second,
     "CPU ms a call": lambda figures: figures.cpu_ms_a_call,
-    "senders' CPU ms a call": lambda figures: 1000 * figures.senders_cpu_s / figures.calls,
+    "senders' CPU ms a call": lambda figures: (
+        1000 * figures.senders_cpu_s / figures.calls
+    ),
 }
 
 
@@ -25,7 +32,11 @@ def measured(client: str, options: Namespace, latency_s: float) -> Figures:
     """Return the figures of a client, which has a provider of its own."""
     with ServerProcess(latency_s=latency_s) as server:
         figures = in_process_of_its_own(
-            client_figures, client, server.api_base, options.calls, options.at_once
+            client_figures,
+            client,
+            server.api_base,
+            options.calls,
+            options.at_once,
         )
     if figures.failures:
         print(f"{client}: {figures.failures} of {figures.calls} calls failed")
@@ -38,7 +49,9 @@ def medians(rounds: Sequence[Figures]) -> list[float]:
 
 
 def print_comparison(
-    figures: Mapping[str, Sequence[Figures]], options: Namespace, latency_s: float
+    figures: Mapping[str, Sequence[Figures]],
+    options: Namespace,
+    latency_s: float,
 ):
     """Print the figures of all clients, beside those of the baseline."""
     print(
@@ -60,9 +73,16 @@ def print_comparison(
                 f"{max(round_figures.peak_mb for round_figures in rounds):.0f}",
             ]
         )
-        for unit, value, beside in zip(MEASURES, client_medians, baseline_medians, strict=True):
+        for unit, value, beside in zip(
+            MEASURES,
+            client_medians,
+            baseline_medians,
+            strict=True,
+        ):
             if client != baseline and beside:
-                compared.append(Figure(f"{client}, {unit}", value, baseline, beside, unit))
+                compared.append(
+                    Figure(f"{client}, {unit}", value, baseline, beside, unit)
+                )
     ratio_columns = [f"ms / {baseline}", f"CPU / {baseline}"]
     markdown(["client", "calls/s", *MEASURES, *ratio_columns, "peak MB"], rows)
     name = f"speed_calls, {options.at_once} at once, {latency_s:g} s"

@@ -20,7 +20,12 @@ from tests.kit import configure, endpoint
 
 PRBENCH = Path(sys.executable).with_name("prbench")
 BASELINE = "import prefect"
-LIBRARIES = (BASELINE, "import litellm", "import great_expectations", "import flows.stages")
+LIBRARIES = (
+    BASELINE,
+    "import litellm",
+    "import great_expectations",
+    "import flows.stages",
+)
 LOOKING = ("--help", "judge --help", "leaderboard", "status", "sql --describe")
 STAGES = ("ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check")
 
@@ -35,7 +40,10 @@ class Cost:
 
 
 def cost_of(
-    command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str
+    command: Sequence[str | Path],
+    folder: Path,
+    server: FaultServer | None = None,
+    **more: str,
 ) -> Cost:
     """Run a command to its end; measure it with all processes that it starts."""
     # The environment of a user without a Prefect server, whose Python keeps bytecode, which is the
@@ -63,7 +71,9 @@ def cost_of(
     end = os.times()
     if process.returncode:
         text = " ".join(map(str, command))
-        raise SystemExit(f"{text}: exit {process.returncode}\n{process.stderr.decode()}")
+        raise SystemExit(
+            f"{text}: exit {process.returncode}\n{process.stderr.decode()}"
+        )
     user_s = end.children_user - start.children_user
     system_s = end.children_system - start.children_system
     requests = server.entries[n_requests:] if server else []
@@ -128,7 +138,11 @@ def main():
     figures = []
     for command, cost in costs.items():
         first_call = "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}"
-        times = f"{cost.cpu_s:.2f}", f"{cost.cpu_s / baseline_s:.2f}", f"{cost.wall_s:.2f}"
+        times = (
+            f"{cost.cpu_s:.2f}",
+            f"{cost.cpu_s / baseline_s:.2f}",
+            f"{cost.wall_s:.2f}",
+        )
         rows.append([command, *times, first_call])
         figures.append(Figure(command, cost.cpu_s, BASELINE, baseline_s))
     markdown(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows)

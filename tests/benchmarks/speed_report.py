@@ -109,7 +109,11 @@ def main():
             "again": in_process_of_its_own(built, folder, site),
         }
         in_process_of_its_own(one_night_more, folder, size)
-        builds["after a night of one model"] = in_process_of_its_own(built, folder, site)
+        builds["after a night of one model"] = in_process_of_its_own(
+            built,
+            folder,
+            site,
+        )
     print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
     baseline = "a plain copy to JSON"
     rows = []
@@ -127,8 +131,17 @@ def main():
             ]
         )
     markdown(["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"], rows)
-    figures = [Figure(name, cost.cpu_s, baseline, copy.cpu_s) for name, (cost, _) in builds.items()]
-    print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=options.keep))
+    figures = [
+        Figure(name, cost.cpu_s, baseline, copy.cpu_s)
+        for name, (cost, _) in builds.items()
+    ]
+    print(
+        report(
+            f"speed_report, {size.verdicts:,} verdicts",
+            figures,
+            must_keep=options.keep,
+        )
+    )
 
 
 if __name__ == "__main__":

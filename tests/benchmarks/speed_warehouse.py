@@ -71,7 +71,14 @@ def build(folder: Path, size: Size) -> Build:
     aggregate(job)
     again_s = time.monotonic() - began_s
     n_bytes = warehouse.database.stat().st_size
-    return Build(size.verdicts, first.seconds, first.cpu_s, again_s, first.peak_mb, n_bytes / 1e6)
+    return Build(
+        size.verdicts,
+        first.seconds,
+        first.cpu_s,
+        again_s,
+        first.peak_mb,
+        n_bytes / 1e6,
+    )
 
 
 def bare_copy(folder: Path) -> float:
@@ -137,7 +144,12 @@ def query_times(folder: Path) -> list[QueryTime]:
         measured("scores from scratch", _SCORES, bare_ms=scores_ms),
         measured("verdicts by status", _STATUS, bare_ms=median_ms(bare, _STATUS)),
         measured("one verdict", _LOOK_UP, verdict_id, bare_ms=look_up_ms),
-        measured("one verdict, all beside it", _DETAILS, verdict_id, bare_ms=look_up_ms),
+        measured(
+            "one verdict, all beside it",
+            _DETAILS,
+            verdict_id,
+            bare_ms=look_up_ms,
+        ),
     ]
 
 
@@ -157,7 +169,15 @@ def print_builds(builds: Sequence[Build]):
                 f"{cost.database_mb:.0f}",
             ]
         )
-    header = ["verdicts", "aggregate s", "CPU s", "to linear", "again s", "peak MB", "database MB"]
+    header = [
+        "verdicts",
+        "aggregate s",
+        "CPU s",
+        "to linear",
+        "again s",
+        "peak MB",
+        "database MB",
+    ]
     markdown(header, rows)
 
 
@@ -173,11 +193,22 @@ def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool
     for query in query_times(folder):
         cells = [query.name, f"{query.published_ms:.1f}", "", ""]
         if query.bare_ms is not None:
-            cells[2:] = [f"{query.bare_ms:.1f}", f"{query.published_ms / query.bare_ms:.3f}"]
-            figures.append(Figure(query.name, query.published_ms, _BARE, query.bare_ms, "ms"))
+            cells[2:] = [
+                f"{query.bare_ms:.1f}",
+                f"{query.published_ms / query.bare_ms:.3f}",
+            ]
+            figures.append(
+                Figure(query.name, query.published_ms, _BARE, query.bare_ms, "ms")
+            )
         rows.append(cells)
     markdown(["query", "published", "bare", "ratio"], rows)
-    print(report(f"speed_warehouse, {cost.verdicts:,} verdicts", figures, must_keep=must_keep))
+    print(
+        report(
+            f"speed_warehouse, {cost.verdicts:,} verdicts",
+            figures,
+            must_keep=must_keep,
+        )
+    )
 
 
 def main():
@@ -200,7 +231,12 @@ def main():
             folders.append(folder)
             builds.append(in_process_of_its_own(build, folder, size))
         print_builds(builds)
-        for n_vintages, folder, cost in zip(options.vintages, folders, builds, strict=True):
+        for n_vintages, folder, cost in zip(
+            options.vintages,
+            folders,
+            builds,
+            strict=True,
+        ):
             print_queries(folder, n_vintages, cost, must_keep=options.keep)
 
 

@@ -27,7 +27,11 @@ _COLUMNS_AT_ONCE = 4_000
 
 
 def _steps(dice: Dice, shape: tuple[int, ...]) -> Floats:
-    return dice.choice([-0.2, -0.1, 0.0, 0.1, 0.2], size=shape, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+    return dice.choice(
+        [-0.2, -0.1, 0.0, 0.1, 0.2],
+        size=shape,
+        p=[0.1, 0.2, 0.4, 0.2, 0.1],
+    )
 
 
 def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
@@ -46,7 +50,8 @@ def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
     mean.
     """
     return lambda dice, shape: (
-        dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
+        dice.normal(mean - share * size, spread, shape)
+        + size * (dice.random(shape) < share)
     )
 
 
@@ -54,18 +59,28 @@ WORLDS: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape),
     "bounded": _bounded,
     "in steps of 0.1": _steps,
-    "3 % differ, normal": _sparse(0.03, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
-    "10 % differ, normal": _sparse(0.10, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
+    "3 % differ, normal": _sparse(
+        0.03,
+        lambda dice, shape: dice.normal(0.0, 0.3, shape),
+    ),
+    "10 % differ, normal": _sparse(
+        0.10,
+        lambda dice, shape: dice.normal(0.0, 0.3, shape),
+    ),
     "10 % differ, t with 2 degrees": _sparse(
-        0.10, lambda dice, shape: 0.2 * dice.standard_t(2, shape)
+        0.10,
+        lambda dice, shape: 0.2 * dice.standard_t(2, shape),
     ),
     "t with 3 degrees": lambda dice, shape: 0.1 * dice.standard_t(3, shape),
     "exponential": lambda dice, shape: 0.15 * (dice.exponential(1.0, shape) - 1.0),
     "few near 1": lambda dice, shape: dice.beta(0.15, 0.85, shape) - 0.15,
     "10 % differ, exponential": _sparse(
-        0.10, lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0)
+        0.10,
+        lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0),
     ),
-    "lognormal": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5)),
+    "lognormal": lambda dice, shape: (
+        0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5))
+    ),
 }
 """World -> differences of tasks with mean 0; the last four are skewed, which a model compared with
 itself never is.
@@ -86,10 +101,18 @@ certain difference.
 BORDER: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(LEAST, 0.05, shape),
     "in steps of 0.025": lambda dice, shape: LEAST + 0.25 * _steps(dice, shape),
-    "5 % differ by 0.4 on average": _sparse(0.05, lambda dice, shape: dice.normal(0.4, 0.1, shape)),
-    "10 % differ, exponential": _sparse(0.10, lambda dice, shape: dice.exponential(0.2, shape)),
+    "5 % differ by 0.4 on average": _sparse(
+        0.05,
+        lambda dice, shape: dice.normal(0.4, 0.1, shape),
+    ),
+    "10 % differ, exponential": _sparse(
+        0.10,
+        lambda dice, shape: dice.exponential(0.2, shape),
+    ),
     "skewed to the right": lambda dice, shape: LEAST * dice.exponential(1.0, shape),
-    "skewed to the left": lambda dice, shape: LEAST + 0.05 * (1.0 - dice.exponential(1.0, shape)),
+    "skewed to the left": lambda dice, shape: (
+        LEAST + 0.05 * (1.0 - dice.exponential(1.0, shape))
+    ),
     "3 % differ by 0.67, others hardly": _jumps(0.03, 0.67, 0.02, LEAST),
 }
 """World -> differences with mean 0.02, the border of `equal`: there `equal` is wrong most often."""
@@ -115,7 +138,12 @@ class Decisions(NamedTuple):
 
 def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
     """Return the rule of one of `n_comparisons` comparisons."""
-    return Rule("different", alpha_of_each(ALPHA, n_comparisons), LEAST, block_ends(n_tasks, block))
+    return Rule(
+        "different",
+        alpha_of_each(ALPHA, n_comparisons),
+        LEAST,
+        block_ends(n_tasks, block),
+    )
 
 
 def decisions_at(sample: Floats, comparison_rule: Rule, end: int) -> Decisions:
@@ -154,7 +182,12 @@ def false_share(
     return Decisions(differs, equals)
 
 
-def false_share_of_models(n_models: int, n_tasks: int, n_families: int, seed: int) -> float:
+def false_share_of_models(
+    n_models: int,
+    n_tasks: int,
+    n_families: int,
+    seed: int,
+) -> float:
     """Return the share of families with any false `different` among all pairs of equally good
     models.
     """
@@ -165,17 +198,22 @@ def false_share_of_models(n_models: int, n_tasks: int, n_families: int, seed: in
     for _ in range(n_families):
         task_means = dice.beta(2.0, 0.7, (n_tasks, 1))
         scores = task_means + dice.normal(0.0, 0.12, (n_tasks, n_models))
-        decisions = decisions_of_any_look(scores[:, first] - scores[:, second], pair_rule)
+        decisions = decisions_of_any_look(
+            scores[:, first] - scores[:, second], pair_rule
+        )
         n_wrong += bool(decisions.differs.any())
     return n_wrong / n_families
 
 
-def tasks_until_decision(sample: Floats, comparison_rule: Rule) -> tuple[Floats, Decisions]:
+def tasks_until_decision(
+    sample: Floats, comparison_rule: Rule
+) -> tuple[Floats, Decisions]:
     """Return, for each comparison, the number of tasks until it is settled, and the decision."""
     n_comparisons = sample.shape[1]
     n_tasks = np.full(n_comparisons, comparison_rule.ends[-1])
     settled = Decisions(
-        np.zeros(n_comparisons, dtype=np.bool_), np.zeros(n_comparisons, dtype=np.bool_)
+        np.zeros(n_comparisons, dtype=np.bool_),
+        np.zeros(n_comparisons, dtype=np.bool_),
     )
     for end in comparison_rule.ends:
         is_open = ~(settled.differs | settled.equals)
@@ -196,7 +234,9 @@ class Bias(NamedTuple):
 
 
 def bias_of(errors: Sequence[float] | Floats) -> Bias:
-    return Bias(float(np.nanmean(errors)), float(np.nanstd(errors) / np.sqrt(len(errors))))
+    return Bias(
+        float(np.nanmean(errors)), float(np.nanstd(errors) / np.sqrt(len(errors)))
+    )
 
 
 def bias_of_two(true: float, n_tasks: int, replications: int, seed: int) -> list[Bias]:
@@ -216,8 +256,16 @@ def bias_of_two(true: float, n_tasks: int, replications: int, seed: int) -> list
         n_tasks_used, _ = tasks_until_decision(differences[:, None], pair_rule)
         end = int(n_tasks_used[0])
         figures = np.column_stack([differences, scores[:, 0]])[:end]
-        unbiased = unbiased_means(differences[:end], figures, np.zeros(end), pair_rule, orders=200)
-        errors.append(np.column_stack([figures.mean(axis=0) - truth, unbiased - truth]).ravel())
+        unbiased = unbiased_means(
+            differences[:end],
+            figures,
+            np.zeros(end),
+            pair_rule,
+            orders=200,
+        )
+        errors.append(
+            np.column_stack([figures.mean(axis=0) - truth, unbiased - truth]).ravel()
+        )
     return [bias_of(column) for column in np.transpose(errors)]
 
 
@@ -230,14 +278,22 @@ def bias_of_three(n_tasks: int, replications: int, seed: int) -> list[Bias]:
     true = np.array([0.58, 0.50, 0.52])
     errors = []
     for _ in range(replications):
-        scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(0.0, 0.15, (n_tasks, 1))
+        scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(
+            0.0,
+            0.15,
+            (n_tasks, 1),
+        )
         differences = scores[:, :1] - scores[:, 1:]
         n_tasks_used, _ = tasks_until_decision(differences, comparison_rule)
         last = int(np.argmax(n_tasks_used))
         end = int(n_tasks_used.max())
         figures = scores[:end, :1]
         unbiased = unbiased_means(
-            differences[:end, last], figures, np.zeros(end), comparison_rule, orders=200
+            differences[:end, last],
+            figures,
+            np.zeros(end),
+            comparison_rule,
+            orders=200,
         )
         errors.append([figures.mean() - true[0], unbiased[0] - true[0]])
     return [bias_of(column) for column in np.transpose(errors)]
@@ -249,7 +305,9 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
 
     weights = {}
     positive_weights = defaultdict(float)
-    rubrics = pl.read_parquet(folder / "finance_hard.parquet", columns=["task", "rubric"])
+    rubrics = pl.read_parquet(
+        folder / "finance_hard.parquet", columns=["task", "rubric"]
+    )
     for row in rubrics.iter_rows(named=True):
         for criterion in row["rubric"]:
             notes = criterion["annotations"]
@@ -267,7 +325,10 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def savings(
-    scores: dict[str, dict[str, float]], orders: int, seed: int, block: int
+    scores: dict[str, dict[str, float]],
+    orders: int,
+    seed: int,
+    block: int,
 ) -> Iterator[Sequence[object]]:
     """Yield a row for each pair of models: their difference, tasks until settled (5 %, median,
     95 %), and the share called different.
@@ -281,7 +342,8 @@ def savings(
     for first, second in pairs:
         differences = columns[first] - columns[second]
         n_tasks_used, decisions = tasks_until_decision(
-            differences[sample], rule(len(task_ids), len(pairs), block)
+            differences[sample],
+            rule(len(task_ids), len(pairs), block),
         )
         quantiles = np.quantile(n_tasks_used, (0.05, 0.5, 0.95))
         yield (
@@ -306,7 +368,9 @@ def _false_rows(families: dict[int, int], n_tasks: int) -> Iterator[Sequence[obj
 
 
 def _mixture_rows(
-    replications: int, n_tasks: int, spreads: Sequence[float]
+    replications: int,
+    n_tasks: int,
+    spreads: Sequence[float],
 ) -> Iterator[Sequence[object]]:
     for size, share in product((0.3, 0.5, 0.7, 1.0), (0.03, 0.05, 0.1)):
         cells = []
@@ -314,13 +378,22 @@ def _mixture_rows(
             draw = _jumps(share, size, spread)
             false_percents = []
             for block in (5, 10, BLOCK):
-                shares = false_share(draw, n_tasks, 1, replications, seed=13, block=block)
+                shares = false_share(
+                    draw,
+                    n_tasks,
+                    1,
+                    replications,
+                    seed=13,
+                    block=block,
+                )
                 false_percents.append(f"{100 * shares.differs:.1f}")
             cells.append(" / ".join(false_percents))
         yield share, size, *cells
 
 
-def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Sequence[object]]:
+def _power_rows(
+    replications: int, comparisons: Sequence[int]
+) -> Iterator[Sequence[object]]:
     truths = {
         1_100: (0.0, 0.02, 0.03),
         300: (0.05, 0.075),
@@ -328,10 +401,16 @@ def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Seque
     }
     for n_tasks, differences in truths.items():
         for true in differences:
-            sample = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
+            sample = np.random.default_rng(17).normal(
+                true,
+                0.15,
+                (n_tasks, replications // 2),
+            )
             cells = []
             for n_comparisons in comparisons:
-                n_tasks_used, decisions = tasks_until_decision(sample, rule(n_tasks, n_comparisons))
+                n_tasks_used, decisions = tasks_until_decision(
+                    sample, rule(n_tasks, n_comparisons)
+                )
                 differs_percent = 100 * decisions.differs.mean()
                 equals_percent = 100 * decisions.equals.mean()
                 cells.append(
@@ -377,27 +456,51 @@ def main():
                 "different in %",
             ]
             markdown(header, savings(scores, n, 31, block))
-    print("\nMean error after stopping (100 tasks), times 1,000, with its standard error")
-    header = ["true difference", "difference", "unbiased difference", "score", "unbiased score"]
+    print(
+        "\nMean error after stopping (100 tasks), times 1,000, with its standard error"
+    )
+    header = [
+        "true difference",
+        "difference",
+        "unbiased difference",
+        "score",
+        "unbiased score",
+    ]
     markdown(header, _bias_rows(n))
     print(
         "\nTasks until settled (median), and comparisons called different / equal in %; standard"
         " deviation 0.15"
     )
-    header = ["true difference", "tasks", "1 comparison", "10 comparisons", "190 comparisons"]
+    header = [
+        "true difference",
+        "tasks",
+        "1 comparison",
+        "10 comparisons",
+        "190 comparisons",
+    ]
     markdown(header, _power_rows(n, (1, 10, 190)))
-    print(f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}")
+    print(
+        f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}"
+    )
     spreads = (0.02, 0.05, 0.1, 0.15)
-    header = ["share of tasks", "differ by", *(f"others {spread}" for spread in spreads)]
+    header = [
+        "share of tasks",
+        "differ by",
+        *(f"others {spread}" for spread in spreads),
+    ]
     markdown(header, _mixture_rows(n, n_tasks, spreads))
     families = {
         1: n * 2,
         10: n,
         190: max(1, n // 4),
     }
-    print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
+    print(
+        f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}"
+    )
     header = ["world"]
-    header += [f"{n_comparisons} comparisons ({n:,})" for n_comparisons, n in families.items()]
+    header += [
+        f"{n_comparisons} comparisons ({n:,})" for n_comparisons, n in families.items()
+    ]
     markdown(header, _false_rows(families, n_tasks))
 
 

@@ -60,7 +60,8 @@ class Size:
 def fill(warehouse: Warehouse, size: Size):
     """Write the parts; nothing is published yet."""
     warehouse.write(
-        "score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES]
+        "score_definitions",
+        [row("score_definitions", **asdict(score)) for score in SCORES],
     )
     warehouse.write(
         "severities",
@@ -77,7 +78,12 @@ def fill(warehouse: Warehouse, size: Size):
     with duckdb.connect() as connection:
         _tasks(connection)
         for table_name in ("task_rows", "split_members", "criteria", "checks"):
-            copy_rows(connection, warehouse, table_name, f"select * from made_{table_name}")
+            copy_rows(
+                connection,
+                warehouse,
+                table_name,
+                f"select * from made_{table_name}",
+            )
         if size.response_words:
             _prompts(connection, warehouse, size)
         for model, vintage in _series(size):
@@ -181,7 +187,11 @@ def responses(
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
     text = "repeat(md5(task_id) || ' words of a response ', 40)"
     if size.response_words:
-        text = _prose(f"task_id, trial, '{model}{vintage}'", size.response_words, is_markdown=True)
+        text = _prose(
+            f"task_id, trial, '{model}{vintage}'",
+            size.response_words,
+            is_markdown=True,
+        )
     reason = (
         "'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is"
         " as said, see '"
@@ -230,7 +240,10 @@ def responses(
 
 
 def copy_rows(
-    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str
+    connection: duckdb.DuckDBPyConnection,
+    warehouse: Warehouse,
+    table_name: str,
+    query: str,
 ):
     """Write the rows of a query as one part, with the contract's columns in its order and types."""
     folder = warehouse.store.root / table_name

@@ -61,7 +61,11 @@ def rubrics(seed: int, n_tasks: int, evenness: float, loyalty: float = 0.3) -> R
         is_of_area = (task_areas == area) & (dice.random(n) < 0.5)
         area_topics = np.flatnonzero(np.arange(TOPICS) % AREAS == area)
         area_shares = shares[area_topics] / shares[area_topics].sum()
-        topics[is_of_area] = dice.choice(area_topics, size=int(is_of_area.sum()), p=area_shares)
+        topics[is_of_area] = dice.choice(
+            area_topics,
+            size=int(is_of_area.sum()),
+            p=area_shares,
+        )
     is_loyal = dice.random(n) < loyalty
     any_category = dice.integers(CATEGORIES, size=n)
     categories = np.where(is_loyal, topics // (TOPICS // CATEGORIES), any_category)
@@ -78,7 +82,12 @@ def phrase(dice: Dice, topic: int) -> str:
     return " ".join(words)
 
 
-def verdicts(seed: int, world: Rubrics, is_lowered: np.ndarray, log_odds: float) -> Floats:
+def verdicts(
+    seed: int,
+    world: Rubrics,
+    is_lowered: np.ndarray,
+    log_odds: float,
+) -> Floats:
     """Return verdicts (N_MODELS, n_criteria), NaN for 2 % undecided.
 
     The first model handles lowered criteria worse, by `log_odds`. Tasks and criteria are unequally
@@ -139,7 +148,13 @@ def contrasts(tree: Tree, world: Rubrics, right: Floats) -> list[Contrast]:
     shape = (world.n_tasks, int(leaves.max()) + 1)
 
     def sums(rightness):
-        return weaknesses.task_sums(rightness, world.weights, world.tasks, leaves, shape)
+        return weaknesses.task_sums(
+            rightness,
+            world.weights,
+            world.tasks,
+            leaves,
+            shape,
+        )
 
     first = right[0]
     compared = [Contrast(sums(first))]
@@ -156,14 +171,18 @@ def tested_nodes(tree: Tree, compared: Sequence[Contrast]) -> list[TestedNode]:
     is_selecting = is_for_selection(len(compared[0].model.right))
     searched = []
     for contrast in compared:
-        candidates = weaknesses.candidates(contrast.of_tasks(is_selecting), tree.parents)
+        candidates = weaknesses.candidates(
+            contrast.of_tasks(is_selecting), tree.parents
+        )
         searched.append((contrast.of_tasks(~is_selecting), tree.parents, candidates))
     return [node for nodes in weaknesses.confirmed(searched) for node in nodes]
 
 
 def is_for_selection(n_tasks: int) -> np.ndarray:
     """Return a mask of the tasks that weaknesses are selected on."""
-    return np.array([weaknesses.is_for_selection(f"task {index}") for index in range(n_tasks)])
+    return np.array(
+        [weaknesses.is_for_selection(f"task {index}") for index in range(n_tasks)]
+    )
 
 
 def f1(truth: np.ndarray, marks: np.ndarray) -> float:
@@ -190,7 +209,9 @@ class Planting:
         # A topic with few criteria could not be found.
         sizes = np.bincount(world.topics, minlength=TOPICS)
         large_topics = np.flatnonzero(sizes >= 40)
-        return np.isin(world.topics, dice.choice(large_topics, size=self.n_topics, replace=False))
+        return np.isin(
+            world.topics, dice.choice(large_topics, size=self.n_topics, replace=False)
+        )
 
 
 PLANTINGS = {
@@ -336,7 +357,9 @@ def null_shares(world: Null, n_seeds: int) -> Floats:
 
 
 def has_candidates(compared: Sequence[Contrast], parents: Sequence[int]) -> bool:
-    alpha = weaknesses.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
+    alpha = weaknesses.ALPHA / len(
+        compared
+    )  # Bonferroni's correction for the contrasts
     return any(weaknesses.candidates(contrast, parents, alpha) for contrast in compared)
 
 
@@ -380,7 +403,9 @@ def null_rows(n_seeds: int) -> Iterator[Sequence[object]]:
 def main():
     """Print both tables."""
     options = arguments(
-        __doc__, planted=(50, "seeds for weaknesses"), nothing=(1_000, "seeds with nothing planted")
+        __doc__,
+        planted=(50, "seeds for weaknesses"),
+        nothing=(1_000, "seeds with nothing planted"),
     )
     f1_columns = [f"F1, {name}" for name in TREES]
     header = [f"planted, {options.planted} seeds", *f1_columns, "false, %"]

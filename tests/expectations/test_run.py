@@ -55,7 +55,12 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
         [0, 2],
     ),
     ("ExpectColumnValuesToNotBeNull", {"column": "a"}, {"a": [1.0, None]}, [1]),
-    ("ExpectColumnValuesToBeInSet", {"column": "a", "value_set": ["x"]}, {"a": ["x", "y"]}, [1]),
+    (
+        "ExpectColumnValuesToBeInSet",
+        {"column": "a", "value_set": ["x"]},
+        {"a": ["x", "y"]},
+        [1],
+    ),
     (
         "ExpectColumnValuesToNotBeInSet",
         {"column": "a", "value_set": [0]},
@@ -104,7 +109,9 @@ def test_the_failing_rows_are_named_and_all_counted(kind, arguments, columns, fa
     frame = rows(**columns)
     finding = results(frame, kind, **arguments)
 
-    assert [KEYS[index] for index in failing] == [failure.key for failure in finding.failures]
+    assert [KEYS[index] for index in failing] == [
+        failure.key for failure in finding.failures
+    ]
     assert len(frame) == finding.n_evaluated
     assert finding.failures
 

@@ -46,7 +46,8 @@ OWN = {
     "max_value": 9,
 }
 EXPECTATIONS = {
-    name: all_expectations(load_benchmark(name).invariants) for name in benchmark_names()
+    name: all_expectations(load_benchmark(name).invariants)
+    for name in benchmark_names()
 }
 """Benchmark -> its expectations."""
 ALL = list(chain.from_iterable(EXPECTATIONS.values()))
@@ -57,7 +58,9 @@ def test_the_checks_have_the_names_that_configurations_use():
 
 
 def test_the_readme_names_every_check_and_every_bound():
-    text = Path(expectations.__file__).with_name("README.md").read_text(encoding="utf-8")
+    text = (
+        Path(expectations.__file__).with_name("README.md").read_text(encoding="utf-8")
+    )
     bounds = {name for check in CHECKS.values() for name in signature(check).parameters}
 
     assert [name for name in NAMES | bounds if f"`{name}`" not in text] == []
@@ -80,7 +83,9 @@ def test_no_two_expectations_of_a_benchmark_are_stored_alike():
 
 def of_ingest(invariants: dict[str, Any]) -> list[Expectation]:
     return [
-        expectation for expectation in all_expectations(invariants) if expectation.suite == "ingest"
+        expectation
+        for expectation in all_expectations(invariants)
+        if expectation.suite == "ingest"
     ]
 
 
@@ -103,7 +108,10 @@ def test_an_expectation_is_stored_as_the_call_that_makes_it():
         ),
         ({"weight_range": {"lowest": 1}}, "weight_range: .* 'highest'"),
         ({"positive_criterion": {"fewest": 1}}, "positive_criterion: .* 'fewest'"),
-        ({"short": {**OWN, "table": "verdicts"}}, "short: `table` is criteria or rubrics"),
+        (
+            {"short": {**OWN, "table": "verdicts"}},
+            "short: `table` is criteria or rubrics",
+        ),
         (
             {"short": {**OWN, "severity": "quarantine"}},
             "short: .*`severity` is critical or warning",

@@ -49,13 +49,19 @@ class AnyServer:
         tls: ssl.SSLContext | None = None,
     ):
         self.seen: list[Seen] = []
-        self._respond = http_response if callable(http_response) else lambda _: http_response
+        self._respond = (
+            http_response if callable(http_response) else lambda _: http_response
+        )
         self._server = ThreadingHTTPServer((host, 0), self._handler())
         self._server.daemon_threads = True
-        self.address = f"{'https' if tls else 'http'}://{host}:{self._server.server_port}"
+        self.address = (
+            f"{'https' if tls else 'http'}://{host}:{self._server.server_port}"
+        )
         if tls:
             self._server.socket = tls.wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False
+                self._server.socket,
+                server_side=True,
+                do_handshake_on_connect=False,
             )
 
     def __enter__(self) -> Self:

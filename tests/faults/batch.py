@@ -38,12 +38,19 @@ class StoredFile:
         }
 
 
-async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.StreamResponse:
+async def refuse(
+    http: web.BaseRequest,
+    message: str,
+    status: int = 400,
+) -> web.StreamResponse:
     """Tell the client that its request is wrong."""
     return await send_json(http, error_json(message), status)
 
 
-_LOST = {"code": "request_timeout", "message": "The request could not be completed in time."}
+_LOST = {
+    "code": "request_timeout",
+    "message": "The request could not be completed in time.",
+}
 _NO_RESPONSE = {
     "code": "batch_expired",
     "message": "This request could not be executed before the batch expired.",
@@ -73,7 +80,12 @@ class RequestResult:
     line: bytes
 
 
-def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
+def result_of(
+    custom_id: str,
+    entry: Entry,
+    endpoint: str,
+    behaviour: Behaviour,
+) -> RequestResult:
     """Return the result of a processed request.
 
     A response that would be cut off is an error; delays are ignored.
@@ -108,7 +120,10 @@ def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour)
 
 
 def _result(
-    custom_id: str, entry: Entry, response: dict[str, Any] | None, error: dict[str, str] | None
+    custom_id: str,
+    entry: Entry,
+    response: dict[str, Any] | None,
+    error: dict[str, str] | None,
 ) -> RequestResult:
     line = {
         "id": f"batch_req_{entry.digest[:24]}",
@@ -215,7 +230,10 @@ class Batches:
         source = self._files.get(request.get("input_file_id"))
         if source is None or source.purpose != "batch":
             return await refuse(http, "Invalid 'input_file_id'.")
-        if request.get("endpoint") not in CONVERSATION or request.get("completion_window") != "24h":
+        if (
+            request.get("endpoint") not in CONVERSATION
+            or request.get("completion_window") != "24h"
+        ):
             return await refuse(http, "Invalid 'endpoint' or 'completion_window'.")
         requests = read_lines(source.content, request["endpoint"])
         if not requests:
@@ -251,7 +269,10 @@ class Batches:
         if batch is None:
             return await refuse(http, "No such batch.", 404)
         async with batch.ending:
-            if batch.status in _UNDER_WAY and batch.polls < self._server.polls_until_done:
+            if (
+                batch.status in _UNDER_WAY
+                and batch.polls < self._server.polls_until_done
+            ):
                 batch.polls += 1
                 batch.status = "in_progress"
             elif batch.status in _UNDER_WAY:
@@ -269,7 +290,12 @@ class Batches:
         for index, (custom_id, entry) in enumerate(batch.lines):
             if index < n_responses:
                 results.append(
-                    result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour)
+                    result_of(
+                        custom_id,
+                        entry,
+                        batch.request["endpoint"],
+                        self._server.behaviour,
+                    )
                 )
             else:
                 results.append(_result(custom_id, entry, None, _NO_RESPONSE))
@@ -292,6 +318,7 @@ class Batches:
         if not results:
             return None
         content = b"".join(
-            self._server.written(result.line, n) for n, result in enumerate(results, start=1)
+            self._server.written(result.line, n)
+            for n, result in enumerate(results, start=1)
         )
         return self._store(name, "batch_output", content).id

@@ -26,7 +26,11 @@ class BookedRequest(Request):
 
 def digest_of(request) -> str:
     """A hash of a request's content; the order of its keys does not count."""
-    return request.digest if isinstance(request, BookedRequest) else _content_digest(request)
+    return (
+        request.digest
+        if isinstance(request, BookedRequest)
+        else _content_digest(request)
+    )
 
 
 def _content_digest(request) -> str:
@@ -42,7 +46,10 @@ def messages_of(request) -> list[dict[str, Any]]:
     items = request.get("input") or request.get("state") or []
     if isinstance(items, str):
         items = [items]
-    return [{"role": "user", "content": item} if isinstance(item, str) else item for item in items]
+    return [
+        {"role": "user", "content": item} if isinstance(item, str) else item
+        for item in items
+    ]
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -85,7 +92,9 @@ def flaw_of(request, field: str) -> str | None:
 def criterion_of(prompt: str) -> str:
     """The criterion that a judge's prompt of the shipped templates quotes."""
     return re.findall(
-        r"\n\[(\d{16}) criterion\]\n(.*)\n\[\1 end of the criterion\]", prompt, re.DOTALL
+        r"\n\[(\d{16}) criterion\]\n(.*)\n\[\1 end of the criterion\]",
+        prompt,
+        re.DOTALL,
     )[0][1]
 
 
@@ -130,7 +139,12 @@ class HttpResponse:
     @property
     def is_completion(self) -> bool:
         """True if a provider would bill this response."""
-        return self.status == 200 and self.error is None and self.raw is None and self.choices > 0
+        return (
+            self.status == 200
+            and self.error is None
+            and self.raw is None
+            and self.choices > 0
+        )
 
 
 Behaviour = Callable[[Request, int], HttpResponse]
@@ -189,7 +203,12 @@ def decisions(request) -> list[dict[str, Any]]:
     return results
 
 
-def _decision_on(text: str, name: str, instructions: str, words: list[str]) -> dict[str, Any]:
+def _decision_on(
+    text: str,
+    name: str,
+    instructions: str,
+    words: list[str],
+) -> dict[str, Any]:
     """Return a choice of one of the words, or a yes or no without words."""
     if not words:
         probability = probability_of(text, instructions)
@@ -232,7 +251,10 @@ def is_reviewing(request) -> bool:
     """Return whether a request asks for a review of a criterion (the shipped template has these
     words).
     """
-    return "how well one criterion of an expert's grading rubric is written" in prompt_of(request)
+    return (
+        "how well one criterion of an expert's grading rubric is written"
+        in prompt_of(request)
+    )
 
 
 def review(prompt: str) -> dict[str, Any]:
@@ -257,14 +279,22 @@ def well_behaved(request, _number: int) -> HttpResponse:
     if is_judge_request(request) and criteria_of(prompt):
         return HttpResponse(json.dumps(entries(prompt)))
     if is_judge_request(request):
-        return HttpResponse(json.dumps({"explanation": "as the test says", **decision(prompt)}))
+        return HttpResponse(
+            json.dumps({"explanation": "as the test says", **decision(prompt)})
+        )
     if is_reviewing(request):
         return HttpResponse(json.dumps(review(prompt)))
-    return HttpResponse(f"An answer to {_bytes_of(prompt).hex()[:12]} by {request['model']}.")
+    return HttpResponse(
+        f"An answer to {_bytes_of(prompt).hex()[:12]} by {request['model']}."
+    )
 
 
 def failed(
-    status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str
+    status: int,
+    message: str = "no",
+    code: str | None = None,
+    kind: str = "",
+    **headers: str,
 ) -> HttpResponse:
     """An error in OpenAI's format; names of headers are given with underscores."""
     error = {
@@ -279,17 +309,29 @@ def failed(
 
 FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
     "rate_limit": lambda _: failed(
-        429, "Too many requests.", kind="rate_limit_error", Retry_After="0"
+        429,
+        "Too many requests.",
+        kind="rate_limit_error",
+        Retry_After="0",
     ),
-    "server_error": lambda _: failed(500, "The server had an error.", kind="server_error"),
+    "server_error": lambda _: failed(
+        500,
+        "The server had an error.",
+        kind="server_error",
+    ),
     "overloaded": lambda _: failed(
-        503, "The engine is overloaded.", kind="server_error", Retry_After="0"
+        503,
+        "The engine is overloaded.",
+        kind="server_error",
+        Retry_After="0",
     ),
     "cut_connection": lambda _: HttpResponse(cuts_connection=True),
     "cut_body": lambda good: replace(good, cuts_body=True),
     "no_choices": lambda good: replace(good, choices=0),
     "empty_text": lambda good: replace(good, text=""),
-    "not_json": lambda _: HttpResponse(raw=b"<html><body>502 Bad Gateway</body></html>"),
+    "not_json": lambda _: HttpResponse(
+        raw=b"<html><body>502 Bad Gateway</body></html>"
+    ),
     "half_json": lambda _: HttpResponse(
         raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'
     ),
@@ -297,7 +339,12 @@ FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
 """Kind of fault -> what replaces a good response. A retry may get past each of them."""
 
 
-def seeded_faults(seed: int, rate: float, *, base: Behaviour = well_behaved) -> Behaviour:
+def seeded_faults(
+    seed: int,
+    rate: float,
+    *,
+    base: Behaviour = well_behaved,
+) -> Behaviour:
     """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `base`
     does.
 
@@ -331,7 +378,9 @@ def _pseudorandom(purpose: str, seed: int, request, number: int) -> float:
     """A number between 0 and 1 (exclusive), uniform over all calls, and always the same for the
     same call.
     """
-    digest = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
+    digest = hashlib.sha256(
+        f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()
+    ).digest()
     return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
 
@@ -369,7 +418,12 @@ class Book:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(
-        self, path: str, content: Request, headers: dict[str, str], *, in_batch: bool = False
+        self,
+        path: str,
+        content: Request,
+        headers: dict[str, str],
+        *,
+        in_batch: bool = False,
     ) -> Entry:
         """Add a request that just arrived.
 
@@ -379,7 +433,14 @@ class Book:
         with self._lock:
             number = self._seen.get(request.digest, 0)
             self._seen[request.digest] = number + 1
-            entry = Entry(number, path, request, headers, request.digest, time.monotonic())
+            entry = Entry(
+                number,
+                path,
+                request,
+                headers,
+                request.digest,
+                time.monotonic(),
+            )
             self.entries.append(entry)
             if not in_batch:
                 self.in_hand += 1

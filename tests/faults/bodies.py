@@ -82,10 +82,14 @@ def json_of(path: str, request, reply: HttpResponse) -> dict[str, Any]:
 
 def _embeddings(request, reply: HttpResponse) -> dict[str, Any]:
     """A vector for each text: its words, each counted in one of 64 components."""
-    texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
+    texts = (
+        [request["input"]] if isinstance(request["input"], str) else request["input"]
+    )
     data = []
     for position, text in enumerate(texts):
-        data.append({"object": "embedding", "index": position, "embedding": words_vector(text)})
+        data.append(
+            {"object": "embedding", "index": position, "embedding": words_vector(text)}
+        )
     n_tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
     return {
@@ -104,7 +108,9 @@ def _decisions(path: str, request, reply: HttpResponse) -> dict[str, Any]:
     if path == SYSTEM_ONE and isinstance(decisions, list):
         decisions = {decision["name"]: _system_one(decision) for decision in decisions}
     usage = {
-        name: value for name, value in _response_usage(request, reply).items() if value is not None
+        name: value
+        for name, value in _response_usage(request, reply).items()
+        if value is not None
     }
     return {
         "id": f"dec_{digest_of(request)[:24]}",
@@ -116,7 +122,9 @@ def _decisions(path: str, request, reply: HttpResponse) -> dict[str, Any]:
 
 def _system_one(decision: dict[str, Any]) -> dict[str, Any]:
     if "probabilities" in decision:
-        probabilities = {row["value"]: row["probability"] for row in decision["probabilities"]}
+        probabilities = {
+            row["value"]: row["probability"] for row in decision["probabilities"]
+        }
         return {
             "type": decision["type"],
             "choice": decision["choice"],
@@ -148,7 +156,11 @@ def _head(request, reply: HttpResponse, kind: str) -> dict[str, Any]:
         "created": _CREATED,
         "model": _served(request, reply),
     }
-    return head if reply.fingerprint is None else {**head, "system_fingerprint": reply.fingerprint}
+    return (
+        head
+        if reply.fingerprint is None
+        else {**head, "system_fingerprint": reply.fingerprint}
+    )
 
 
 def _served(request, reply: HttpResponse) -> str:
@@ -175,7 +187,9 @@ def _logprobs(text: str, reply: HttpResponse) -> dict[str, Any]:
             "token": token,
             "bytes": list(token.encode()),
             "top_logprobs": [],
-            "logprob": math.log(reply.certainty if token in {"true", "false"} else 0.99),
+            "logprob": math.log(
+                reply.certainty if token in {"true", "false"} else 0.99
+            ),
         }
         for token in _tokens(text)
     ]
@@ -203,16 +217,24 @@ def _events(request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
         logprobs = {}
         if wants_logprobs and delta.get("content"):
             logprobs = {"logprobs": _logprobs(delta["content"], reply)}
-        choices = [{**_delta(index, delta, None), **logprobs} for index in range(reply.choices)]
+        choices = [
+            {**_delta(index, delta, None), **logprobs} for index in range(reply.choices)
+        ]
         yield {**head, "choices": choices}
-    last_choices = [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)]
+    last_choices = [
+        _delta(index, {}, reply.finish_reason) for index in range(reply.choices)
+    ]
     yield {**head, "choices": last_choices}
     usage = _chat_usage(request, reply)
     if wants_usage and usage:
         yield {**head, "choices": [], **usage}
 
 
-def _delta(index: int, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+def _delta(
+    index: int,
+    delta: dict[str, Any],
+    finish_reason: str | None,
+) -> dict[str, Any]:
     return {
         "index": index,
         "delta": delta,
@@ -295,7 +317,9 @@ def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
         "status": status,
         "content": content,
     }
-    messages = [{"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)]
+    messages = [
+        {"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)
+    ]
     thought = [
         {
             "type": "reasoning",
@@ -348,7 +372,9 @@ async def send(
         if content_type != EVENTS:
             response.content_length = len(body)
     half = len(body) // 2
-    with contextlib.suppress(ConnectionError):  # the client gave up, for example on a timeout
+    with contextlib.suppress(
+        ConnectionError
+    ):  # the client gave up, for example on a timeout
         await response.prepare(http)
         if is_plain:
             await response.write_eof()
@@ -363,7 +389,9 @@ async def send(
 
 
 async def send_json(
-    http: web.BaseRequest, content: Mapping[str, Any], status: int = 200
+    http: web.BaseRequest,
+    content: Mapping[str, Any],
+    status: int = 200,
 ) -> web.StreamResponse:
     """Send a JSON object without faults."""
     return await send(http, json.dumps(content).encode(), HttpResponse(status=status))
@@ -384,6 +412,8 @@ def reset(http: web.BaseRequest):
     if transport is None:
         return
     transport.get_extra_info("socket").setsockopt(
-        socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE
+        socket.SOL_SOCKET,
+        socket.SO_LINGER,
+        _RESET_ON_CLOSE,
     )
     transport.abort()

@@ -41,7 +41,18 @@ class Machine:
         self.address = f"{network}.{number}"
         self._cable = f"v{self.name}"
         _ip("netns", "add", self.name)
-        _ip("link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        _ip(
+            "link",
+            "add",
+            self._cable,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            self.name,
+        )
         _ip("link", "set", self._cable, "master", bridge, "up")
         _ip("-n", self.name, "address", "add", f"{self.address}/24", "dev", "eth0")
         for device in ("eth0", "lo"):
@@ -136,10 +147,14 @@ class RayNode:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start Ray there, as `ray start --block`, without waiting until it is ready."""
-        self.keys.append(f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}")
+        self.keys.append(
+            f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}"
+        )
         environment = {**self._cluster.environment(), KEY: self.key}
         head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
-        purpose_of_node = head if self._is_head else (f"--address={self._cluster.address}",)
+        purpose_of_node = (
+            head if self._is_head else (f"--address={self._cluster.address}",)
+        )
         command = self.machine.command(
             _RAY,
             "start",
@@ -171,14 +186,17 @@ class RayCluster:
         self.token_file.touch(0o600)
         self.token_file.write_text(secrets.token_hex(32), encoding="ascii")
         self.nodes = [
-            RayNode(self, number, machine) for number, machine in enumerate(machines, start=1)
+            RayNode(self, number, machine)
+            for number, machine in enumerate(machines, start=1)
         ]
         self.address = f"{machines[0].address}:{_PORT}"
 
     def environment(self) -> Mapping[str, str]:
         """The environment of the cluster's processes: with the token's file, without a key."""
         without_keys = {
-            name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")
+            name: value
+            for name, value in os.environ.items()
+            if not name.endswith("_API_KEY")
         }
         return {
             **without_keys,

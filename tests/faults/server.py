@@ -54,7 +54,11 @@ class FaultServer(Book):
     """
 
     def __init__(
-        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0
+        self,
+        behaviour: Behaviour = well_behaved,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
     ):
         super().__init__()
         self.behaviour = behaviour
@@ -157,7 +161,9 @@ class FaultServer(Book):
         path = http.path
         try:
             request = json.loads(await http.read())
-        except ConnectionError:  # the client left in the middle of its request, so it never arrived
+        except (
+            ConnectionError
+        ):  # the client left in the middle of its request, so it never arrived
             return bodies.cut(http)
         except ValueError:
             request = None
@@ -166,14 +172,22 @@ class FaultServer(Book):
             flaw = "Streamed responses are not served here."
         if flaw is not None:
             return await bodies.send_json(http, bodies.error_json(flaw), 400)
-        entry = self.enter(path, request, {k.lower(): v for k, v in http.headers.items()})
+        entry = self.enter(
+            path,
+            request,
+            {k.lower(): v for k, v in http.headers.items()},
+        )
         try:
             reply = self.behaviour(entry.request, entry.number)
             if reply.delay_s:
                 await asyncio.sleep(reply.delay_s)
             if reply.cuts_connection:
                 return bodies.cut(http)
-            kind = bodies.EVENTS if bodies.is_streamed(entry.request, reply) else "application/json"
+            kind = (
+                bodies.EVENTS
+                if bodies.is_streamed(entry.request, reply)
+                else "application/json"
+            )
             body = bodies.body_of(entry.path, entry.request, reply)
             entry.status = reply.status
             entry.is_paid = reply.is_completion

@@ -41,7 +41,12 @@ for step in range(1, 300):
 """
 
 
-def killed_at_every_step(imports: str, work: str, base: Path, folder: Path) -> list[Path]:
+def killed_at_every_step(
+    imports: str,
+    work: str,
+    base: Path,
+    folder: Path,
+) -> list[Path]:
     """Do some work in a `place` once for each of its steps, killed at that step; the last copy is
     finished.
     """

@@ -35,7 +35,10 @@ def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
     """A configuration with two models, one judge and two trials on the sample."""
     return {
         "dataset": {"source": "sample"},
-        "models": [endpoint("alpha", server.api_base), endpoint("beta", server.api_base)],
+        "models": [
+            endpoint("alpha", server.api_base),
+            endpoint("beta", server.api_base),
+        ],
         "judges": [endpoint("judge", server.api_base)],
         "trials": 2,
         "limits": {"concurrency": CONCURRENCY, "attempts": 2},
@@ -43,7 +46,9 @@ def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
     }
 
 
-def commands_of(group: click.Group = cli, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+def commands_of(
+    group: click.Group = cli, prefix: str = ""
+) -> Iterator[tuple[str, click.Command]]:
     """Yield every command with its full name, those of groups too."""
     for name, command in group.commands.items():
         yield f"{prefix}{name}", command
@@ -75,9 +80,19 @@ def put_packages_of_the_user(folder: Path):
     """Put packages and modules with names of this project's, its libraries' and Python's beside the
     configuration.
     """
-    for package in ("flows", "tasks", "warehouse", "sql", "expectations", "datasets", "prefect"):
+    for package in (
+        "flows",
+        "tasks",
+        "warehouse",
+        "sql",
+        "expectations",
+        "datasets",
+        "prefect",
+    ):
         (folder / package).mkdir()
-        (folder / package / "__init__.py").write_text("raise SystemExit('a package of the user')")
+        (folder / package / "__init__.py").write_text(
+            "raise SystemExit('a package of the user')"
+        )
     for module in ("yaml", "json", "asyncio", "click"):
         (folder / f"{module}.py").write_text("raise SystemExit('a module of the user')")
 
@@ -102,12 +117,21 @@ class Command:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([PRBENCH, *arguments], cwd=self.folder, text=True, **pipes)
+        return subprocess.Popen(
+            [PRBENCH, *arguments],
+            cwd=self.folder,
+            text=True,
+            **pipes,
+        )
 
     def __call__(self, *arguments: str, code: int = 0) -> Done:
         stdout = io.StringIO()
         stderr = io.StringIO()
-        with redirect_stdout(stdout), redirect_stderr(stderr), contextlib.chdir(self.folder):
+        with (
+            redirect_stdout(stdout),
+            redirect_stderr(stderr),
+            contextlib.chdir(self.folder),
+        ):
             exit_code = main(arguments)
         output = Done(stdout.getvalue(), stderr.getvalue())
         assert exit_code == code, f"{output.stdout}\n{output.stderr}"

@@ -62,7 +62,15 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
         if take_database(shared, home):
             making.close()
         files = (listening.fileno(), file.fileno(), file.fileno())
-        command = [sys.executable, "-P", "-m", "flows.server", *map(str, files), str(home), "3600"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "flows.server",
+            *map(str, files),
+            str(home),
+            "3600",
+        ]
         with (
             log.open("w") as output,
             subprocess.Popen(
@@ -74,7 +82,9 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
             ) as process,
         ):
             try:
-                server = PrefectServer(f"http://{HOST}:{listening.getsockname()[1]}/api", secret)
+                server = PrefectServer(
+                    f"http://{HOST}:{listening.getsockname()[1]}/api", secret
+                )
                 assert server.is_ready(180), log.read_text()
                 _keep_database(home, shared)
                 making.close()
@@ -93,7 +103,11 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
         timeout=60,
         auth=(user, password),
     )
-    token = client.get("/csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]
+    token = (
+        client.get("/csrf-token", params={"client": "tests"})
+        .raise_for_status()
+        .json()["token"]
+    )
     client.headers.update({"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "tests"})
     return client
 
@@ -101,8 +115,17 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
 def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
     """The artifacts with a key that belong to a run."""
     key_filter = {"artifacts": {"key": {"like_": key}}}
-    artifacts = browser(url).post("/artifacts/filter", json=key_filter).raise_for_status().json()
-    return [artifact["data"] for artifact in artifacts if run_id in (artifact["description"] or "")]
+    artifacts = (
+        browser(url)
+        .post("/artifacts/filter", json=key_filter)
+        .raise_for_status()
+        .json()
+    )
+    return [
+        artifact["data"]
+        for artifact in artifacts
+        if run_id in (artifact["description"] or "")
+    ]
 
 
 def _keep_database(home: Path, shared: Path):

@@ -32,16 +32,22 @@ def candidate_fails(request, _: int) -> HttpResponse:
     if not is_judge_request(request):
         return HttpResponse(f"A response by {request['model']}.")
     is_met = "A response by candidate." not in prompt_of(request)
-    return HttpResponse(json.dumps({"explanation": "as the test says", "criteria_met": is_met}))
+    return HttpResponse(
+        json.dumps({"explanation": "as the test says", "criteria_met": is_met})
+    )
 
 
 @pytest.fixture
 def checkout(command: Command, provider: FaultServer) -> Command:
     """A checkout with a configuration, whose models respond."""
     provider.behaviour = candidate_fails
-    priced = {"price": {"input_usd_per_mtok": 0.01, "output_usd_per_mtok": 0.01}, "max_tokens": 100}
+    priced = {
+        "price": {"input_usd_per_mtok": 0.01, "output_usd_per_mtok": 0.01},
+        "max_tokens": 100,
+    }
     baseline, candidate, judge = (
-        endpoint(label, provider.api_base, **priced) for label in ("baseline", "candidate", "judge")
+        endpoint(label, provider.api_base, **priced)
+        for label in ("baseline", "candidate", "judge")
     )
     fresh = endpoint("fresh", provider.api_base, resample="nightly", **priced)
     command.configure(
@@ -66,7 +72,9 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
         **JOB["env"],
         "OPENAI_API_KEY": "a-key",
     }
-    environment["PATH"] = os.pathsep.join([str(tools), str(PRBENCH.parent), os.environ["PATH"]])
+    environment["PATH"] = os.pathsep.join(
+        [str(tools), str(PRBENCH.parent), os.environ["PATH"]]
+    )
     environment["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
     return subprocess.run(
         [bash, "-e", "-c", STEPS[name]],
@@ -93,7 +101,13 @@ def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(ch
 
 @pytest.mark.long
 def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout):
-    checkout("nightly", "--night", "2026-01-01", "--warehouse", JOB["env"]["PRBENCH_WAREHOUSE"])
+    checkout(
+        "nightly",
+        "--night",
+        "2026-01-01",
+        "--warehouse",
+        JOB["env"]["PRBENCH_WAREHOUSE"],
+    )
 
     night = run_step("Night", checkout.folder)
 

@@ -19,7 +19,9 @@ from tests.kit import good_row, write_jsonl
 
 
 def job_of(folder: Path, dataset: str) -> Job:
-    (folder / "night.yaml").write_text(f"dataset: {dataset}\nwarehouse: data\n", encoding="utf-8")
+    (folder / "night.yaml").write_text(
+        f"dataset: {dataset}\nwarehouse: data\n", encoding="utf-8"
+    )
     return load_job(Arguments(config=folder / "night.yaml"))
 
 
@@ -32,7 +34,9 @@ def file(tmp_path) -> Path:
     return write_jsonl(tmp_path / "tasks.jsonl", [good_row("a")])
 
 
-def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(tmp_path, file):
+def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
+    tmp_path, file
+):
     job = job_of(tmp_path, f"{{source: {file}}}")
     early_copy = job.model_copy(update={"night": "2026-11-22"})
     write_jsonl(file, [good_row("b")])
@@ -71,7 +75,12 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path,
 
 
 @pytest.mark.parametrize("source", ["nowhere.jsonl", "~nobody-at-all/tasks.jsonl"])
-def test_a_command_that_needs_no_data_set_runs_without(source, tmp_path, monkeypatch, run):
+def test_a_command_that_needs_no_data_set_runs_without(
+    source,
+    tmp_path,
+    monkeypatch,
+    run,
+):
     monkeypatch.setenv("HOME", str(tmp_path))
     ingest(job_of(tmp_path, "{source: sample}"))
     job_of(tmp_path, f"{{source: {source}}}")

@@ -34,7 +34,13 @@ def interrupt(*_: object, **__: object) -> NoReturn:
         (execution, "damage_reports"),
     ],
 )
-def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(owner, name, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
+    owner,
+    name,
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setattr(owner, name, interrupt)
 
     run = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
@@ -45,7 +51,9 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(owner, name, tmp_path, monk
     assert capsys.readouterr().err.count("interrupted: finished work is kept") == 1
 
 
-def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(tmp_path, monkeypatch):
+def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(Warehouse, "verify", interrupt)
 
     execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
@@ -96,7 +104,12 @@ def test_a_full_disk_is_named(disk, n_used_bytes, tmp_path, monkeypatch, run):
     assert "No space left on device" in lines[-1]
 
 
-READING_COMMANDS = (["leaderboard"], ["status"], ["sql", "from verdicts"], ["figure", "runs"])
+READING_COMMANDS = (
+    ["leaderboard"],
+    ["status"],
+    ["sql", "from verdicts"],
+    ["figure", "runs"],
+)
 
 
 def fill(disk: Path):
@@ -110,7 +123,10 @@ def assert_disk_is_named(line: str, data: Path):
     """Check the message of a command that finds nothing on a full disk: it names no command that
     would fail there.
     """
-    assert f"nothing can be written to {data} (No space left on device); free some space" in line
+    assert (
+        f"nothing can be written to {data} (No space left on device); free some space"
+        in line
+    )
     assert "prbench ingest" not in line
     assert line.count("\n") == 1
 
@@ -118,7 +134,11 @@ def assert_disk_is_named(line: str, data: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING_COMMANDS)
 def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
-    command, disk, tmp_path, monkeypatch, run
+    command,
+    disk,
+    tmp_path,
+    monkeypatch,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     fill(disk)
@@ -130,7 +150,10 @@ def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
 
 @pytest.mark.slow
 def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_task(
-    disk, tmp_path, monkeypatch, run
+    disk,
+    tmp_path,
+    monkeypatch,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,size=16m")
@@ -145,7 +168,11 @@ def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_
 @pytest.mark.slow
 @pytest.mark.parametrize("command", READING_COMMANDS)
 def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
-    command, disk, tmp_path, monkeypatch, run
+    command,
+    disk,
+    tmp_path,
+    monkeypatch,
+    run,
 ):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,ro")
@@ -198,7 +225,13 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts():
 
     outcomes = [outcome_of(reports[:n_reports]) for n_reports in range(1, 6)]
 
-    assert outcomes == ["done", "below_bar", "failed", "stopped_at_time", "stopped_at_budget"]
+    assert outcomes == [
+        "done",
+        "below_bar",
+        "failed",
+        "stopped_at_time",
+        "stopped_at_budget",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +304,8 @@ def test_the_message_of_a_run_says_what_to_know(reports, message):
     ],
 )
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(
-    folder, name
+    folder,
+    name,
 ):
     from flows.ui import warehouse_name
 

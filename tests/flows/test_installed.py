@@ -47,13 +47,24 @@ class Installation:
     def digests(self) -> Mapping[str, str]:
         """Every file of the environment, with a digest of its content."""
         files = [path for path in self.environment.rglob("*") if path.is_file()]
-        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        return {
+            str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+        }
 
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory) -> Installation:
     folder = tmp_path_factory.mktemp("installed")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    build = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        str(folder),
+    ]
     subprocess.run(
         build,
         cwd=PROJECT,
@@ -84,7 +95,9 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation):
     wheel_files = zipfile.ZipFile(installation.wheel).namelist()
 
     metadata = "prbench_pipeline-"
-    assert {name for name in wheel_files if not name.startswith(metadata)} == package_files
+    assert {
+        name for name in wheel_files if not name.startswith(metadata)
+    } == package_files
 
 
 def test_an_installed_package_stays_as_it_is(installation, provider, tmp_path):

@@ -57,7 +57,9 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command, provider):
     assert total["usd"] == pytest.approx(billed_usd(provider))
 
 
-NO_PRICE = "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
+NO_PRICE = (
+    "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
+)
 
 
 def test_a_cap_that_cannot_be_enforced_is_refused(command, provider):
@@ -84,7 +86,14 @@ def test_the_plan_says_why_a_cap_would_be_refused(command, provider):
     ]
     assert planned["without_cap"][0] == NO_PRICE
     assert planned["total"]["cost_usd_high"] is None
-    assert shown_plan.stdout.count("Unknown for judge: its price is unknown; set its `price`") == 1
-    assert "A cap would be refused: judge judge: has no known price" in shown_plan.stdout
+    assert (
+        shown_plan.stdout.count(
+            "Unknown for judge: its price is unknown; set its `price`"
+        )
+        == 1
+    )
+    assert (
+        "A cap would be refused: judge judge: has no known price" in shown_plan.stdout
+    )
     assert "loading" not in shown_plan.stderr
     assert provider.book == []

@@ -37,7 +37,11 @@ COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
 
 
 @contextmanager
-def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+def started(
+    script: str,
+    *arguments: str,
+    folder: Path,
+) -> Iterator[subprocess.Popen[str]]:
     """A piece of Python as a process, which is killed with the block."""
     pipes = {
         "stdin": subprocess.PIPE,
@@ -62,7 +66,9 @@ def _fast(monkeypatch):
         monkeypatch.setattr(Owner, name, value)
 
 
-def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(command):
+def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(
+    command,
+):
     data = command.folder / "data"
     data.mkdir()
     command.configure(
@@ -90,10 +96,14 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 
 
 @pytest.mark.long
-def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command):
+def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(
+    command,
+):
     data = command.folder / "data"
     with FaultServer(
-        lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3),
+        lambda request, number: HttpResponse(
+            well_behaved(request, number).text, delay_s=0.3
+        ),
     ) as server:
         model = {"api_base": server.api_base, "name": "hosted_vllm/m"}
         command.configure(
@@ -133,4 +143,8 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
 def changes_of_files(data: Path) -> dict[Path, int]:
     """The times at which the stored parts, the published database and the ledger last changed."""
     paths = [*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")]
-    return {path: path.stat().st_mtime_ns for path in paths if not path.name.endswith("-shm")}
+    return {
+        path: path.stat().st_mtime_ns
+        for path in paths
+        if not path.name.endswith("-shm")
+    }

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.slow
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command, monkeypatch):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {"message": "Who are you?", "type": "auth", "code": None}
-    with FaultServer(lambda _request, _number: HttpResponse(status=401, error=error)) as server:
+    with FaultServer(
+        lambda _request, _number: HttpResponse(status=401, error=error)
+    ) as server:
         command.configure(**settings(server, coverage={"min": 0}))
 
         run = command("run", "--warehouse", "data", "--model", "alpha", code=1)
@@ -45,7 +47,10 @@ def test_a_stopped_run_ends_soon_and_goes_on(command, provider, stop):
     )
     command.configure(**settings(provider, trials=1))
     process = command.start("run", "--warehouse", "data")
-    until(lambda: len(provider.judge_requests) > 40 and provider.in_hand == CONCURRENCY, process)
+    until(
+        lambda: len(provider.judge_requests) > 40 and provider.in_hand == CONCURRENCY,
+        process,
+    )
     process.send_signal(stop)
     _, stderr = process.communicate(timeout=240)
     n_calls = len(provider.book)
@@ -56,7 +61,8 @@ def test_a_stopped_run_ends_soon_and_goes_on(command, provider, stop):
     assert process.returncode == 130, stderr
     interruption, costs = stderr.splitlines()[-2:]
     assert (
-        interruption == "interrupted: finished work is kept; run the same command again to continue"
+        interruption
+        == "interrupted: finished work is kept; run the same command again to continue"
     )
     assert costs.startswith("Spent: an unknown sum in ")
     stopped_run, later_run = command.sql("from runs order by started_at")
@@ -125,13 +131,18 @@ def test_a_run_opens_only_so_many_files(limit, code, most_in_hand, line, command
     ],
 )
 def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_most(
-    hard_limit, limits, monkeypatch
+    hard_limit,
+    limits,
+    monkeypatch,
 ):
     set_limits = []
     monkeypatch.setattr("sys.argv", ["prbench", "--help"])
     monkeypatch.setattr("atexit.register", lambda function: function)
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, hard_limit))
-    monkeypatch.setattr("resource.setrlimit", lambda _, limits: set_limits.append(limits))
+    monkeypatch.setattr(
+        "resource.setrlimit",
+        lambda _, limits: set_limits.append(limits),
+    )
 
     with pytest.raises(SystemExit, match="0"):
         entry()

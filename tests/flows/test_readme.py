@@ -34,11 +34,15 @@ def commands_of(document: str) -> list[tuple[list[str], str]]:
 
 @pytest.mark.slow
 def test_the_commands_of_the_readme_print_what_it_shows(command):
-    shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
+    shutil.copytree(
+        PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples"
+    )
     # The guide's commands need what the README's commands imported.
     for arguments, output in commands_of(README) + commands_of(GUIDE):
         assert arguments[:3] == ["uv", "run", "prbench"]
-        assert command(*arguments[3:], "--warehouse", "data").stdout == output, arguments
+        assert command(*arguments[3:], "--warehouse", "data").stdout == output, (
+            arguments
+        )
 
 
 def test_the_readme_is_short_and_shows_sql():
@@ -54,7 +58,9 @@ def test_the_example_configuration_is_valid():
 
 
 def test_the_pictures_of_the_report_are_there_and_small():
-    report_readme = (PROJECT / "tasks" / "report" / "README.md").read_text(encoding="utf-8")
+    report_readme = (PROJECT / "tasks" / "report" / "README.md").read_text(
+        encoding="utf-8"
+    )
     paths = re.findall(r'<img src="([^"]+)"', README + report_readme)
     pictures = list((PROJECT / "tasks" / "report" / "pictures").iterdir())
     sizes = [picture.stat().st_size for picture in pictures]

@@ -23,11 +23,15 @@ def command_with_report(sample_job: Job, tmp_path) -> Command:
     return command
 
 
-def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(command_with_report):
+def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
+    command_with_report,
+):
     folder = command_with_report.folder / "pages"
     folder.mkdir()
     (folder / "thesis.tex").write_text("mine")
-    command_with_report.configure(dataset={"source": "sample"}, report={"folder": str(folder)})
+    command_with_report.configure(
+        dataset={"source": "sample"}, report={"folder": str(folder)}
+    )
 
     run = command_with_report.json("run", "--warehouse", "data", "-q", code=1)
 
@@ -40,7 +44,14 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(comm
 
 def test_a_served_report_is_there_until_ctrl_c(command_with_report, monkeypatch):
     monkeypatch.setenv("BROWSER", "true")
-    process = command_with_report.start("report", "--serve", "--port", "0", "--warehouse", "data")
+    process = command_with_report.start(
+        "report",
+        "--serve",
+        "--port",
+        "0",
+        "--warehouse",
+        "data",
+    )
     try:
         assert process.stderr is not None
         address = next(line for line in process.stderr if "http://" in line).split()[0]

@@ -29,7 +29,11 @@ PAID: dict[tuple[str, str], list[float | None]] = {
 TOTAL = 6.3125
 
 
-def record_calls(job: Job, run_id: str, costs_by_caller: dict[tuple[str, str], list[float | None]]):
+def record_calls(
+    job: Job,
+    run_id: str,
+    costs_by_caller: dict[tuple[str, str], list[float | None]],
+):
     """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
     for (purpose, model), costs in costs_by_caller.items():
         for number, cost in enumerate(costs, start=1):
@@ -107,7 +111,9 @@ def test_the_row_of_a_killed_run_gets_its_cost(killed_job):
 
     assert killed_run["cost_usd"] == TOTAL
     assert rows_in(killed_job, "select cost_usd from runs") == [{"cost_usd": TOTAL}]
-    assert sum_usd(rows_in(killed_job, "from run_costs where run_id = 'killed'")) == TOTAL
+    assert (
+        sum_usd(rows_in(killed_job, "from run_costs where run_id = 'killed'")) == TOTAL
+    )
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
 
 
@@ -138,7 +144,9 @@ def test_an_unknown_cost_is_never_0(costs_by_caller, cost, n_unpriced, job):
         (run,) = latest_runs(job)
     store_calls(job)
     Warehouse(job.warehouse).publish()
-    (page_row,) = rows_in(job, filled(sql.read("figures/history/runs"), FIGURE_PARAMETERS))
+    (page_row,) = rows_in(
+        job, filled(sql.read("figures/history/runs"), FIGURE_PARAMETERS)
+    )
 
     assert run["cost_usd"] == cost
     assert run["unpriced_calls"] == n_unpriced
@@ -167,7 +175,12 @@ def test_a_damaged_ledger_lets_every_run_begin(killed_job, capsys):
 
 
 @pytest.mark.parametrize(("outcome", "cost"), [("done", TOTAL), (RUNNING, None)])
-def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(outcome, cost, job, run):
+def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
+    outcome,
+    cost,
+    job,
+    run,
+):
     publish(job, runs=[run_in_progress("a-run") | {"outcome": outcome}])
     record_calls(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
     store_calls(job)
@@ -186,7 +199,8 @@ def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(outcom
     assert f"{ledger}: was damaged, and is repaired" in repair_notices
     assert "the cost of run a-run on" in repair_notices
     (run_costs,) = rows_in(
-        job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'"
+        job,
+        "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'",
     )
     assert run_costs == {
         "cost_usd": cost,

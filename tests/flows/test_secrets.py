@@ -15,7 +15,12 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    is_judge_request,
+    well_behaved,
+)
 from tests.flows.conftest import PRBENCH
 from tests.flows.prefect_server import take_database
 from tests.kit import configure, endpoint, shared_folder, values_in
@@ -76,7 +81,9 @@ class RecordedRun:
     def stored_values(self) -> str:
         """The values of the tables: a search in the compressed files would not find secrets."""
         tables = ("responses", "verdicts", "runs", "checks")
-        return str([values_in(self.folder / "data", f"from {table}") for table in tables])
+        return str(
+            [values_in(self.folder / "data", f"from {table}") for table in tables]
+        )
 
 
 def prbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -142,7 +149,9 @@ def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(recorded_run)
     assert {"prbench.duckdb", "output.txt", "runs.jsonl"} <= names
     assert any(name.endswith(".sqlite") for name in names)
     for secret in PLANTED:
-        assert [path for path, content in contents.items() if secret.encode() in content] == []
+        assert [
+            path for path, content in contents.items() if secret.encode() in content
+        ] == []
 
 
 def test_no_secret_is_in_a_table(recorded_run):
@@ -152,7 +161,11 @@ def test_no_secret_is_in_a_table(recorded_run):
 
 
 def test_the_secret_of_prefect_s_server_is_in_its_own_file_alone(recorded_run):
-    paths = [path for path in recorded_run.files if SERVER_SECRET.search(path.read_bytes())]
+    paths = [
+        path for path in recorded_run.files if SERVER_SECRET.search(path.read_bytes())
+    ]
 
-    assert [path.parent for path in paths] == [recorded_run.folder / "prefect" / "prbench"]
+    assert [path.parent for path in paths] == [
+        recorded_run.folder / "prefect" / "prbench"
+    ]
     assert not SERVER_SECRET.search(recorded_run.stored_values.encode())

@@ -24,7 +24,9 @@ from tests.kit import until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed"),
+    pytest.mark.skipif(
+        find_spec("ray") is None, reason="Ray (an extra) is not installed"
+    ),
 ]
 CALLS = {
     "where": "ray",
@@ -42,15 +44,21 @@ def hanging(request, number: int) -> HttpResponse:
 
 
 def start_hanging_run(
-    command: Command, provider: FaultServer
+    command: Command,
+    provider: FaultServer,
 ) -> tuple[subprocess.Popen[str], list[Path]]:
     """Start a run whose senders wait for replies, and return it with its senders' processes."""
     provider.behaviour = hanging
     command.configure(**settings(provider, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
     until(lambda: provider.in_hand == CONCURRENCY, run)
-    status_line = rf"Senders on {os.uname().nodename} \(.+\): 2, {CONCURRENCY} calls in flight"
-    until(lambda: re.search(status_line, command("status", "--warehouse", "data").stdout), run)
+    status_line = (
+        rf"Senders on {os.uname().nodename} \(.+\): 2, {CONCURRENCY} calls in flight"
+    )
+    until(
+        lambda: re.search(status_line, command("status", "--warehouse", "data").stdout),
+        run,
+    )
     (states,) = (command.folder / "data/living").glob("*.senders.json")
     senders = json.loads(states.read_text(encoding="utf-8"))
     return run, [Path(f"/proc/{sender['pid']}") for sender in senders]
@@ -72,7 +80,9 @@ def test_a_run_on_senders_goes_on(command, provider):
     assert interrupted_run.returncode == 130, stderr
     assert "never retrieved" not in stderr
     assert len(provider.book) - n_calls == 2 * N_CRITERIA
-    (judge_report,) = [stage for stage in next_run["stages"] if stage["stage"] == "judge"]
+    (judge_report,) = [
+        stage for stage in next_run["stages"] if stage["stage"] == "judge"
+    ]
     assert judge_report["rows"] == 2 * N_CRITERIA
     assert len(command.sql("from responses")) == 2 * N_TASKS
     assert len(command.sql("from verdicts where value is not null")) == 2 * N_CRITERIA

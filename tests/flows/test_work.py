@@ -51,7 +51,9 @@ def test_ingest_has_work_for_other_data_and_other_checks(data, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
     assert has_work(job_on("sample", tmp_path / "data"), "ingest")
-    assert has_work(job_on(data, tmp_path / "data", quality={"weights": "warn"}), "ingest")
+    assert has_work(
+        job_on(data, tmp_path / "data", quality={"weights": "warn"}), "ingest"
+    )
 
 
 @pytest.mark.parametrize("name", ["ingest", "evaluate"])
@@ -110,7 +112,10 @@ def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
         run = FinishedRun(server, {}, tmp_path_factory.mktemp("finished") / "data")
         run.settings = {
             "models": [run.endpoint("a")],
-            "judges": [run.endpoint("judge", rubric="examples_removed"), run.endpoint("plain")],
+            "judges": [
+                run.endpoint("judge", rubric="examples_removed"),
+                run.endpoint("plain"),
+            ],
             "drift": {"verdicts": 5},
             "limits": {"attempts": 1},
             "report": {"enabled": False},
@@ -130,7 +135,9 @@ def test_a_flow_has_no_work_when_its_stages_are_done(name, finished_run):
 
 
 @pytest.mark.slow
-def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(finished_run):
+def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
+    finished_run,
+):
     n_calls = len(finished_run.server.book)
 
     data_report, coverage_report = without_work(finished_run.job(), "evaluate")
@@ -167,7 +174,9 @@ def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run):
 
 
 @pytest.mark.slow
-def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(finished_run):
+def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
+    finished_run,
+):
     night = finished_run.job().model_copy(update={"night": "2026-11-22"})
     finished_night = row(
         "runs",
@@ -181,7 +190,9 @@ def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
     written(night.warehouse, {"runs": [finished_night]}).publish()
     assert has_work(night, "night")
     choose_control_set(night)
-    finished_run.server.behaviour = lambda _, __: HttpResponse(status=500, error={"message": "x"})
+    finished_run.server.behaviour = lambda _, __: HttpResponse(
+        status=500, error={"message": "x"}
+    )
     asyncio.run(judge_control_set(night))
     assert has_work(night, "night")
     finished_run.server.behaviour = well_behaved
@@ -213,7 +224,9 @@ def written_report(tmp_path) -> Job:
         site.write(name, "a page")
     site.finish()
     (job.report_folder / "index.html").write_text("a page", encoding="utf-8")
-    (site.folder / "report-basis.txt").write_text(basis_of(whole_of(job)), encoding="ascii")
+    (site.folder / "report-basis.txt").write_text(
+        basis_of(whole_of(job)), encoding="ascii"
+    )
     return job
 
 
@@ -247,12 +260,17 @@ def test_another_vintage_rewrites_a_report(written_report):
     ],
 )
 def test_a_changed_figure_query_or_page_rewrites_a_report(
-    name, written_report, tmp_path, monkeypatch
+    name,
+    written_report,
+    tmp_path,
+    monkeypatch,
 ):
     program = tmp_path / "program"
     (program / name).parent.mkdir(parents=True)
     shutil.copy(ROOT / name, program / name)
-    monkeypatch.setattr("flows.report.hash_of_program", lambda: hash_of_program(program))
+    monkeypatch.setattr(
+        "flows.report.hash_of_program", lambda: hash_of_program(program)
+    )
     basis = written_report.report_index.parent / "report-basis.txt"
     basis.write_text(basis_of(whole_of(written_report)), encoding="ascii")
     assert is_up_to_date(written_report)
@@ -272,7 +290,9 @@ def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report):
     assert is_up_to_date(written_report)
 
 
-@pytest.mark.parametrize("name", ["index.html", "prbench/index.html", "prbench/data/task.js"])
+@pytest.mark.parametrize(
+    "name", ["index.html", "prbench/index.html", "prbench/data/task.js"]
+)
 def test_a_missing_page_rewrites_a_report(name, written_report):
     (written_report.report_folder / name).unlink()
 

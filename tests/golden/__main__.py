@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.golden.outputs import collect, differences, keep, kept
 
 parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
 )
 parser.add_argument("--keep", action="store_true", help="replace what is kept")
 parser.add_argument(

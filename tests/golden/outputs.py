@@ -61,8 +61,15 @@ or pages.
 def collect(folder: Path) -> Outputs:
     """Build the warehouses in an empty folder and return all their outputs in full."""
     (folder / "research").mkdir()
-    jobs = {"world": report_world(folder / "world"), "research": research_job(folder / "research")}
-    return {name: lines for part in PARTS for name, lines in outputs_of(part, folder, jobs).items()}
+    jobs = {
+        "world": report_world(folder / "world"),
+        "research": research_job(folder / "research"),
+    }
+    return {
+        name: lines
+        for part in PARTS
+        for name, lines in outputs_of(part, folder, jobs).items()
+    }
 
 
 def moved(job: Job, folder: Path) -> Job:
@@ -71,12 +78,18 @@ def moved(job: Job, folder: Path) -> Job:
     """
     before = job.warehouse.parent
     source = Path(job.settings.dataset.source)
-    shutil.copytree(before, folder, ignore=shutil.ignore_patterns("lock", "living", "drilldown"))
+    shutil.copytree(
+        before,
+        folder,
+        ignore=shutil.ignore_patterns("lock", "living", "drilldown"),
+    )
     dataset = job.settings.dataset.model_copy(
         update={"source": str(folder / source.relative_to(before))}
     )
     settings = job.settings.model_copy(update={"dataset": dataset})
-    return job.model_copy(update={"settings": settings, "warehouse": folder / "warehouse"})
+    return job.model_copy(
+        update={"settings": settings, "warehouse": folder / "warehouse"}
+    )
 
 
 def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
@@ -89,9 +102,12 @@ def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
     outputs = {}
     if part in jobs:
         configure(jobs[part], folder / part)
-        outputs |= {f"{part}/tables/{table}": lines for table, lines in relations(jobs[part])}
         outputs |= {
-            f"{part}/figures/{figure}": lines for figure, lines in figures(folder / part / "site")
+            f"{part}/tables/{table}": lines for table, lines in relations(jobs[part])
+        }
+        outputs |= {
+            f"{part}/figures/{figure}": lines
+            for figure, lines in figures(folder / part / "site")
         }
     else:
         run_until_settled(folder / part)
@@ -132,10 +148,14 @@ def run_until_settled(folder: Path):
     ):
         stopping = {"block": BLOCK, "seed": 3}
         actual = settings(
-            server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False}
+            server,
+            write_tasks(Path("tasks.jsonl")),
+            stopping=stopping,
+            report={"enabled": False},
         )
         Path("prbench.yaml").write_text(
-            yaml.safe_dump({**actual, "warehouse": "data"}), encoding="utf-8"
+            yaml.safe_dump({**actual, "warehouse": "data"}),
+            encoding="utf-8",
         )
         assert main(["run", "-q", "--no-prefect"]) == 0
 
@@ -149,7 +169,11 @@ def shortened(lines: list[str]) -> list[str]:
     share = len(lines) // MOST_LINES + 1
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     shown = [line for line in lines[1:] if zlib.crc32(line.encode()) % share == 0]
-    return [f"{len(lines)} lines with the hash {digest}, one of {share} shown", lines[0], *shown]
+    return [
+        f"{len(lines)} lines with the hash {digest}, one of {share} shown",
+        lines[0],
+        *shown,
+    ]
 
 
 def keep(outputs: Outputs):
@@ -180,12 +204,22 @@ def kept() -> Outputs:
     return outputs
 
 
-def differences(name: str, before: list[str], after: list[str], most: int = 20) -> list[str]:
+def differences(
+    name: str,
+    before: list[str],
+    after: list[str],
+    most: int = 20,
+) -> list[str]:
     """Return the first lines of a diff between a kept output and the actual one; none if they are
     equal.
     """
     lines = difflib.unified_diff(
-        before, shortened(after), f"{name} kept", f"{name} now", lineterm="", n=0
+        before,
+        shortened(after),
+        f"{name} kept",
+        f"{name} now",
+        lineterm="",
+        n=0,
     )
     return list(itertools.islice(lines, most))
 
@@ -205,13 +239,16 @@ def configure(job: Job, folder: Path):
         exclude_unset=True,
         exclude_defaults=True,
     )
-    settings["dataset"] = {"source": os.path.relpath(job.settings.dataset.source, folder)}
+    settings["dataset"] = {
+        "source": os.path.relpath(job.settings.dataset.source, folder)
+    }
     settings |= {
         "benchmark": job.settings.benchmark,
         "warehouse": os.path.relpath(job.warehouse, folder),
     }
     (folder / "prbench.yaml").write_text(
-        yaml.safe_dump(settings, sort_keys=False), encoding="utf-8"
+        yaml.safe_dump(settings, sort_keys=False),
+        encoding="utf-8",
     )
     if not (folder / "site").exists():
         write_report(job, folder / "site")
@@ -221,7 +258,9 @@ def relations(job: Job) -> Iterator[tuple[str, list[str]]]:
     """Yield each public relation with its rows as lines of CSV, sorted, numbers rounded; a header
     comes first.
     """
-    with duckdb.connect(str(Path(job.warehouse) / "prbench.duckdb"), read_only=True) as database:
+    with duckdb.connect(
+        str(Path(job.warehouse) / "prbench.duckdb"), read_only=True
+    ) as database:
         query = (
             "select table_name from information_schema.tables where table_schema = 'main' order"
             " by all"
@@ -257,13 +296,19 @@ def texts(folder: Path, command: str, form: str) -> list[str]:
     arguments = shlex.split(command)
     out = io.StringIO()
     err = io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         code = main([*arguments, *form.split()])
     text = out.getvalue()
     with contextlib.suppress(json.JSONDecodeError):
         text = json.dumps(_rounded(json.loads(text)), indent=1, ensure_ascii=False)
     errors = err.getvalue() if code == 2 else ""
-    text = f"exit code {code}\n{text}\n{errors}".replace(str(folder.resolve()), "FOLDER").rstrip()
+    text = f"exit code {code}\n{text}\n{errors}".replace(
+        str(folder.resolve()), "FOLDER"
+    ).rstrip()
     text = text.replace(str(HERE.parents[1]), "PROJECT")
     return _TIMES.sub("TIME", text).splitlines()
 

@@ -13,7 +13,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_
 
 
 @pytest.fixture(scope="module")
-def outputs(world_job: Job, research_job: Job, tmp_path_factory) -> Callable[[str], Outputs]:
+def outputs(
+    world_job: Job,
+    research_job: Job,
+    tmp_path_factory,
+) -> Callable[[str], Outputs]:
     """All outputs of a part of the current code, made at the first call."""
     folder = tmp_path_factory.mktemp("golden")
     jobs = {
@@ -41,4 +45,6 @@ def test_an_output_is_as_it_is_kept(outputs, name):
 
 @pytest.mark.parametrize("part", map(marked, PARTS))
 def test_every_output_is_kept(outputs, part):
-    assert {name for name in kept() if name.startswith(f"{part}/")} == set(outputs(part))
+    assert {name for name in kept() if name.startswith(f"{part}/")} == set(
+        outputs(part)
+    )

@@ -34,11 +34,20 @@ EQUIVALENT = "equivalent"
 def main() -> int:
     """Run the kept mutants, two at a time, and report."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--draw", action="store_true", help="draw new sets")
-    parser.add_argument("--keep", action="store_true", help="keep the outcomes of this run")
-    parser.add_argument("--gone", action="store_true", help="only list mutants whose text is gone")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the outcomes of this run",
+    )
+    parser.add_argument(
+        "--gone",
+        action="store_true",
+        help="only list mutants whose text is gone",
+    )
     parser.add_argument(
         "--only",
         default="",
@@ -55,7 +64,12 @@ def main() -> int:
         outcomes = outcomes_of(chosen)
     report(outcomes, kept_outcomes)
     if options.keep:
-        keep({mutant: outcomes.get(mutant, kept_outcomes.get(mutant, "")) for mutant in mutants})
+        keep(
+            {
+                mutant: outcomes.get(mutant, kept_outcomes.get(mutant, ""))
+                for mutant in mutants
+            }
+        )
     is_worse = any(
         kept_outcomes.get(mutant) == NOTICED and outcome != NOTICED
         for mutant, outcome in outcomes.items()
@@ -94,7 +108,9 @@ def report(outcomes: Mapping[Mutant, str], kept_outcomes: Mapping[Mutant, str]):
     for mutant, outcome in outcomes.items():
         if outcome in {NOT_NOTICED, GONE}:
             note = " (was noticed)" if kept_outcomes.get(mutant) == NOTICED else ""
-            print(f"{outcome}{note}: {mutant.file}\n  - {mutant.before}\n  + {mutant.after}")
+            print(
+                f"{outcome}{note}: {mutant.file}\n  - {mutant.before}\n  + {mutant.after}"
+            )
     counts = Counter((mutant.part, outcome) for mutant, outcome in outcomes.items())
     for (part, outcome), n in sorted(counts.items()):
         print(f"{part}: {n} {outcome}")
@@ -112,11 +128,17 @@ def outcomes_of(mutants: list[Mutant]) -> dict[Mutant, str]:
     with tempfile.TemporaryDirectory() as scratch:
         worlds = Path(scratch) / "worlds"
         subprocess.run(
-            [sys.executable, "-m", "tests.mutants.marts", "--build", worlds], cwd=ROOT, check=True
+            [sys.executable, "-m", "tests.mutants.marts", "--build", worlds],
+            cwd=ROOT,
+            check=True,
         )
         for number in range(os.cpu_count() or 1):
             # With compiled files: copies keep the times of their sources.
-            copies.put(Path(shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)))
+            copies.put(
+                Path(
+                    shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)
+                )
+            )
         started = time.monotonic()
 
         def run(mutant):
@@ -134,7 +156,10 @@ def outcomes_of(mutants: list[Mutant]) -> dict[Mutant, str]:
 
         with ThreadPoolExecutor(copies.qsize()) as pool:
             outcomes = dict(zip(mutants, pool.map(run, mutants), strict=True))
-        print(f"\n{len(mutants)} mutants in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        print(
+            f"\n{len(mutants)} mutants in {time.monotonic() - started:.0f} s",
+            file=sys.stderr,
+        )
     return outcomes
 
 
@@ -155,7 +180,9 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     path.write_text(text, encoding="utf-8")
     commands = []
     if mutant.tests:
-        commands.append(["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests])
+        commands.append(
+            ["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
+        )
     if mutant.suffix == ".sql":
         commands.append(["tests.mutants.marts", worlds])
     try:

@@ -167,7 +167,9 @@ class Mutant:
     @property
     def part(self) -> str:
         """The part of the source that it belongs to."""
-        return next(part for part, (folder, _) in PARTS.items() if self.file.startswith(folder))
+        return next(
+            part for part, (folder, _) in PARTS.items() if self.file.startswith(folder)
+        )
 
     def as_row(self) -> dict[str, Any]:
         """Return the mutant as an object of JSON."""
@@ -193,7 +195,9 @@ def drawn(seed: int = 1) -> list[Mutant]:
         for path in sorted(paths):
             possible += _possible(path)
         mutants += dice.sample(possible, n_mutants)
-    return sorted(mutants, key=lambda mutant: (mutant.file, mutant.before, mutant.after))
+    return sorted(
+        mutants, key=lambda mutant: (mutant.file, mutant.before, mutant.after)
+    )
 
 
 def _files(path: Path) -> list[Path]:
@@ -237,9 +241,21 @@ def _python_changes(text: str) -> Iterator[tuple[int, str]]:
                 changed = str(not node.value)
             else:
                 changed = str(node.value + 1)
-            yield _replaced(lines, node.lineno, node.col_offset, node.end_col_offset or 0, changed)
+            yield _replaced(
+                lines,
+                node.lineno,
+                node.col_offset,
+                node.end_col_offset or 0,
+                changed,
+            )
         elif _is_negation(node) and node.lineno == node.operand.lineno:
-            yield _replaced(lines, node.lineno, node.col_offset, node.operand.col_offset, "")
+            yield _replaced(
+                lines,
+                node.lineno,
+                node.col_offset,
+                node.operand.col_offset,
+                "",
+            )
 
 
 def _is_negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
@@ -247,7 +263,11 @@ def _is_negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
 
 
 def _replaced(
-    lines: Sequence[str], line_number: int, start: int, end: int, text: str
+    lines: Sequence[str],
+    line_number: int,
+    start: int,
+    end: int,
+    text: str,
 ) -> tuple[int, str]:
     """Return the index of a line, and the line with other text between two columns."""
     line = lines[line_number - 1]
@@ -256,7 +276,12 @@ def _replaced(
 
 def _operations(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST, ast.expr]]:
     if isinstance(node, ast.Compare):
-        yield from zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
+        yield from zip(
+            [node.left, *node.comparators],
+            node.ops,
+            node.comparators,
+            strict=False,
+        )
     elif isinstance(node, ast.BinOp):
         yield node.left, node.op, node.right
     elif isinstance(node, ast.BoolOp):

@@ -24,7 +24,8 @@ def build(folder: Path):
     for name, world in WORLDS.items():
         (folder / name).mkdir(parents=True)
         (folder / name / "job.json").write_text(
-            world(folder / name).model_dump_json(), encoding="utf-8"
+            world(folder / name).model_dump_json(),
+            encoding="utf-8",
         )
 
 
@@ -34,12 +35,16 @@ def differing(folder: Path) -> list[str]:
     """
     before = kept()
     for name in WORLDS:
-        job = Job.model_validate_json((folder / name / "job.json").read_text(encoding="utf-8"))
+        job = Job.model_validate_json(
+            (folder / name / "job.json").read_text(encoding="utf-8")
+        )
         with tempfile.TemporaryDirectory() as scratch:
             copy = Path(shutil.copytree(job.warehouse, Path(scratch) / "warehouse"))
             (copy / "prbench.duckdb").unlink()
             Warehouse(copy).publish()
-            for relation, lines in relations(job.model_copy(update={"warehouse": copy})):
+            for relation, lines in relations(
+                job.model_copy(update={"warehouse": copy})
+            ):
                 output = f"{name}/tables/{relation}"
                 actual = differences(output, before.get(output, []), lines)
                 if actual:

@@ -71,9 +71,15 @@ def unchecked(ingested: Path, tmp_path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def checked(bad_rows: Path, ingested: Path, tmp_path_factory) -> tuple[Path, StageReport]:
+def checked(
+    bad_rows: Path,
+    ingested: Path,
+    tmp_path_factory,
+) -> tuple[Path, StageReport]:
     """The warehouse of bad rows after a check under the default policies, and the report of the
     check.
     """
-    root = Path(shutil.copytree(ingested, tmp_path_factory.mktemp("checked") / "warehouse"))
+    root = Path(
+        shutil.copytree(ingested, tmp_path_factory.mktemp("checked") / "warehouse")
+    )
     return root, check(job_on(bad_rows, root))

@@ -55,7 +55,13 @@ def start() -> Iterator[Start]:
     def run(script, *arguments):
         command = [sys.executable, "-c", script, *map(str, arguments)]
         pipe = subprocess.PIPE
-        process = subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe)
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            text=True,
+            stdin=pipe,
+            stdout=pipe,
+        )
         processes.append(process)
         return process
 

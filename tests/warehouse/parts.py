@@ -36,7 +36,9 @@ DAMAGES = {
 def rows_of(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
     """Return all rows of all stored tables, as published."""
     with warehouse.reader() as reader:
-        return {name: sorted(reader.table(f"from {name}")[1], key=repr) for name in TABLES}
+        return {
+            name: sorted(reader.table(f"from {name}")[1], key=repr) for name in TABLES
+        }
 
 
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
@@ -45,7 +47,10 @@ def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     """
     begin(root)
     return put_table(
-        root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)
+        root,
+        table_name,
+        moment,
+        pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema),
     )
 
 
@@ -63,7 +68,11 @@ def put_of_old(root: Path):
     """Write a part of runs as from an earlier version: with other columns, and a row without a
     key.
     """
-    columns = {"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]}
+    columns = {
+        "run_id": ["then", None],
+        "command": ["run", "lost"],
+        "a_column_of_old": [1, 2],
+    }
     put_table(root, "runs", 1, pa.table(columns))
 
 
@@ -83,7 +92,11 @@ def stored(store: PartStore, table_name: str) -> list[Row]:
     return rows
 
 
-def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:
+def standing(
+    table_name: str,
+    rows: Iterable[Row],
+    retracted: Iterable[str] = (),
+) -> list[Row]:
     """Return the rows of a sequence that count, sorted by key."""
     table = TABLES[table_name]
     by_key = {}
@@ -94,7 +107,9 @@ def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()
             and key in by_key
             and by_key[key]["status"] in {"ok", "met", "unmet", "partial"}
         )
-        is_retracted = row.get("import_batch") is not None and row["import_batch"] in retracted
+        is_retracted = (
+            row.get("import_batch") is not None and row["import_batch"] in retracted
+        )
         if not is_kept and not is_retracted:
             by_key[key] = row
     return [by_key[key] for key in sorted(by_key)]
@@ -103,7 +118,8 @@ def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()
 def published(warehouse: Warehouse, table_name: str) -> list[Row]:
     """The rows of a published table, sorted by key."""
     return rows_in(
-        warehouse.root, f"from {table_name} order by {', '.join(TABLES[table_name].key)}"
+        warehouse.root,
+        f"from {table_name} order by {', '.join(TABLES[table_name].key)}",
     )
 
 

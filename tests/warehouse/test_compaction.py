@@ -14,7 +14,14 @@ from tests.kit import response, row
 from tests.warehouse.parts import published, put, standing, stored
 from warehouse import Warehouse, compaction
 from warehouse.compaction import compact
-from warehouse.parts import Listing, PartStore, moment_of, names_in, read_list, write_list
+from warehouse.parts import (
+    Listing,
+    PartStore,
+    moment_of,
+    names_in,
+    read_list,
+    write_list,
+)
 from warehouse.publish import gone_from
 
 
@@ -49,7 +56,9 @@ def test_the_sizes_of_parts_are_those_of_their_files(warehouse):
 
     files = warehouse.store.root.rglob("*.parquet")
 
-    assert sorted(warehouse.part_sizes()) == sorted(file.stat().st_size for file in files)
+    assert sorted(warehouse.part_sizes()) == sorted(
+        file.stat().st_size for file in files
+    )
 
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path):
@@ -88,10 +97,14 @@ RETRACTIONS = ([], ["import-1"], ["import-1", "import-2"])
 Cell = tuple[str, str, str | None]
 """The key of a row, its status, and its import batch."""
 cells = st.tuples(
-    st.sampled_from("abc"), st.sampled_from(["ok", "timeout", "refused"]), st.sampled_from(BATCHES)
+    st.sampled_from("abc"),
+    st.sampled_from(["ok", "timeout", "refused"]),
+    st.sampled_from(BATCHES),
 )
 numbered_parts = st.lists(
-    st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)), min_size=1, max_size=8
+    st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)),
+    min_size=1,
+    max_size=8,
 )
 
 
@@ -105,7 +118,12 @@ def put_cells(root: Path, number: int, moment: int, rows: list[Cell]):
     ]
     put(root, "responses", moment, responses)
     keys = {key for key, _, _ in rows}
-    put(root, "runs", moment, [row("runs", run_id=key, command=str(number)) for key in keys])
+    put(
+        root,
+        "runs",
+        moment,
+        [row("runs", run_id=key, command=str(number)) for key in keys],
+    )
 
 
 def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
@@ -123,7 +141,9 @@ def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
 def test_merging_parts_leaves_what_stands(parts, large_rows, n_before):
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
-        for number, (moment, rows) in enumerate(sorted(parts[:n_before], key=lambda part: part[0])):
+        for number, (moment, rows) in enumerate(
+            sorted(parts[:n_before], key=lambda part: part[0])
+        ):
             put_cells(Path(folder), number, moment, rows)
         expected = rows_that_count(store)
         compact(store, large_rows=large_rows)
@@ -191,7 +211,10 @@ def test_a_part_that_appears_meanwhile_is_kept(warehouse, quick, monkeypatch):
 def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
     base = PartStore(tmp_path / "base")
     for moment in range(1, 7):
-        runs = [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")]
+        runs = [
+            row("runs", run_id=name, command=str(moment))
+            for name in ("a", f"b{moment}")
+        ]
         put(tmp_path / "base", "runs", moment, runs)
     compact(base)
     put(tmp_path / "base", "runs", 7, [row("runs", run_id="a", command="7")])
@@ -238,7 +261,8 @@ def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse):
     for task_id in ("t1", "t2"):
         put(warehouse.root, "responses", 1, [response(task_id)])
     removals = [
-        row("removals", response_id=response(task_id)["response_id"]) for task_id in ("t1", "t2")
+        row("removals", response_id=response(task_id)["response_id"])
+        for task_id in ("t1", "t2")
     ]
 
     warehouse.write("removals", removals)

@@ -15,7 +15,9 @@ from warehouse import Reader
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
 
-PROMISED = yaml.safe_load(Path(__file__).with_name("promised.yaml").read_text(encoding="utf-8"))
+PROMISED = yaml.safe_load(
+    Path(__file__).with_name("promised.yaml").read_text(encoding="utf-8")
+)
 """Table -> the columns that users rely on, with a space between them: a fixed copy of the public
 interface.
 """
@@ -88,7 +90,9 @@ def test_every_model_that_users_do_not_see_says_what_one_row_is():
     meanings = [model.meaning for model in sql.models() if "." in model.name]
 
     assert meanings
-    assert [meaning for meaning in meanings if not meaning.startswith("One row: ")] == []
+    assert [
+        meaning for meaning in meanings if not meaning.startswith("One row: ")
+    ] == []
 
 
 def test_no_column_has_a_type_that_other_programs_take_for_something_else(published):
@@ -102,7 +106,9 @@ def test_no_column_has_a_type_that_other_programs_take_for_something_else(publis
 
 
 def test_every_column_of_the_contracts_has_a_meaning():
-    assert [name for name, column in COLUMNS.items() if not column.meaning.strip()] == []
+    assert [
+        name for name, column in COLUMNS.items() if not column.meaning.strip()
+    ] == []
 
 
 def test_every_column_of_the_contracts_is_in_a_table():
@@ -137,7 +143,9 @@ for schema, name in client.execute(query).fetchall():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv, to get the oldest client")
+@pytest.mark.skipif(
+    shutil.which("uv") is None, reason="needs uv, to get the oldest client"
+)
 def test_the_oldest_client_reads_every_table_and_view(tmp_path):
     warehouse = written(tmp_path, {"runs": [row("runs", run_id="a-run")]})
     warehouse.publish()

@@ -45,7 +45,9 @@ def filled(warehouse: Warehouse, quick: None) -> Warehouse:
         warehouse.write("verdicts", verdicts_on(judged, 20))
         latest = row("runs", run_id="r", command=f"command {trial}")
         warehouse.write("runs", [latest, row("runs", run_id=f"r{trial}")])
-        warehouse.write("labels", [row("labels", field="Law", kind="k", label=f"label {trial}")])
+        warehouse.write(
+            "labels", [row("labels", field="Law", kind="k", label=f"label {trial}")]
+        )
     warehouse.publish()
     return warehouse
 
@@ -62,7 +64,8 @@ def rebuilt_rows(warehouse: Warehouse) -> PublishedRows:
 
 @pytest.mark.parametrize("name", ["the version", "a part", "the database"])
 def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_damaged(
-    filled, name
+    filled,
+    name,
 ):
     part = filled.store.standing("verdicts")[0]
     checks = {
@@ -82,7 +85,12 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     assert reported_damage() == ""
 
 
-VALUES_BY_TYPE = {pa.string(): "text", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
+VALUES_BY_TYPE = {
+    pa.string(): "text",
+    pa.int64(): 7,
+    pa.float64(): 0.5,
+    pa.bool_(): True,
+}
 
 
 def row_of(table: StoredTable, part: int, number: int) -> Row:
@@ -99,7 +107,9 @@ def row_of(table: StoredTable, part: int, number: int) -> Row:
         values["created_at"] = at(-1) if is_old_removal else at(0)
     if "status" in values:
         values["status"] = "ok"
-    if "import_batch" in values and table.name != "retractions":  # of no retracted batch
+    if (
+        "import_batch" in values and table.name != "retractions"
+    ):  # of no retracted batch
         is_key = "import_batch" in table.key
         values["import_batch"] = f"kept {part}-{number}" if is_key else None
     return values
@@ -311,7 +321,9 @@ def test_a_database_that_is_cut_short_is_found(large):
         assert not is_database_whole(large.database), n_left
 
 
-def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(filled):
+def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(
+    filled,
+):
     rows_of(filled)  # the published state is known, so the file is not read again
     for block in range(12_288, filled.database.stat().st_size - 64, 262_144):
         flip(filled.database, block + 4_000)

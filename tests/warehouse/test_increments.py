@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from tests.kit import at, response, row
 from tests.warehouse.conftest import watched
-from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
+from tests.warehouse.parts import (
+    Row,
+    as_facts,
+    published,
+    put,
+    standing,
+    stored,
+    without_models,
+)
 from warehouse import Warehouse
 from warehouse.compaction import compact
 from warehouse.publish import publish
@@ -24,7 +32,8 @@ BATCHES = ["import-1", "import-2"]
 def rows_to_publish(warehouse: Warehouse) -> dict[str, list[Row]]:
     """Return the rows to publish from the parts, computed without SQL."""
     runs, retractions, responses, verdicts = (
-        stored(warehouse.store, name) for name in ("runs", "retractions", "responses", "verdicts")
+        stored(warehouse.store, name)
+        for name in ("runs", "retractions", "responses", "verdicts")
     )
     retracted = [
         retraction["import_batch"]
@@ -33,10 +42,14 @@ def rows_to_publish(warehouse: Warehouse) -> dict[str, list[Row]]:
     ]
     current_responses = standing("responses", responses, retracted)
     withdrawn = {
-        response["response_id"] for response in responses if response["import_batch"] in retracted
+        response["response_id"]
+        for response in responses
+        if response["import_batch"] in retracted
     }
     withdrawn -= {response["response_id"] for response in current_responses}
-    kept_verdicts = [verdict for verdict in verdicts if verdict["response_id"] not in withdrawn]
+    kept_verdicts = [
+        verdict for verdict in verdicts if verdict["response_id"] not in withdrawn
+    ]
     return {
         "runs": standing("runs", runs),
         "responses": current_responses,
@@ -49,7 +62,11 @@ moments = st.integers(1, 12)
 statuses = st.sampled_from(["ok", "timeout", "refused"])
 batches = st.sampled_from([None, None, *BATCHES])
 response_lists = st.lists(st.tuples(keys, statuses, batches), min_size=1, max_size=3)
-verdict_lists = st.lists(st.tuples(keys, statuses, batches, keys), min_size=1, max_size=3)
+verdict_lists = st.lists(
+    st.tuples(keys, statuses, batches, keys),
+    min_size=1,
+    max_size=3,
+)
 run_lists = st.lists(keys, min_size=1, max_size=3, unique=True)
 retractions = st.tuples(st.sampled_from(BATCHES), st.booleans())
 publishing = st.just(("publish", 0, None))
@@ -99,7 +116,10 @@ def rows_of_part(number: int, table_name: str, content: Any) -> Iterator[Row]:
     else:
         batch, is_retracted = content
         yield row(
-            "retractions", import_batch=batch, is_retracted=is_retracted, created_at=at(number)
+            "retractions",
+            import_batch=batch,
+            is_retracted=is_retracted,
+            created_at=at(number),
         )
 
 
@@ -110,7 +130,10 @@ def rows_of_part(number: int, table_name: str, content: Any) -> Iterator[Row]:
 )
 @given(history=st.lists(events, min_size=3, max_size=10))
 def test_whatever_was_done_in_any_order_is_published_as_from_anew(history):
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as monkeypatch,
+    ):
         without_models(monkeypatch)
         copies = watched(monkeypatch)
         warehouse = Warehouse(Path(folder))
@@ -120,4 +143,6 @@ def test_whatever_was_done_in_any_order_is_published_as_from_anew(history):
         event(f"with additions: {any(copies)}")
 
         for table_name, rows in rows_to_publish(warehouse).items():
-            assert as_facts(published(warehouse, table_name)) == as_facts(rows), table_name
+            assert as_facts(published(warehouse, table_name)) == as_facts(rows), (
+                table_name
+            )

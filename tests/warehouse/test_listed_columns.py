@@ -16,9 +16,9 @@ LISTING = sorted(MODELS.keys() - {OPEN_COLUMNS})
 
 def parsed(query: str) -> dict[str, Any]:
     """Return the outermost node of a query, according to DuckDB's parser."""
-    (text,) = duckdb.execute("select json_serialize_sql($query)", {"query": query}).fetchone() or (
-        "",
-    )
+    (text,) = duckdb.execute(
+        "select json_serialize_sql($query)", {"query": query}
+    ).fetchone() or ("",)
     (statement,) = json.loads(text)["statements"]
     return statement["node"]
 

@@ -45,7 +45,9 @@ def refusal(lock: AbstractContextManager[None]) -> str:
     return str(caught.value)
 
 
-def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(warehouse, start):
+def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
+    warehouse, start
+):
     holders, second = (holding(start, A_RUN, warehouse) for _ in range(2))
     with warehouse.writing():
         at_work = ", ".join(map(str, sorted([os.getpid(), holders.pid, second.pid])))
@@ -53,7 +55,9 @@ def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(wareho
             warehouse.alone()
         )
     second.communicate("go on\n")
-    assert f"process {holders.pid} is at work on this warehouse; wait" in refusal(warehouse.alone())
+    assert f"process {holders.pid} is at work on this warehouse; wait" in refusal(
+        warehouse.alone()
+    )
     kill(holders)
 
     with warehouse.alone():
@@ -72,11 +76,15 @@ def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse, start):
         pass
 
 
-def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehouse, start):
+def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(
+    warehouse, start
+):
     process = holding(start, A_NIGHT, warehouse)
     waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
 
-    assert f"process {process.pid} is at work" in refusal(warehouse.only_one("night", wait=False))
+    assert f"process {process.pid} is at work" in refusal(
+        warehouse.only_one("night", wait=False)
+    )
     with warehouse.writing(), warehouse.only_one("another", wait=False):
         pass
     kill(process)

@@ -31,9 +31,15 @@ class World:
         self.meanwhile()
 
     def process_on(
-        self, host: str, *, kernel: str | None = None, started_at_s: float = 0.0
+        self,
+        host: str,
+        *,
+        kernel: str | None = None,
+        started_at_s: float = 0.0,
     ) -> Owner:
-        owner = Owner(self.root, Machine(kernel or f"kernel of {host}", host, started_at_s))
+        owner = Owner(
+            self.root, Machine(kernel or f"kernel of {host}", host, started_at_s)
+        )
         owner.sleep = self.sleep  # type: ignore[method-assign]
         owner.clock = lambda: self.now_s  # type: ignore[method-assign]
         return owner
@@ -67,7 +73,9 @@ def files(world: World) -> set[str]:
     return {path.name for path in world.root.iterdir()}
 
 
-def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(world):
+def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(
+    world,
+):
     processes = [world.process_on("a"), world.process_on("a")]
     for process in processes:
         process.begin(world.tell)
@@ -123,7 +131,9 @@ def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
     assert world.now_s == 0
 
 
-def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(world):
+def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(
+    world,
+):
     failed = world.process_on("a")
     process = world.process_on("b", started_at_s=1e12)
     failed.begin()
@@ -137,7 +147,9 @@ def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own
     assert process.why_lost() is None
 
 
-def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(world):
+def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(
+    world,
+):
     stopped = world.process_on("a")
     rival = world.process_on("b")
     stopped.begin()
@@ -177,8 +189,12 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world):
     assert restarted.why_lost() is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
-def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(world, content):
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}']
+)
+def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
+    world, content
+):
     (world.root / FILE).write_bytes(content)
     process = world.process_on("a")
     assert process.elsewhere() in {"another machine", "newer"}
@@ -219,7 +235,9 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse):
     assert warehouse.living_runs() == ["r"]
 
 
-def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(warehouse):
+def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
+    warehouse,
+):
     member = row("split_members", split="s", task_id="t", position=1)
     with warehouse.writing():
         warehouse.write("split_members", [member])

@@ -27,7 +27,10 @@ def write_run(warehouse: Warehouse, run_id: str, command: str = "run"):
 def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     warehouse.publish()
     return [
-        value for (value,) in values_in(warehouse.root, f"select {column} from runs order by all")
+        value
+        for (value,) in values_in(
+            warehouse.root, f"select {column} from runs order by all"
+        )
     ]
 
 
@@ -38,7 +41,9 @@ def test_content_that_is_written_again_is_the_newest(warehouse):
     assert runs(warehouse, "command") == ["first"]
 
 
-def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehouse, start):
+def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
+    warehouse, start
+):
     write_run(warehouse, "r")
     warehouse.publish()
     content = warehouse.database.read_bytes()
@@ -80,13 +85,16 @@ def test_two_processes_that_publish_at_once_lose_nothing(warehouse, start):
     assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
 
 
-def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehouse, quick):
+def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
+    warehouse, quick
+):
     warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
         use()
         rows = values_in(
-            warehouse.root, "select run_id, command, outcome from runs order by run_id"
+            warehouse.root,
+            "select run_id, command, outcome from runs order by run_id",
         )
         assert rows == [("now", "judge", None), ("then", "run", None)]
 
@@ -111,7 +119,9 @@ def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse, tmp_
 
 
 def test_each_model_reads_only_the_checks_that_make_its_rows_change():
-    partly_read = [name for name, table in TABLES.items() if table.models_read != "true"]
+    partly_read = [
+        name for name, table in TABLES.items() if table.models_read != "true"
+    ]
 
     assert partly_read == ["checks"]
     for model in sql.models():

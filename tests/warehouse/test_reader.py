@@ -20,7 +20,9 @@ def held_files(folder: Path) -> list[str]:
     """The open files of this process in a folder, including deleted ones."""
     actual = []
     for link in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # the descriptor of this listing is closed already
+        with contextlib.suppress(
+            OSError
+        ):  # the descriptor of this listing is closed already
             actual.append(str(link.readlink()))
     return [path for path in actual if path.startswith(str(folder))]
 
@@ -31,7 +33,12 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(wareh
         publish(warehouse, f"r{number}")
         readers.append(warehouse.reader())
 
-    assert [reader.value("select count(*) from runs") for reader in readers] == [1, 2, 3, 4]
+    assert [reader.value("select count(*) from runs") for reader in readers] == [
+        1,
+        2,
+        3,
+        4,
+    ]
     for reader in readers:
         reader.close()
     for _ in range(3):
@@ -41,10 +48,14 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(wareh
 
 def test_several_threads_can_ask_one_reader_at_once(warehouse):
     publish(warehouse, "r")
-    query = "select {0} + count(*) + 0 * count(x) from runs, range(20000) as numbers (x)"
+    query = (
+        "select {0} + count(*) + 0 * count(x) from runs, range(20000) as numbers (x)"
+    )
 
     with warehouse.reader() as reader, ThreadPoolExecutor(4) as pool:
-        actual = list(pool.map(lambda number: reader.value(query.format(number)), range(40)))
+        actual = list(
+            pool.map(lambda number: reader.value(query.format(number)), range(40))
+        )
 
     assert [20_000 + number for number in range(40)] == actual
 
@@ -62,7 +73,9 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse):
 
 
 def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(warehouse):
-    warehouse.write("runs", [row("runs", run_id="b", night="2026-11-01"), row("runs", run_id="a")])
+    warehouse.write(
+        "runs", [row("runs", run_id="b", night="2026-11-01"), row("runs", run_id="a")]
+    )
     warehouse.publish()
 
     with warehouse.reader() as reader:
@@ -70,5 +83,6 @@ def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(ware
         assert reader.select("runs", "run_id", night="2026-11-01") == [{"run_id": "b"}]
         assert reader.select("runs", "run_id", night=None) == [{"run_id": "a"}]
         assert [
-            run["run_id"] for run in reader.select("runs", order="run_id desc", run_id=["a", "b"])
+            run["run_id"]
+            for run in reader.select("runs", order="run_id desc", run_id=["a", "b"])
         ] == ["b", "a"]

@@ -23,11 +23,15 @@ def visible(warehouse: Warehouse) -> list[Path]:
 def test_a_part_is_named_by_its_content(warehouse):
     name = warehouse.write("responses", [response("t")])
     (path,) = visible(warehouse)
-    assert str(name).endswith(f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet")
+    assert str(name).endswith(
+        f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet"
+    )
 
     time.sleep(0.002)  # names begin with the time in milliseconds
     second = warehouse.write("responses", [response("u")])
-    assert [name, second] == [part.name for part in warehouse.store.standing("responses")]
+    assert [name, second] == [
+        part.name for part in warehouse.store.standing("responses")
+    ]
 
 
 def test_rows_come_back_as_they_were_written(warehouse):
@@ -38,7 +42,10 @@ def test_rows_come_back_as_they_were_written(warehouse):
     ]
     name = warehouse.write("responses", rows)
 
-    assert rows == pq.read_table(warehouse.store.root / "responses" / str(name)).to_pylist()
+    assert (
+        rows
+        == pq.read_table(warehouse.store.root / "responses" / str(name)).to_pylist()
+    )
 
 
 MISFITS: dict[str, dict[str, Any]] = {
@@ -95,7 +102,9 @@ for i in range(10_000):
 """
 
 
-def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(warehouse, start):
+def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(
+    warehouse, start
+):
     folder = warehouse.root / "parts" / "responses"
     for _ in range(5):
         process = start(WRITE_FOR_EVER, warehouse.root)

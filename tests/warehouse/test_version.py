@@ -52,7 +52,8 @@ def test_another_version_is_refused_in_one_line(warehouse, file_name, version):
     paths = sorted(warehouse.root.rglob("*"))
 
     with pytest.raises(
-        WarehouseError, match=one_line(f"version {version or 'unknown'}, this one reads 4")
+        WarehouseError,
+        match=one_line(f"version {version or 'unknown'}, this one reads 4"),
     ):
         REFUSED[file_name](warehouse)
 
@@ -75,9 +76,12 @@ def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse, content):
 
 
 @pytest.mark.parametrize(
-    "change", ["update published_from set stamp = 'other'", "drop table published_from"]
+    "change",
+    ["update published_from set stamp = 'other'", "drop table published_from"],
 )
-def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(warehouse, change):
+def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
+    warehouse, change
+):
     warehouse.write("runs", [row("runs", run_id="r")])
     warehouse.publish()
     with duckdb.connect(str(warehouse.database)) as connection:

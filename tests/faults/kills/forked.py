@@ -85,7 +85,12 @@ def be_the_stage():
     """Import what a run needs; then, for each line on standard input, fork a run, poll one, or
     import more.
     """
-    for name in ("flows.cli.main", "flows.execution", "tests.kit", "tasks.llm.litellm_setup"):
+    for name in (
+        "flows.cli.main",
+        "flows.execution",
+        "tests.kit",
+        "tasks.llm.litellm_setup",
+    ):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
     assert threading.active_count() == 1
@@ -107,6 +112,8 @@ def be_the_stage():
 
 def _import_what_is_listed(path: Path):
     for name in path.read_text(encoding="utf-8").splitlines():
-        with contextlib.suppress(Exception):  # some listed modules cannot be imported by name
+        with contextlib.suppress(
+            Exception
+        ):  # some listed modules cannot be imported by name
             importlib.import_module(name)
     assert threading.active_count() == 1

@@ -144,7 +144,10 @@ def started_stages() -> Stages:
     """The one process to fork runs from; a rehearsal has made it import all that runs need."""
     stages = Stages().__enter__()
     atexit.register(stages.__exit__)
-    with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, FaultServer() as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="rehearsal-") as name,
+        FaultServer() as server,
+    ):
         stages.rehearse(Path(name), configured(Path(name), server.api_base))
     return stages
 
@@ -178,7 +181,8 @@ def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
     """The last digits of a mean depend on the order in which rows were added up."""
     return {
-        name: round(value, 12) if isinstance(value, float) else value for name, value in row.items()
+        name: round(value, 12) if isinstance(value, float) else value
+        for name, value in row.items()
     }
 
 

@@ -24,7 +24,12 @@ from tests.faults.kills.starting import (
     started_stages,
     tables,
 )
-from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    is_judge_request,
+    well_behaved,
+)
 from tests.kit import rows_in, until
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -49,7 +54,12 @@ class Killing:
     the same call.
     """
 
-    def __init__(self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]):
+    def __init__(
+        self,
+        folder: Path,
+        server: FaultServer,
+        start: Callable[[Path, Path], Run],
+    ):
         self.folder = folder
         self.server = server
         self.start = start
@@ -60,7 +70,9 @@ class Killing:
         run = self.start(self.folder, self._undisturbed)
         assert run.wait() == 0, run.complaint
         self._expected = self._good_replies()
-        assert set(self._expected.values()) == {1, 2}, "a reply was paid twice without any kill"
+        assert set(self._expected.values()) == {1, 2}, (
+            "a reply was paid twice without any kill"
+        )
 
     def kill(self, n_kills: int):
         """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and
@@ -116,7 +128,9 @@ class Killing:
         for name, expected_rows in tables(self._undisturbed).items():
             pairs = itertools.zip_longest(actual[name], expected_rows)
             differing = [(row, expected) for row, expected in pairs if row != expected]
-            assert differing[:2] == [], f"{name} differ from those of the undisturbed run"
+            assert differing[:2] == [], (
+                f"{name} differ from those of the undisturbed run"
+            )
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
         assert twice == [], (
             "replies were called for again although their commit had been acknowledged"
@@ -131,11 +145,19 @@ class Killing:
     [
         pytest.param(2, {}, marks=pytest.mark.long),
         (2, {"criteria_per_call": 4}),
-        pytest.param(2, {"kind": "decisions", "criteria_per_call": 3}, marks=pytest.mark.long),
+        pytest.param(
+            2,
+            {"kind": "decisions", "criteria_per_call": 3},
+            marks=pytest.mark.long,
+        ),
         pytest.param(10, {}, marks=pytest.mark.long),
     ],
 )
-def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(tmp_path, kills, judge):
+def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
+    tmp_path,
+    kills,
+    judge,
+):
     with FaultServer(slowed(LATENCY_S, FAULTY)) as server:
         configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
@@ -156,7 +178,8 @@ def stages() -> Stages:
 
 def outcomes(warehouse: Path) -> list[str]:
     return [
-        row["outcome"] for row in rows_in(warehouse, "select outcome from runs order by started_at")
+        row["outcome"]
+        for row in rows_in(warehouse, "select outcome from runs order by started_at")
     ]
 
 
@@ -200,7 +223,9 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages, tmp_path
     assert is_complete(data)
 
 
-def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(stages, tmp_path):
+def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
+    stages, tmp_path
+):
     with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         killed_run = stages.start(tmp_path, data)
@@ -227,7 +252,9 @@ def sometimes_unreadable(request, number: int) -> HttpResponse:
 
 
 @pytest.mark.long
-def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages, tmp_path):
+def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
+    stages, tmp_path
+):
     with FaultServer(sometimes_unreadable) as server:
         data = configured(tmp_path, server.api_base)
         assert stages.start(tmp_path, data).wait() == 0
@@ -260,7 +287,9 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages, tmp_
         assert stages.start(tmp_path, data).wait() == 0
 
     assert 0 < n_recorded < N_CALLS
-    assert n_lost <= 2 * 8  # calls in flight, and calls that began before all batches knew
+    assert (
+        n_lost <= 2 * 8
+    )  # calls in flight, and calls that began before all batches knew
     assert len(server.paid) == N_CALLS + n_lost
     assert set(recorded(data).values()) == {1}
     assert is_complete(data)

@@ -32,7 +32,12 @@ def kind_of(prompt: str) -> str:
 
 def labels_in(prompt: str) -> list[str]:
     listing = prompt.partition("Labels:\n")[2].partition("\n\n")[0]
-    return re.findall(r"^- (.+?): ", listing, re.MULTILINE) or ["DE", "US-CA", "EU", "NONE"]
+    return re.findall(r"^- (.+?): ", listing, re.MULTILINE) or [
+        "DE",
+        "US-CA",
+        "EU",
+        "NONE",
+    ]
 
 
 def labelled(request, _: int) -> HttpResponse:
@@ -105,7 +110,9 @@ OWN_LABELS = pytest.mark.parametrize(
 
 
 def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(annotation):
-    counts = Counter((call["model"], kind_of(prompt_of(call))) for call in annotation.calls)
+    counts = Counter(
+        (call["model"], kind_of(prompt_of(call))) for call in annotation.calls
+    )
 
     for kind in KINDS:
         assert counts["ann", kind] == 2 * N_TASKS
@@ -126,14 +133,26 @@ def test_stored_labels_are_those_of_the_vocabulary(annotation):
 
 
 @OWN_LABELS
-def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(annotation, kind, column):
-    for released, row in zip(annotation.released, annotation.command.sql(TASKS), strict=True):
+def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(
+    annotation,
+    kind,
+    column,
+):
+    for released, row in zip(
+        annotation.released,
+        annotation.command.sql(TASKS),
+        strict=True,
+    ):
         assert row[column]
         assert row[column] == (released[column] or row[column])
 
 
 @OWN_LABELS
-def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(annotation, kind, column):
+def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(
+    annotation,
+    kind,
+    column,
+):
     rows = annotation.command.sql(
         f"select distinct task_id, source from labelled_tasks where kind = '{kind}'"
     )

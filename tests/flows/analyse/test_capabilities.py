@@ -41,19 +41,30 @@ def describing(request, _: int) -> HttpResponse:
     prompt = prompt_of(request)
     if is_naming(request):
         phrase, *_ = re.findall(r"phrase \d+ of \d+\]\n(.*)\n", prompt)
-        return HttpResponse(json.dumps({"name": f"Rules on {phrase.partition(' of ')[0]}"}))
+        return HttpResponse(
+            json.dumps({"name": f"Rules on {phrase.partition(' of ')[0]}"})
+        )
     point, _, topic = criterion_of(prompt).partition(": ")
     manner = MANNERS[int(point.split()[-1]) % 3]
     return HttpResponse(json.dumps({"capability": f"Applying the {topic} {manner}"}))
 
 
 def configure(
-    command: Command, provider: FaultServer, embedding: Row | None = None, **settings: Any
+    command: Command,
+    provider: FaultServer,
+    embedding: Row | None = None,
+    **settings: Any,
 ):
     capabilities = {"model": endpoint("describer", provider.api_base)}
     if embedding is not None:
         capabilities["embedding"] = embedding
-    command.configure(warehouse="data", models=[], judges=[], capabilities=capabilities, **settings)
+    command.configure(
+        warehouse="data",
+        models=[],
+        judges=[],
+        capabilities=capabilities,
+        **settings,
+    )
 
 
 def is_undesired(criterion_id: str) -> bool:
@@ -114,7 +125,9 @@ class Planted:
     def members(self) -> dict[str, set[str]]:
         """Node -> the ids of its criteria."""
         members = defaultdict(set)
-        for row in self.command.sql("select node_id, criterion_id from capability_members"):
+        for row in self.command.sql(
+            "select node_id, criterion_id from capability_members"
+        ):
             members[row["node_id"]].add(row["criterion_id"])
         return members
 
@@ -126,7 +139,9 @@ def planted(tmp_path_factory) -> Planted:
     responses = []
     for task in tasks:
         for model in MODELS:
-            responses.append({"task": task["task"], "model": model, "response": f"{model} says"})
+            responses.append(
+                {"task": task["task"], "model": model, "response": f"{model} says"}
+            )
     write_jsonl(command.folder / "finance.jsonl", tasks)
     write_jsonl(command.folder / "responses.jsonl", responses)
     write_jsonl(command.folder / "verdicts.jsonl", verdicts)
@@ -180,14 +195,20 @@ def test_scores_are_those_of_plain_loops(planted):
         rightness = defaultdict(list)
         for verdict in planted.verdicts:
             criterion_id = verdict["criterion"]
-            if verdict["model"] == score["model"] and criterion_id in members[score["node_id"]]:
+            if (
+                verdict["model"] == score["model"]
+                and criterion_id in members[score["node_id"]]
+            ):
                 is_right = verdict["criteria_met"] != is_undesired(criterion_id)
                 rightness[verdict["task"]].append(is_right)
         # All weights have the same size here, so the min-normalised score is a plain share.
         expected = np.mean([np.mean(values) for values in rightness.values()])
         assert score["value"] == pytest.approx(expected)
         assert score["n_tasks"] == len(rightness)
-        assert score["ci_low"] is None or score["ci_low"] < score["value"] < score["ci_high"]
+        assert (
+            score["ci_low"] is None
+            or score["ci_low"] < score["value"] < score["ci_high"]
+        )
 
 
 def test_the_planted_weakness_alone_is_confirmed(planted):
@@ -230,7 +251,10 @@ def test_the_page_shows_weaknesses_and_candidates(planted):
 
 
 def test_a_model_that_does_not_exist_is_refused(planted):
-    assert "--model none: not found" in planted.command("weaknesses", "none", code=2).stderr
+    assert (
+        "--model none: not found"
+        in planted.command("weaknesses", "none", code=2).stderr
+    )
 
 
 def whole_criterion(request, number: int) -> HttpResponse:
@@ -259,7 +283,9 @@ def test_vectors_of_phrases_come_from_the_embedding_model_once(command):
 
     vectors = command.sql("from phrase_embeddings")
     trees = command.sql("select distinct vectors from capability_trees")
-    embedding_calls = [entry for entry in provider.entries if entry.path == "/v1/embeddings"]
+    embedding_calls = [
+        entry for entry in provider.entries if entry.path == "/v1/embeddings"
+    ]
     assert len({row["phrase"] for row in vectors}) == len(vectors)
     assert len(embedding_calls) == len(vectors)
     assert {row["status"] for row in vectors} == {"ok"}

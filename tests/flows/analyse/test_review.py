@@ -16,10 +16,17 @@ pytestmark = pytest.mark.slow
 
 def assembled_sample(command: Command) -> int:
     """Assemble the sample and return its number of criteria."""
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
+    command.configure(
+        dataset={"source": "sample"},
+        warehouse="data",
+        models=[],
+        judges=[],
+    )
     command("ingest", "-q")
     command("assemble", "-q")
-    criteria = command.sql("from criteria semi join (from tasks where is_admitted) using (task_id)")
+    criteria = command.sql(
+        "from criteria semi join (from tasks where is_admitted) using (task_id)"
+    )
     return len(criteria)
 
 
@@ -31,7 +38,11 @@ def reviewed(sheet: Path, reviewer: str, interval: int) -> Path:
     for index, row in enumerate(rows[:-1]):
         row |= {"reviewer": reviewer, "decision": "agree"}
         if index % interval == 0:
-            row |= {"decision": "disagree", "reason": "vague", "better_wording": "Says which."}
+            row |= {
+                "decision": "disagree",
+                "reason": "vague",
+                "better_wording": "Says which.",
+            }
     target = sheet.with_name(f"{reviewer}.csv")
     with target.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]), delimiter=";")
@@ -74,7 +85,9 @@ def reviews(tmp_path_factory) -> Reviews:
     )
 
 
-def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(reviews):
+def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
+    reviews,
+):
     assert "No criterion has been reviewed yet." in reviews.printed_before
     assert (
         "Some figures are missing; `prbench aggregate` computes them."
@@ -84,11 +97,16 @@ def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
 
 def test_an_exported_sheet_says_how_to_fill_it_in(reviews):
     assert f"60 of {reviews.n_criteria} criteria" in reviews.printed_by_export
-    assert "fill in reviewer: your name; decision: agree or disagree" in reviews.printed_by_export
+    assert (
+        "fill in reviewer: your name; decision: agree or disagree"
+        in reviews.printed_by_export
+    )
 
 
 def test_imported_sheets_are_counted(reviews):
-    assert reviews.printed_by_import.count("59 reviews imported, 0 already present") == 2
+    assert (
+        reviews.printed_by_import.count("59 reviews imported, 0 already present") == 2
+    )
     assert reviews.printed_by_import.count("1 rows without a decision skipped") == 2
 
 
@@ -114,7 +132,10 @@ def test_the_agreement_of_two_reviewers_is_measured(reviews):
 def test_reviews_are_shown_beside_those_of_the_paper(reviews):
     page = reviews.command("reviews").stdout
 
-    assert "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)" in page
+    assert (
+        "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)"
+        in page
+    )
     assert "vague" in page
 
 

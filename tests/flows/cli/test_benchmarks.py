@@ -47,7 +47,9 @@ Outputs = dict[str, Any]
 
 def fill(folder: Path, name: str) -> Job:
     """Put made-up results of a benchmark in the warehouse of a folder."""
-    job = load_job(Arguments(folder / "prbench.yaml", name, warehouse=folder / "warehouse"))
+    job = load_job(
+        Arguments(folder / "prbench.yaml", name, warehouse=folder / "warehouse")
+    )
     for table_name, rows in small_world(seed=len(name)).items():
         Warehouse(job.warehouse).write(table_name, [turned(row, job) for row in rows])
     return job
@@ -62,7 +64,8 @@ def outputs(folder: Path) -> Outputs:
     for words in COMMANDS:
         text = command(*words, "--json", "--warehouse", "warehouse").stdout
         values[" ".join(words)] = json.loads(
-            text, parse_float=lambda digits: round(float(digits), 9)
+            text,
+            parse_float=lambda digits: round(float(digits), 9),
         )
     return values
 
@@ -80,7 +83,9 @@ def world(tmp_path_factory) -> Iterator[tuple[Path, Outputs]]:
     sources = {}
     for name in ("prbench", "twin"):
         (folder / name).mkdir()
-        sources[name] = str(write_jsonl(folder / name / "finance.jsonl", [{"of": name}]))
+        sources[name] = str(
+            write_jsonl(folder / name / "finance.jsonl", [{"of": name}])
+        )
     twin = {"dataset": {"source": sources["twin"]}, "coverage": {"min": 0.5}}
     configure(folder, dataset={"source": sources["prbench"]}, benchmarks={"twin": twin})
     with pytest.MonkeyPatch.context() as patch:
@@ -115,7 +120,10 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world):
 def test_settings_of_a_benchmark_override_the_shared_ones(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'), encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
-    own_settings = {"dataset": {"source": "own/finance.jsonl"}, "coverage": {"min": 0.5}}
+    own_settings = {
+        "dataset": {"source": "own/finance.jsonl"},
+        "coverage": {"min": 0.5},
+    }
     configure(tmp_path, dataset={"source": "sample"}, benchmarks={"own": own_settings})
 
     shared_settings = load_job(Arguments(tmp_path / "prbench.yaml")).settings
@@ -129,7 +137,8 @@ def test_settings_of_a_benchmark_override_the_shared_ones(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("name", "n_tasks"), [("prbench", 8), ("researchrubrics", 2), ("healthbench", 3)]
+    ("name", "n_tasks"),
+    [("prbench", 8), ("researchrubrics", 2), ("healthbench", 3)],
 )
 def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name, n_tasks):
     configure(tmp_path, dataset={"source": "sample"})
@@ -148,9 +157,17 @@ def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name, n_tasks):
             "import nowhere_to_be_found",
             "a1.py: cannot be loaded (ModuleNotFoundError: No module",
         ),
-        ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
+        (
+            "a2",
+            "BENCHMARK = 3",
+            "a2.py: BENCHMARK is not a Benchmark with the name 'a2'",
+        ),
         ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
-        ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
+        (
+            "a4",
+            TWIN.replace("ternary", "stars", 1),
+            "`gradings` has a template for one or more of",
+        ),
         (
             "a5",
             TWIN.replace("mood", "topic"),
@@ -162,7 +179,11 @@ def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name, n_tasks):
             "need unique names, and",
         ),
         ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
-        ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
+        (
+            "prbench",
+            TWIN,
+            "prbench.py: there is a prbench already; give it another name",
+        ),
     ],
 )
 def test_a_bad_module_is_refused(tmp_path, monkeypatch, name, text, message):
@@ -173,8 +194,12 @@ def test_a_bad_module_is_refused(tmp_path, monkeypatch, name, text, message):
         load_benchmark(name)
 
 
-def test_what_a_benchmark_declares_is_not_shown_without_its_template(tmp_path, monkeypatch):
-    (tmp_path / "twin.py").write_text(TWIN.replace("binary_v1", "gone_v1"), encoding="utf-8")
+def test_what_a_benchmark_declares_is_not_shown_without_its_template(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "twin.py").write_text(
+        TWIN.replace("binary_v1", "gone_v1"), encoding="utf-8"
+    )
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
 
     output = Command(tmp_path)("benchmarks", "twin", code=2)

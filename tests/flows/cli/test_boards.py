@@ -135,18 +135,26 @@ def test_every_command_writes_every_format_to_a_file(command, uneven, tmp_path, 
     assert set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig")))) >= row.keys()
     assert set(pq.read_table(paths[".parquet"]).column_names) == row.keys()
     assert openpyxl.load_workbook(paths[".xlsx"]).worksheets[0].max_row > 1
-    assert paths[".md"].read_text() == run_here(*command.split(), "--format", "markdown")
+    assert paths[".md"].read_text() == run_here(
+        *command.split(),
+        "--format",
+        "markdown",
+    )
     assert paths[".txt"].read_text() == run_here(*command.split(), "--wide")
 
 
 def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_lacks(
-    uneven, tmp_path, capsys
+    uneven,
+    tmp_path,
+    capsys,
 ):
     run_here = run_on(uneven, capsys)
 
     run_here("diff", "good", "below", "-o", tmp_path / "diff.csv")
 
-    sentence = "csv holds one table, diff; an .xlsx or .json file also has diff_categories"
+    sentence = (
+        "csv holds one table, diff; an .xlsx or .json file also has diff_categories"
+    )
     assert sentence in run_here.err
 
 

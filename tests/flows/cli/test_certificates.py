@@ -8,7 +8,12 @@ from tests.tasks.certify.conftest import forged, with_row
 def test_a_certificate_is_written_and_verified(sample_job, tmp_path, run):
     file = tmp_path / "figures.zip"
 
-    content, digest_line = run("certify", file, "--warehouse", sample_job.warehouse).splitlines()
+    content, digest_line = run(
+        "certify",
+        file,
+        "--warehouse",
+        sample_job.warehouse,
+    ).splitlines()
     digest = digest_line.removeprefix("digest: ")
     output = run("verify", file, "--digest", digest)
 

@@ -19,7 +19,11 @@ from tests.flows.conftest import PROJECT, Run, commands_of
 from tests.kit import job_on, prepared
 
 SAMPLES = PROJECT / "warehouse" / "samples"
-LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
+LEAVES = {
+    name: command
+    for name, command in commands_of()
+    if not isinstance(command, click.Group)
+}
 NEEDED = {
     "adopt": ["--api-base", "http://nosuch/v1"],
     "import responses": ["nosuch.csv"],
@@ -86,7 +90,9 @@ def refused(folder: Path, run: Run) -> Refused:
 def test_help_is_whole_and_every_option_has_a_text(width):
     for name, command in [("", cli), *commands_of()]:
         with click.Context(
-            command, info_name=f"prbench {name}", terminal_width=width - 2
+            command,
+            info_name=f"prbench {name}",
+            terminal_width=width - 2,
         ) as context:
             page = command.get_help(context)
         assert "..." not in page.replace("]...", ""), name
@@ -141,7 +147,10 @@ def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option):
 )
 @pytest.mark.parametrize("name", sorted(SHOWING))
 def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_else(
-    name, options, message, refused
+    name,
+    options,
+    message,
+    refused,
 ):
     assert message in refused(name, *NEEDED.get(name, ()), *options)
 
@@ -164,10 +173,14 @@ def test_examples_are_commands_that_click_can_read():
         for line in (command.epilog or "").splitlines()[2:]:
             words = shlex.split(re.split(r" {3,}| > ", line.strip())[0])
             assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)
-        assert f"prbench {name}" in (command.epilog or "") or isinstance(command, Group), name
+        assert f"prbench {name}" in (command.epilog or "") or isinstance(
+            command, Group
+        ), name
 
 
-@pytest.mark.parametrize("document", ["README.md", "flows/operations.md", "flows/cli/guide.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "flows/operations.md", "flows/cli/guide.md"]
+)
 def test_commands_in_the_documents_are_ones_that_click_can_read(document):
     text = (PROJECT / document).read_text(encoding="utf-8")
     lines = re.findall(r"^(?:\$ )?uv run prbench (.+)$", text, re.MULTILINE)
@@ -177,7 +190,8 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"), [([], 2), (["remove"], 2), (["import"], 0), (["export"], 0)]
+    ("arguments", "code"),
+    [([], 2), (["remove"], 2), (["import"], 0), (["export"], 0)],
 )
 def test_a_group_without_a_command_shows_its_help(arguments, code, run):
     help_page = run(*arguments, code=code)
@@ -188,7 +202,9 @@ def test_a_group_without_a_command_shows_its_help(arguments, code, run):
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES.keys() - WORKS_ALONE))
-def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(name, refused):
+def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
+    name, refused
+):
     line = refused(*name.split(), *NEEDED.get(name, ()))
 
     advice = ("run `prbench ", "check ", "name ", "export again", "makes one", "set `")
@@ -208,14 +224,16 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name, refused):
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard"]
+    "name",
+    ["run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard"],
 )
 def test_an_unknown_split_is_refused_without_a_warehouse(name, refused):
     assert "has no split 'nope'; it has sample" in refused(name, "--split", "nope")
 
 
 @pytest.mark.parametrize(
-    ("name", "vintage"), [("run", "2026-13-45"), ("backfill", "2026-02-30"), ("plan", "20261345")]
+    ("name", "vintage"),
+    [("run", "2026-13-45"), ("backfill", "2026-02-30"), ("plan", "20261345")],
 )
 def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused):
     line = refused(name, "--vintage", vintage)
@@ -227,14 +245,26 @@ def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused
     ("arguments", "message"),
     [
         (["nightly", "--judge", "nope"], "--judge nope: is not configured"),
-        (["nightly", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
-        (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
+        (
+            ["nightly", "--vintage", "all"],
+            "--vintage all: works only for leaderboards and reports",
+        ),
+        (
+            ["plan", "--vintage", "all"],
+            "--vintage all: works only for leaderboards and reports",
+        ),
         (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
         (["plan", "--judge", "nope"], "--judge nope: is not configured"),
         (["run", "--model", "smolm2-135m"], "(did you mean `smollm2-135m`?)"),
         (["plan", "--judge", "smollm2-judge"], "(did you mean `smollm2-135m-judge`?)"),
-        (["run", "--split", "smaple"], "has no split 'smaple' (did you mean `sample`?)"),
-        (["run", "--benchmark", "prbnech"], "there is no 'prbnech' (did you mean `prbench`?)"),
+        (
+            ["run", "--split", "smaple"],
+            "has no split 'smaple' (did you mean `sample`?)",
+        ),
+        (
+            ["run", "--benchmark", "prbnech"],
+            "there is no 'prbnech' (did you mean `prbench`?)",
+        ),
         (
             ["diff", "a", "b", "--debiased", "--flips", "3"],
             "--debiased shows no flipped criteria; leave --flips out",
@@ -252,7 +282,10 @@ def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused
             ["import", "warehouse", str(SAMPLES)],
             "not a complete export or publication, manifest.json is",
         ),
-        (["import", "--retract", "nope"], "nothing is stored here yet; run `prbench ingest`"),
+        (
+            ["import", "--retract", "nope"],
+            "nothing is stored here yet; run `prbench ingest`",
+        ),
         (["import", "--list"], "nothing is stored here yet; run `prbench ingest`"),
         (["import", "--list", "--retract", "nope"], "cannot be combined"),
         (["remove", "response", "nope"], "nope: no stored response has this id"),

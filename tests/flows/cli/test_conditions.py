@@ -29,7 +29,9 @@ def warehouse(tmp_path_factory) -> Path:
     """
     folder = tmp_path_factory.mktemp("warehouse")
     plain = {task: [0, 1.0] for task in MANY}
-    search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)}
+    search = {
+        task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)
+    }
     rows = combined(
         tasks_of(MANY),
         judged(plain, "plain", rubrics=MANY),
@@ -58,7 +60,12 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
 
 
 @pytest.mark.slow
-def test_an_aggregation_stores_what_the_command_computes(file, warehouse, tmp_path, run):
+def test_an_aggregation_stores_what_the_command_computes(
+    file,
+    warehouse,
+    tmp_path,
+    run,
+):
     copy = Path(shutil.copytree(warehouse, tmp_path / "copy"))
     options = configured(file, copy)
     computed = run.json("conditions", *options)
@@ -72,7 +79,11 @@ def test_an_aggregation_stores_what_the_command_computes(file, warehouse, tmp_pa
 
 
 def test_a_changed_configuration_counts_immediately(file, warehouse, run):
-    options = configured(file, warehouse, {"gpt": {"baseline": "search", "none": "plain"}})
+    options = configured(
+        file,
+        warehouse,
+        {"gpt": {"baseline": "search", "none": "plain"}},
+    )
 
     [row] = run.json("conditions", *options)["differences"]
 
@@ -93,4 +104,7 @@ def test_a_condition_without_verdicts_is_named(file, warehouse, run):
 
     notes = run.json("conditions", *options)["notes"]
 
-    assert any(note.startswith("gpt, later (new): no verdicts in this selection") for note in notes)
+    assert any(
+        note.startswith("gpt, later (new): no verdicts in this selection")
+        for note in notes
+    )

@@ -24,7 +24,8 @@ for number in range(1, 12):
     references = f"*a{number - 1}," * 9
     BILLION_LAUGHS += f"a{number}: &a{number} [{references}]\n"
 TWO = (
-    "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges: [{name: openai/j}]\n"
+    "models: [{name: openai/a, label: a}, {name: "
+    "openai/b, label: b}]\njudges: [{name: openai/j}]\n"
 )
 
 
@@ -50,7 +51,8 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file):
 
 
 @pytest.mark.parametrize(
-    ("text", "path"), yaml.safe_load(REFUSED.read_text(encoding="utf-8")).items()
+    ("text", "path"),
+    yaml.safe_load(REFUSED.read_text(encoding="utf-8")).items(),
 )
 def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path):
     configured(text, file)
@@ -61,7 +63,10 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("dataset: {source: hub, splits: [finance]}", "dataset: source hub needs `revision`"),
+        (
+            "dataset: {source: hub, splits: [finance]}",
+            "dataset: source hub needs `revision`",
+        ),
         (
             "dataset: {source: x.jsonl, files: {a: b.jsonl}}",
             "dataset: `files` belongs to source hub",
@@ -70,7 +75,10 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path
             "dataset: {revision: abc, files: {a: b.jsonl}, splits: [a, c]}",
             "dataset: `splits` names 'c', for which `files`",
         ),
-        ("models: [{name: a/b, api_base: ''}]\ndataset: {source: sample}", "models[0].api_base: "),
+        (
+            "models: [{name: a/b, api_base: ''}]\ndataset: {source: sample}",
+            "models[0].api_base: ",
+        ),
         ("trials: 3", "dataset: is missing"),
         (
             "dataset: {source: sample}\ndataset: {source: hub}",
@@ -81,7 +89,10 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path
         (f"a: {'[' * 300}{']' * 300}", "is nested too deeply"),
         (f"a: {'[' * 5_000}{']' * 5_000}", "is nested too deeply"),
         ("a: &a [*a]", "is nested too deeply"),
-        ("".join(f"{' ' * depth}a:\n" for depth in range(1_000)), "is nested too deeply"),
+        (
+            "".join(f"{' ' * depth}a:\n" for depth in range(1_000)),
+            "is nested too deeply",
+        ),
         (BILLION_LAUGHS, "is nested too deeply"),
     ],
 )
@@ -95,8 +106,12 @@ def test_a_file_that_says_nothing_usable_is_refused(file, text, message):
 def test_without_a_file_the_embedded_default_stands():
     settings = load_job(Arguments()).settings
 
-    assert [model.name for model in settings.models] == ["embedded/smollm2-135m-instruct"]
-    assert [judge.name for judge in settings.judges] == ["embedded/smollm2-135m-instruct"]
+    assert [model.name for model in settings.models] == [
+        "embedded/smollm2-135m-instruct"
+    ]
+    assert [judge.name for judge in settings.judges] == [
+        "embedded/smollm2-135m-instruct"
+    ]
     assert settings.dataset.source == "sample"
     assert settings.trials == 1
 
@@ -124,13 +139,25 @@ def configured(text: str = "", file: Path = NIGHT) -> Path:
     [
         ("", "", None, "sub/warehouse/data", "default, beside sub/night.yaml"),
         ("", "from/environment", None, "from/environment", "PRBENCH_WAREHOUSE"),
-        ("warehouse: mine", "from/environment", None, "sub/mine", "`warehouse` in sub/night.yaml"),
+        (
+            "warehouse: mine",
+            "from/environment",
+            None,
+            "sub/mine",
+            "`warehouse` in sub/night.yaml",
+        ),
         ("warehouse: mine", "from/environment", "asked", "asked", "--warehouse"),
         ("warehouse: ~/evals", "", None, "home/evals", "`warehouse` in sub/night.yaml"),
     ],
 )
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
-    folder, monkeypatch, setting, environment, option, path, source
+    folder,
+    monkeypatch,
+    setting,
+    environment,
+    option,
+    path,
+    source,
 ):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
@@ -168,7 +195,11 @@ def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder):
     ],
 )
 def test_a_choice_of_a_folder_holds_for_the_embedded_default(
-    folder, monkeypatch, environment, option, path
+    folder,
+    monkeypatch,
+    environment,
+    option,
+    path,
 ):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
@@ -203,10 +234,16 @@ def test_the_home_of_nobody_is_refused_in_one_line(settings, arguments, name):
 
     line = refusal(Arguments(**{"config": config, **arguments}))
 
-    assert line == f"{name}: ~nobody-at-all/x: there is no such user; write the whole path"
+    assert (
+        line == f"{name}: ~nobody-at-all/x: there is no such user; write the whole path"
+    )
 
 
-def test_doctor_and_status_name_the_data_folder_and_its_source(folder, monkeypatch, run):
+def test_doctor_and_status_name_the_data_folder_and_its_source(
+    folder,
+    monkeypatch,
+    run,
+):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
     job = prepared(load_job(Arguments()))
 
@@ -248,7 +285,9 @@ def test_commands_to_try_next_are_about_the_same_data(tmp_path):
 
 
 def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file):
-    file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
+    file.write_text(
+        "dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n"
+    )
     job = load_job(Arguments(config=file, warehouse=file.parent / "data"))
 
     findings = {finding.subject: finding for finding in examine(job)}
@@ -279,12 +318,16 @@ def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared
 
 
 def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration():
-    output = "\n".join(kept()["world/shown/cascade mild-judge strict-judge --bound agreement=0.8"])
+    output = "\n".join(
+        kept()["world/shown/cascade mild-judge strict-judge --bound agreement=0.8"]
+    )
     judges = yaml.safe_load(output.partition("beside both judges:\n")[2])
     for label in ("mild-judge", "strict-judge"):
         judges.append({"name": f"openai/{label}", "label": label})
 
-    settings, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
+    settings, problems = sound_settings(
+        {"dataset": {"source": "sample"}, "judges": judges}
+    )
 
     assert problems == []
     assert settings is not None
@@ -319,12 +362,16 @@ def test_the_problems_of_models_and_judges_are_reported_together(file):
     assert "judge a has `rubric: augmented`" in error
 
 
-def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(tmp_path):
+def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(
+    tmp_path,
+):
     (tmp_path / "apt").mkdir()
 
     error = refusal(Arguments(warehouse=tmp_path))
 
-    assert f"warehouse {tmp_path} (--warehouse): contains apt and is no warehouse" in error
+    assert (
+        f"warehouse {tmp_path} (--warehouse): contains apt and is no warehouse" in error
+    )
     assert list(tmp_path.iterdir()) == [tmp_path / "apt"]
 
 

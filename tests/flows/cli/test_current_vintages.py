@@ -55,7 +55,9 @@ def test_a_requested_vintage_is_shown_however_partial(run_here):
     assert {board_row["vintage"] for board_row in rows} == {PARTIAL}
 
 
-def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_named(run_here):
+def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_named(
+    run_here,
+):
     alpha, beta = run_here.json("leaderboard")
     output = run_here("leaderboard")
 

@@ -54,10 +54,18 @@ def write(folder: Path, **tables: list[dict[str, Any]]):
 
 
 def record(
-    folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5
+    folder: Path,
+    key: str,
+    run_id: str,
+    finished_at: datetime,
+    cost_usd: float | None = 0.5,
 ):
     entry = call_entry(
-        key, run_id, cost_usd=cost_usd, purpose="judge", finished_at_s=finished_at.timestamp()
+        key,
+        run_id,
+        cost_usd=cost_usd,
+        purpose="judge",
+        finished_at_s=finished_at.timestamp(),
     )
     recorded(job_on("sample", folder), entry)
 
@@ -81,7 +89,9 @@ def spend_row(run_id: str, cost_usd: float) -> dict[str, Any]:
 # spend
 
 
-def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(folder, job):
+def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(
+    folder, job
+):
     # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the
     # tables.
     write(folder, spend=[spend_row("gone", 1.0), spend_row("both", 0.25)])
@@ -103,7 +113,8 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
 
 
 @pytest.mark.parametrize(
-    ("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)]
+    ("since", "n_days"),
+    [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)],
 )
 def test_a_moment_is_named_as_a_span_or_a_date(folder, run_here, since, n_days):
     write(folder, runs=[row("runs", run_id="r")])
@@ -119,7 +130,12 @@ def test_a_moment_is_named_as_a_span_or_a_date(folder, run_here, since, n_days):
 # runs
 
 
-def run_row(run_id: str, started_at_s: float, outcome: str = "running", **values: Any) -> Any:
+def run_row(
+    run_id: str,
+    started_at_s: float,
+    outcome: str = "running",
+    **values: Any,
+) -> Any:
     counts = {"responses_made": 0, "verdicts_made": 0} | values
     return row(
         "runs",
@@ -130,7 +146,9 @@ def run_row(run_id: str, started_at_s: float, outcome: str = "running", **values
     )
 
 
-def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(folder, job):
+def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
+    folder, job
+):
     ended = run_row("ended", 1, "done", responses_made=7, verdicts_made=8, cost_usd=0.5)
     runs = [ended, run_row("killed", 2), run_row("living", 3)]
     responses = [
@@ -198,7 +216,9 @@ def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job, monkeypatch)
     run_ids = ["old", "ended", "ended", "on", "on", "ended", "on"]
     entries = []
     for number, run_id in enumerate(run_ids):
-        entries.append(call_entry(f"{number}", run_id, cell=f"{number}", purpose="judge"))
+        entries.append(
+            call_entry(f"{number}", run_id, cell=f"{number}", purpose="judge")
+        )
     recorded(job, *entries)
 
     replies = unfinished_replies(job.warehouse / "ledger", ["ended"])
@@ -210,7 +230,10 @@ def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job, monkeypatch)
 
 
 def findings(folder: Path, **settings: Any) -> dict[str, SetupFinding]:
-    return {finding.subject: finding for finding in examine(job_on("sample", folder, **settings))}
+    return {
+        finding.subject: finding
+        for finding in examine(job_on("sample", folder, **settings))
+    }
 
 
 @pytest.fixture
@@ -227,8 +250,12 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder, monkey
         listening.listen()
         port = listening.getsockname()[1]
         monkeypatch.setenv("SLACK_URL", f"http://127.0.0.1:{port}/services/secret-path")
-        success = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
-    failure = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
+        success = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})[
+            "alerts to slack 1"
+        ]
+    failure = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})[
+        "alerts to slack 1"
+    ]
 
     assert success.is_ok
     assert success.detail == f"127.0.0.1:{port} responds"
@@ -236,7 +263,9 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder, monkey
     assert "secret-path" not in failure.detail
 
 
-def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder, monkeypatch):
+def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(
+    folder, monkeypatch
+):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     monkeypatch.delenv("ANTHROPIC_API_BASE", raising=False)
@@ -244,15 +273,28 @@ def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder,
     with FaultServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.api_base)
         configured = {"name": "hosted_vllm/c", "api_base": server.api_base}
-        rows = findings(folder, models=[{"name": "openai/m"}, configured, {"name": "anthropic/m"}])
+        rows = findings(
+            folder, models=[{"name": "openai/m"}, configured, {"name": "anthropic/m"}]
+        )
 
-    assert f"at {server.api_base} (from OPENAI_BASE_URL)" in rows["model openai/m"].detail
-    assert f"at {server.api_base} (from the configuration)" in rows["model hosted_vllm/c"].detail
+    assert (
+        f"at {server.api_base} (from OPENAI_BASE_URL)" in rows["model openai/m"].detail
+    )
+    assert (
+        f"at {server.api_base} (from the configuration)"
+        in rows["model hosted_vllm/c"].detail
+    )
     assert "at its provider's default address" in rows["model anthropic/m"].detail
 
 
-def test_doctor_names_variables_of_the_network_that_cannot_work(folder, monkeypatch, unused_port):
-    monkeypatch.setenv("HTTPS_PROXY", f"http://user:hidden-0011@127.0.0.1:{unused_port}")
+def test_doctor_names_variables_of_the_network_that_cannot_work(
+    folder,
+    monkeypatch,
+    unused_port,
+):
+    monkeypatch.setenv(
+        "HTTPS_PROXY", f"http://user:hidden-0011@127.0.0.1:{unused_port}"
+    )
     monkeypatch.setenv("SSL_CERT_FILE", str(folder / "none.pem"))
 
     rows = findings(folder)
@@ -264,7 +306,9 @@ def test_doctor_names_variables_of_the_network_that_cannot_work(folder, monkeypa
 
 
 def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(
-    folder, monkeypatch, unused_port
+    folder,
+    monkeypatch,
+    unused_port,
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{unused_port}/v1")
@@ -307,10 +351,15 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path, unused_p
     assert process.returncode == 1
     [finding] = [row for row in json.loads(process.stdout) if row["what"] == "data set"]
     assert finding["state"] == "PROBLEM"
-    assert f"the hub at 127.0.0.1:{unused_port}: Cannot read ScaleAI/PRBench" in finding["detail"]
+    assert (
+        f"the hub at 127.0.0.1:{unused_port}: Cannot read ScaleAI/PRBench"
+        in finding["detail"]
+    )
 
 
-def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder, monkeypatch):
+def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(
+    folder, monkeypatch
+):
     monkeypatch.setenv("all_proxy", "socks://127.0.0.1:7890/")
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
 
@@ -320,7 +369,9 @@ def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder, monk
     assert rows["proxy all_proxy"].detail.startswith("all_proxy cannot be used (")
     for subject in ("models", "Prefect server"):
         assert rows[subject].is_ok is None
-        assert rows[subject].detail == "not checked before the variable above is correct"
+        assert (
+            rows[subject].detail == "not checked before the variable above is correct"
+        )
     assert rows["disk"].is_ok
 
 
@@ -330,12 +381,19 @@ def changed_call(tmp_path, capsys) -> Run:
     folder = stored(tmp_path, {})
     record(folder / "data", "a", "run", NOW)
     record(folder / "data", "b", "run", NOW)
-    with closing(sqlite3.connect(folder / "data/ledger/calls.sqlite")) as connection, connection:
-        connection.execute("update calls set cost_usd = 2 * cost_usd where call_key = 'a'")
+    with (
+        closing(sqlite3.connect(folder / "data/ledger/calls.sqlite")) as connection,
+        connection,
+    ):
+        connection.execute(
+            "update calls set cost_usd = 2 * cost_usd where call_key = 'a'"
+        )
     return run_on(folder, capsys)
 
 
-def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(changed_call):
+def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(
+    changed_call,
+):
     changed_call("doctor", "--no-call", code=3)
     report = " ".join(changed_call.out.split())  # lines are wrapped
     changed_call("aggregate", code=3)
@@ -359,8 +417,16 @@ REPLIES: dict[str, tuple[HttpResponse, bool | None, str]] = {
         True,
         "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded",
     ),
-    "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
-    "unknown model": (failed(404, "The model `m` does not exist"), False, "failed: NotFoundError"),
+    "key refused": (
+        failed(401, "no"),
+        False,
+        "check the key: HOSTED_VLLM_API_KEY is not set",
+    ),
+    "unknown model": (
+        failed(404, "The model `m` does not exist"),
+        False,
+        "failed: NotFoundError",
+    ),
     "too short": (
         failed(400, "max_tokens must be at least 16"),
         True,
@@ -408,7 +474,9 @@ def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder):
         }
         examine(job_on("sample", folder, models=[model]), may_call=True)
 
-    models = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}
+    models = {
+        row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")
+    }
     assert models == {"judge": "m", "doctor": "hosted_vllm/a"}
 
 

@@ -10,7 +10,15 @@ import pytest
 from tasks.console import advance, notice, progress, working
 from tests.flows.conftest import Terminal, opened_terminal
 
-HEAVY = ("duckdb", "litellm", "prefect", "pandas", "great_expectations", "pydantic", "rich")
+HEAVY = (
+    "duckdb",
+    "litellm",
+    "prefect",
+    "pandas",
+    "great_expectations",
+    "pydantic",
+    "rich",
+)
 REFUSE_HEAVY = f"""
 import sys
 class Refusing:
@@ -47,7 +55,9 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries():
     )
 
     assert process.stdout == ""
-    assert process.stderr == "".join(f"{command}: started\nrefused\n" for command in commands)
+    assert process.stderr == "".join(
+        f"{command}: started\nrefused\n" for command in commands
+    )
 
 
 def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch, capsys):

@@ -66,8 +66,14 @@ ROWS = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
     ("file_format", "text"),
     [
         ("csv", 'a,a_1,b\n1,"x,y",\n2,z,0.5\n'),
-        ("jsonl", '{"a": 1, "a_1": "x,y", "b": null}\n{"a": 2, "a_1": "z", "b": 0.5}\n'),
-        ("markdown", "| a | a_1 | b |\n| --- | --- | --- |\n| 1 | x,y | – |\n| 2 | z | 0.5 |\n"),
+        (
+            "jsonl",
+            '{"a": 1, "a_1": "x,y", "b": null}\n{"a": 2, "a_1": "z", "b": 0.5}\n',
+        ),
+        (
+            "markdown",
+            "| a | a_1 | b |\n| --- | --- | --- |\n| 1 | x,y | – |\n| 2 | z | 0.5 |\n",
+        ),
     ],
 )
 def test_every_format_holds_every_column_and_row(run_here, file_format, text):
@@ -100,7 +106,11 @@ def test_parquet_holds_every_column_and_row_with_its_type(run_here, tmp_path):
     ],
 )
 def test_a_file_is_in_the_named_format_or_that_of_its_ending(
-    tmp_path, run_here, name, options, text
+    tmp_path,
+    run_here,
+    name,
+    options,
+    text,
 ):
     run_here("sql", "select 1 as a", *options, "-o", tmp_path / name)
 
@@ -127,7 +137,9 @@ HOSTILE = (
 )
 
 
-def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here, tmp_path):
+def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(
+    run_here, tmp_path
+):
     run_here("sql", HOSTILE, "-o", tmp_path / "q.csv")
 
     text = (tmp_path / "q.csv").read_text("utf-8")
@@ -185,18 +197,27 @@ def test_without_a_query_it_names_the_database_and_the_recipes(folder, run_here)
 
 
 @pytest.mark.usefixtures("stdin_terminal")
-@pytest.mark.parametrize("options", [("-o", "rows.csv"), ("--json",), ("--format", "csv")])
+@pytest.mark.parametrize(
+    "options", [("-o", "rows.csv"), ("--json",), ("--format", "csv")]
+)
 def test_options_of_rows_need_a_query(run_here, options):
     assert "need a query" in run_here("sql", *options, code=2)
 
 
 @pytest.mark.usefixtures("stdin_terminal")
 def test_without_a_query_and_a_database_nothing_is_published(tmp_path, run):
-    assert "nothing is published here yet" in run("sql", "--warehouse", tmp_path, code=1)
+    assert "nothing is published here yet" in run(
+        "sql",
+        "--warehouse",
+        tmp_path,
+        code=1,
+    )
 
 
 def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    fields = (
+        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    )
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -254,15 +275,23 @@ def empty(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("name", [recipe.name for recipe in recipes()])
 def test_every_recipe_runs_where_there_is_nothing_yet(empty, name, run):
-    assert isinstance(run.json("sql", "--cookbook", name, "--warehouse", str(empty)), list)
+    assert isinstance(
+        run.json("sql", "--cookbook", name, "--warehouse", str(empty)), list
+    )
 
 
 def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here):
     missing_verdicts = run_here("sql", "--show", "run/missing_verdicts")
     run_total = run_here("sql", "--show", "run_total")
 
-    assert "-- query queries/run/missing_verdicts\n-- One row: a criterion" in missing_verdicts
-    assert "with spend as (\n    -- One row: the sums over a run's calls on a day" in run_total
+    assert (
+        "-- query queries/run/missing_verdicts\n-- One row: a criterion"
+        in missing_verdicts
+    )
+    assert (
+        "with spend as (\n    -- One row: the sums over a run's calls on a day"
+        in run_total
+    )
 
 
 def test_only_tables_and_views_are_described(run_here):
@@ -281,7 +310,9 @@ def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(capsys, monke
 
     show_table(columns, [["cell-text"] * 12, [1.5] * 12])
 
-    table, _, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows:")
+    table, _, hidden = capsys.readouterr().out.partition(
+        "A wider terminal (or --wide) also shows:"
+    )
     assert "a_column_5" in table
     assert max(map(len, table.splitlines())) <= 80
     assert hidden.replace(",", "").split() == columns[6:]
@@ -298,7 +329,9 @@ def test_a_pipe_is_never_too_narrow(capsys, monkeypatch):
     assert "A wider terminal" not in output
 
 
-def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(run_here):
+def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(
+    run_here,
+):
     tables = run_here.json("sql", "--describe")
     subjects = [table["subject"] for table in tables]
 
@@ -333,4 +366,6 @@ def test_describe_says_which_names_are_deprecated_and_they_can_be_read(run_here)
             deprecated.add(column["column"])
 
     assert deprecated == {"value", "value_lower", "value_upper"}
-    assert run_here.json("sql", f"select {', '.join(deprecated)} from task_scores") == []
+    assert (
+        run_here.json("sql", f"select {', '.join(deprecated)} from task_scores") == []
+    )

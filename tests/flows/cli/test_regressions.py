@@ -9,12 +9,17 @@ from tests.flows.conftest import run_on
 from tests.kit import Rows, combined, stored
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
-RUBRICS: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy")] * 5 for number in range(40)}
+RUBRICS: dict[str, Rubric] = {
+    f"task-{number:02d}": [(10, "Accuracy")] * 5 for number in range(40)
+}
 FEW = dict(list(RUBRICS.items())[:4])
 
 
 def model(
-    name: str, share_met: float, rubrics: dict[str, Rubric] = RUBRICS, vintage: str = "base"
+    name: str,
+    share_met: float,
+    rubrics: dict[str, Rubric] = RUBRICS,
+    vintage: str = "base",
 ) -> Rows:
     """A model that meets about this share of criteria; better models meet what worse ones meet."""
     decisions = {}
@@ -54,12 +59,20 @@ def folder(tmp_path_factory) -> Path:
         (("baseline", "worse"), ("--json",), 3),
     ],
 )
-def test_a_significantly_worse_model_is_exit_code_3(folder, capsys, names, options, code):
+def test_a_significantly_worse_model_is_exit_code_3(
+    folder,
+    capsys,
+    names,
+    options,
+    code,
+):
     run_here = run_on(folder, capsys)
 
     run_here("diff", *names, "--fail-if", "worse", *options, code=code)
 
-    reasons = [line for line in run_here.err.splitlines() if line.startswith("exit code")]
+    reasons = [
+        line for line in run_here.err.splitlines() if line.startswith("exit code")
+    ]
     assert len(reasons) == (1 if code else 0)
     assert all(line.startswith("exit code 3 (worse): worse is 0.") for line in reasons)
 
@@ -80,7 +93,13 @@ def test_without_the_option_a_worse_model_is_no_failure(folder, capsys):
         (("baseline", "nobody"), (), "prbench: nobody: no model"),
     ],
 )
-def test_nothing_to_compare_is_never_exit_code_0(folder, capsys, names, options, reason):
+def test_nothing_to_compare_is_never_exit_code_0(
+    folder,
+    capsys,
+    names,
+    options,
+    reason,
+):
     run_here = run_on(folder, capsys)
 
     run_here("diff", *names, "--fail-if", "worse", *options, code=(1, 2))
@@ -88,7 +107,11 @@ def test_nothing_to_compare_is_never_exit_code_0(folder, capsys, names, options,
     assert reason in run_here.err
 
 
-def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder, capsys, tmp_path):
+def test_the_summary_is_appended_with_the_conclusion_and_a_table(
+    folder,
+    capsys,
+    tmp_path,
+):
     summary = tmp_path / "summary.md"
     summary.write_text("Before.\n", encoding="utf-8")
 
@@ -104,7 +127,9 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder, capsys,
     )
     assert conclusion.startswith("Worse: a\\|b is 0.")
     header, _, row = table.splitlines()
-    assert header.startswith("| Compared | Split | Judge | First | Second | Difference |")
+    assert header.startswith(
+        "| Compared | Split | Judge | First | Second | Difference |"
+    )
     assert row.startswith("| baseline → a\\|b | finance | a-judge | 0.")
     assert row.endswith(" | &lt; 0.001 | 40 of 40 |")
 
@@ -117,7 +142,12 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder, capsys,
     ],
 )
 def test_a_summary_without_a_comparison_has_its_reason(
-    folder, capsys, tmp_path, name, code, sentence
+    folder,
+    capsys,
+    tmp_path,
+    name,
+    code,
+    sentence,
 ):
     summary = tmp_path / "summary.md"
 
@@ -138,8 +168,18 @@ def test_a_summary_without_a_comparison_has_its_reason(
         (("--summary", "no/such/folder"), "no/such/folder"),
     ],
 )
-def test_options_that_mean_nothing_together_are_refused(folder, capsys, options, reason):
-    assert reason in run_on(folder, capsys).refusal("diff", "baseline", "worse", *options)
+def test_options_that_mean_nothing_together_are_refused(
+    folder,
+    capsys,
+    options,
+    reason,
+):
+    assert reason in run_on(folder, capsys).refusal(
+        "diff",
+        "baseline",
+        "worse",
+        *options,
+    )
 
 
 def test_the_first_line_says_what_is_compared(folder, capsys):

@@ -24,11 +24,15 @@ def reports(tmp_path, monkeypatch) -> list[Job]:
     monkeypatch.setattr(flows.report, "write_report", note)
     monkeypatch.chdir(tmp_path)
     dataset = {"source": "sample", "splits": ["finance"]}
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": dataset}), encoding="utf-8")
+    (tmp_path / "prbench.yaml").write_text(
+        yaml.safe_dump({"dataset": dataset}), encoding="utf-8"
+    )
     return jobs
 
 
-@pytest.mark.parametrize(("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))])
+@pytest.mark.parametrize(
+    ("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))]
+)
 def test_options_alone_narrow_to_splits(reports, options, splits):
     assert main(["report", *options]) == 0
 
@@ -37,7 +41,11 @@ def test_options_alone_narrow_to_splits(reports, options, splits):
 
 
 def test_live_without_serve_is_refused_in_one_line(reports, run):
-    assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
+    assert "--live shows a page of the local server; add --serve" in run(
+        "report",
+        "--live",
+        code=2,
+    )
     assert reports == []
 
 

@@ -12,7 +12,12 @@ from flows.execution import Execution
 from flows.run import outcomes
 from tasks.config.job import Job
 from tasks.run.writing import StageReport
-from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    is_judge_request,
+    well_behaved,
+)
 from tests.flows.conftest import N_CRITERIA, N_TASKS, settings
 from tests.kit import call_entry, job_on, recorded, row, written
 
@@ -23,7 +28,9 @@ PRICE = {"input_usd_per_mtok": 100.0, "output_usd_per_mtok": 1000.0}
 @pytest.fixture
 def job(tmp_path) -> Job:
     """The job of the second run of a night; both made calls."""
-    job = job_on("sample", tmp_path).model_copy(update={"is_quiet": False, "night": NIGHT})
+    job = job_on("sample", tmp_path).model_copy(
+        update={"is_quiet": False, "night": NIGHT}
+    )
     values = {
         "outcome": "done",
         "night": NIGHT,
@@ -34,7 +41,11 @@ def job(tmp_path) -> Job:
     return job
 
 
-def lines_of(job: Job, *reports: StageReport, outcome: str = outcomes.DONE) -> list[str]:
+def lines_of(
+    job: Job,
+    *reports: StageReport,
+    outcome: str = outcomes.DONE,
+) -> list[str]:
     """The last lines of a run with these reports."""
     execution = Execution(job, outcome, [*reports], flow="night", seconds=75)
     return list(end_lines(execution))
@@ -64,7 +75,10 @@ def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job):
     ],
 )
 def test_calls_without_a_price_are_no_calls_for_nothing(costs, sentence, job):
-    recorded(job, *(call_entry(str(number), cost_usd=cost) for number, cost in enumerate(costs)))
+    recorded(
+        job,
+        *(call_entry(str(number), cost_usd=cost) for number, cost in enumerate(costs)),
+    )
 
     lines = lines_of(job.model_copy(update={"night": None}))
 
@@ -117,7 +131,11 @@ def test_the_reason_for_a_stop_is_the_time(job):
 
 
 def test_the_reason_for_a_failure_is_its_error(job):
-    report = StageReport("report", warnings=["no report: the disk is full"], has_failed=True)
+    report = StageReport(
+        "report",
+        warnings=["no report: the disk is full"],
+        has_failed=True,
+    )
 
     reason = lines_of(job, report, outcome=outcomes.FAILED)[-1]
 
@@ -136,7 +154,9 @@ def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(command, provider):
+def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(
+    command, provider
+):
     command.configure(**settings(provider, trials=1))
 
     output = command("run", "--limit", "3", "--warehouse", "data")
@@ -171,17 +191,31 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command, provider):
     assert "hard" not in output.stderr
     assert "Database: " in output.stdout
 
-    quiet_output = command("run", "--warehouse", "data", "--max-usd", "0.01", "-q", code=4)
+    quiet_output = command(
+        "run",
+        "--warehouse",
+        "data",
+        "--max-usd",
+        "0.01",
+        "-q",
+        code=4,
+    )
 
     assert quiet_output.stdout == ""
     [line] = quiet_output.stderr.splitlines()
-    assert line.startswith("exit code 4 (stopped at the budget): 0.0000 of 0.01 USD used")
+    assert line.startswith(
+        "exit code 4 (stopped at the budget): 0.0000 of 0.01 USD used"
+    )
 
 
 @pytest.mark.slow
 def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command):
     def unreadable(request, number):
-        return HttpResponse("true") if is_judge_request(request) else well_behaved(request, number)
+        return (
+            HttpResponse("true")
+            if is_judge_request(request)
+            else well_behaved(request, number)
+        )
 
     with FaultServer(unreadable) as server:
         configuration = settings(server, trials=1)
@@ -190,7 +224,9 @@ def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command):
         output = command("run", "--warehouse", "data", code=3)
 
     failures, reason = output.stderr.splitlines()[-2:]
-    assert failures.startswith(f"Failed: verdicts {N_CRITERIA} parse_error (most often: ")
+    assert failures.startswith(
+        f"Failed: verdicts {N_CRITERIA} parse_error (most often: "
+    )
     assert reason.startswith(
         f"exit code 3 (below the bar): verdicts of judge on alpha, trial 1: 0 of {N_CRITERIA}"
     )

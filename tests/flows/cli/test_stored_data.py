@@ -79,7 +79,12 @@ def test_the_only_revision_is_read_from_anywhere(world, elsewhere, run, command)
     notices = run.err
     (elsewhere / "sheet.csv").unlink(missing_ok=True)
     configured_output = run(
-        *command, "--json", "--warehouse", world / "data", "--config", world / "prbench.yaml"
+        *command,
+        "--json",
+        "--warehouse",
+        world / "data",
+        "--config",
+        world / "prbench.yaml",
     )
 
     assert output == configured_output
@@ -104,7 +109,9 @@ def test_of_several_revisions_none_is_guessed_and_those_are_named(two_revisions,
     error = run("leaderboard", "--warehouse", two_revisions, code=2)
 
     assert "(finance_hard: 4 tasks, 0 responses, 0 verdicts)" in error
-    assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in error
+    assert (
+        "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in error
+    )
 
 
 def test_the_revisions_of_another_benchmark_are_named(two_revisions, run):
@@ -115,10 +122,15 @@ def test_the_revisions_of_another_benchmark_are_named(two_revisions, run):
     assert "it has prbench another-revi" in error
 
 
-def test_a_configured_revision_without_verdicts_is_named_with_the_others(two_revisions, run):
+def test_a_configured_revision_without_verdicts_is_named_with_the_others(
+    two_revisions, run
+):
     configure(Path.cwd(), dataset={"source": "finance_hard.jsonl"})
 
     output = run("leaderboard", "--warehouse", two_revisions)
 
-    assert "No model has a verdict in this selection yet. This is about revision " in output
+    assert (
+        "No model has a verdict in this selection yet. This is about revision "
+        in output
+    )
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in output

@@ -68,7 +68,8 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data, tmp_path, ru
     run("restore", "s3://results/backup", "--warehouse", tmp_path / "restored")
 
     assert re.search(
-        r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now", backup
+        r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now",
+        backup,
     )
     assert "0 of them copied now" in renewal
     assert re.match(r"verify: backup, \d+ files \(", verification)
@@ -76,7 +77,13 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data, tmp_path, ru
 
 
 def test_what_is_no_backup_is_not_restored(tmp_path, run):
-    output = run("restore", "s3://results/none", "--warehouse", tmp_path / "other", code=1)
+    output = run(
+        "restore",
+        "s3://results/none",
+        "--warehouse",
+        tmp_path / "other",
+        code=1,
+    )
 
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
@@ -88,11 +95,18 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data, tmp_path
     assert counts_in(tmp_path / "other") == counts_in(data)
     assert "verify: export, " in run("verify", "s3://results/shared")
     output = run("export", "s3://results/shared", "--warehouse", data, code=2)
-    assert output == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
+    assert (
+        output
+        == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
+    )
 
 
 def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatch):
-    [address, _] = re.findall(r"^uv run prbench publish (s3://\S+)", GUIDE, re.MULTILINE)
+    [address, _] = re.findall(
+        r"^uv run prbench publish (s3://\S+)",
+        GUIDE,
+        re.MULTILINE,
+    )
     run("publish", address, "--warehouse", data)
     assert "nothing was published" in run("publish", address, "--warehouse", data)
     assert "verify: publication, " in run("verify", address)
@@ -102,7 +116,9 @@ def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatc
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(snippet, names)  # code from the project's own guide
 
-    scores = values_in(data, "select model, mean_score from leaderboard where is_primary")
+    scores = values_in(
+        data, "select model, mean_score from leaderboard where is_primary"
+    )
     assert len(scores) > 1
     for name in ("from_file", "in_place", "arrow", "polars"):
         assert sorted(map(tuple, names[name])) == sorted(scores), name

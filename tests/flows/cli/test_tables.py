@@ -72,15 +72,30 @@ TEXTS = {
     "reason": "weight",
 }
 """Usual values of columns whose values are no names of models or judges."""
-PROSE = {"title", "meaning", "detail", "explanation", "no_figure", "criterion", "rule", "findings"}
+PROSE = {
+    "title",
+    "meaning",
+    "detail",
+    "explanation",
+    "no_figure",
+    "criterion",
+    "rule",
+    "findings",
+}
 """Columns with sentences, which are wrapped."""
 READABLE = 12
 """The width that is enough for sentences."""
 
 
-def usual_row(figure: Figure, name: str = MODEL, sentence: str = "Two words") -> dict[str, Any]:
+def usual_row(
+    figure: Figure,
+    name: str = MODEL,
+    sentence: str = "Two words",
+) -> dict[str, Any]:
     """A row with a usual value in each column."""
-    values = {column.name: usual_value(column, name, sentence) for column in figure.columns}
+    values = {
+        column.name: usual_value(column, name, sentence) for column in figure.columns
+    }
     return values | {column.few: True for column in figure.columns if column.few}
 
 
@@ -115,7 +130,9 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
     figure = FIGURES[name]
     essential = figure.essential
     columns = terminal_columns(figure.columns, [usual_row(figure)], essential)
-    widths = {column.name: column.shortened.width for column in columns if column.is_essential}
+    widths = {
+        column.name: column.shortened.width for column in columns if column.is_essential
+    }
 
     assert set(widths) == set(essential)
     assert 1 <= len(essential) <= 8
@@ -125,7 +142,12 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", FIGURES)
-def test_no_essential_column_is_missing_and_no_line_is_too_long(name, width, monkeypatch, capsys):
+def test_no_essential_column_is_missing_and_no_line_is_too_long(
+    name,
+    width,
+    monkeypatch,
+    capsys,
+):
     figure = FIGURES[name]
     on_terminal(monkeypatch, width)
     sentence = "Many words in a row. " * 9
@@ -145,7 +167,9 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(name, width, mon
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(name, capsys):
+def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(
+    name, capsys
+):
     figure = FIGURES[name]
     full = [usual_row(figure), usual_row(figure)]
     empty = [dict.fromkeys(full[0])]
@@ -163,7 +187,8 @@ def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows
 
 
 def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_essential_columns(
-    monkeypatch, capsys
+    monkeypatch,
+    capsys,
 ):
     on_terminal(monkeypatch, 200)
     board = FIGURES["leaderboard"]
@@ -214,7 +239,9 @@ def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
     show_figure(FIGURES["diff"], [row])
 
     lines = printed(capsys).splitlines()
-    first_cells = [line[: line.find("  ")] for line in lines if not line.startswith(("Under", " "))]
+    first_cells = [
+        line[: line.find("  ")] for line in lines if not line.startswith(("Under", " "))
+    ]
     assert LONG in "".join(first_cells)
 
 
@@ -240,7 +267,12 @@ def test_no_column_of_a_query_is_nothing(width, monkeypatch, capsys):
         ("backfill", "prbench leaderboard --wide"),
     ],
 )
-def test_a_cut_board_names_an_option_that_exists(command_name, option, monkeypatch, capsys):
+def test_a_cut_board_names_an_option_that_exists(
+    command_name,
+    option,
+    monkeypatch,
+    capsys,
+):
     on_terminal(monkeypatch, 80)
     board = FIGURES["leaderboard"]
     command = cli.commands[command_name]
@@ -248,7 +280,9 @@ def test_a_cut_board_names_an_option_that_exists(command_name, option, monkeypat
     with click.Context(command):
         show_figure(board, [usual_row(board, LONG)])
 
-    assert f"A wider terminal (or {option}) also shows: " in " ".join(printed(capsys).split())
+    assert f"A wider terminal (or {option}) also shows: " in " ".join(
+        printed(capsys).split()
+    )
 
 
 def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch, capsys):

@@ -99,7 +99,13 @@ def test_a_format_for_machines_is_text_on_a_terminal(folder, file_format, monkey
 def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder):
     query = "select error('x\x1b[2Jy')"
 
-    output = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
+    output = on_terminal(
+        "sql",
+        query,
+        "--warehouse",
+        str(folder),
+        PYTHONIOENCODING="ascii",
+    )
 
     assert r"x\x1b[2Jy" in output
     assert commands_in(output) == []
@@ -129,7 +135,9 @@ def test_tables_are_for_people_in_a_pipe_too(capsys):
     text = "word " * 500
     cells = [cell_text(value) for value in (EVIL, "a\r\nb", text)]
 
-    print_table([TableColumn("col", visible(f"col{CLEAR}"), cells)], title=f"About {CLEAR}")
+    print_table(
+        [TableColumn("col", visible(f"col{CLEAR}"), cells)], title=f"About {CLEAR}"
+    )
 
     output = capsys.readouterr().out
     assert commands_in(output) == []
@@ -162,7 +170,13 @@ def test_what_any_command_prints_goes_through_the_guard(capsys):
 
 
 def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path, run):
-    output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
+    output = run(
+        "leaderboard",
+        "-v",
+        "--config",
+        str(tmp_path / f"no{EVIL}\nsuch"),
+        code=2,
+    )
 
     assert commands_in(output) == []
     assert output.splitlines()[-1].startswith("prbench: ")

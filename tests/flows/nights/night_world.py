@@ -65,7 +65,10 @@ class Weather:
             return well_behaved(request, number).text or ""
         if is_judge_request(request):
             return json.dumps(
-                {"explanation": "as the test says", "criteria_met": self._is_met(request)}
+                {
+                    "explanation": "as the test says",
+                    "criteria_met": self._is_met(request),
+                }
             )
         text = f"{well_behaved(request, number).text} Take {number}."
         if self.has_regressed and request["model"] == "fresh":
@@ -93,7 +96,9 @@ class NightRun:
     @property
     def sampled_models(self) -> list[str]:
         """The models that were sampled, one for each call."""
-        return [request["model"] for request in self.calls if not is_judge_request(request)]
+        return [
+            request["model"] for request in self.calls if not is_judge_request(request)
+        ]
 
     @property
     def n_judge_calls(self) -> int:
@@ -130,13 +135,19 @@ class NightWorld:
         """The configuration; `configure` changes and writes it."""
         return {
             "dataset": {"source": "tasks.jsonl"},
-            "models": [self.endpoint("pinned"), self.endpoint("fresh", resample="nightly")],
+            "models": [
+                self.endpoint("pinned"),
+                self.endpoint("fresh", resample="nightly"),
+            ],
             "judges": [self.endpoint("judge")],
             "limits": {"concurrency": CONCURRENCY, "attempts": 2},
             "drift": {"verdicts": N_CONTROL},
             "retention": {"replies_days": 1},
             "alerts": {
-                "to": [{"webhook": self.receiver.address}, {"webhook": self.failing.address}],
+                "to": [
+                    {"webhook": self.receiver.address},
+                    {"webhook": self.failing.address},
+                ],
                 "ping": self.switch.address,
                 "attempts": 1,
             },
@@ -150,7 +161,13 @@ class NightWorld:
         self.settings.update(changes)
         self.command.configure(**self.settings)
 
-    def night(self, label: str, *options: str, code: int = 0, **weather: Any) -> NightRun:
+    def night(
+        self,
+        label: str,
+        *options: str,
+        code: int = 0,
+        **weather: Any,
+    ) -> NightRun:
         """Run a night by the command."""
         return self.watched("nightly", "--night", label, *options, code=code, **weather)
 
@@ -174,7 +191,12 @@ class NightWorld:
 def night_world(folder: Path) -> Iterator[NightWorld]:
     """A world with a copy of the sample before any run; one of the two receivers always fails."""
     shutil.copy(SAMPLE, folder / "tasks.jsonl")
-    with FaultServer() as server, Hook() as receiver, Hook() as failing, Hook() as switch:
+    with (
+        FaultServer() as server,
+        Hook() as receiver,
+        Hook() as failing,
+        Hook() as switch,
+    ):
         failing.plan = [Plain(500)] * 1_000
         world = NightWorld(Command(folder), server, receiver, failing, switch)
         world.configure()

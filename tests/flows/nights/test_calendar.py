@@ -40,7 +40,9 @@ def unlike_zones() -> tuple[str, ...]:
     for name in ZONES:
         zone = ZoneInfo(name)
         moments = [FIRST_DAY, *(noon + DAY for noon in changes(name))]
-        course = tuple((moment, moment.astimezone(zone).utcoffset()) for moment in moments)
+        course = tuple(
+            (moment, moment.astimezone(zone).utcoffset()) for moment in moments
+        )
         names[course] = name
     return tuple(names.values())
 
@@ -76,7 +78,9 @@ def test_a_night_has_the_date_of_its_time_in_every_zone_and_by_either_reading():
 minutes = st.integers(0, 59)
 # Clocks change at night, so most of these times are near a change.
 hours = st.sampled_from([0, 1, 2, 3, 4, 12, 22, 23])
-days = st.sampled_from(["* * *", "* * 1-5", "*/2 * *", "*/2 * 1", "1,15 * *", "1-7 * 0", "* * sun"])
+days = st.sampled_from(
+    ["* * *", "* * 1-5", "*/2 * *", "*/2 * 1", "1,15 * *", "1-7 * 0", "* * sun"]
+)
 zones = st.sampled_from(ZONES)
 
 
@@ -117,7 +121,8 @@ def test_the_latest_night_is_the_one_that_prefect_fired_last(night, late):
 
 @given(nights(), st.floats(-9, 0) | st.floats(0, 1e5))
 def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the_next_one(
-    night, late_s
+    night,
+    late_s,
 ):
     nightly, start = night
     times = fired(nightly, start, 6)
@@ -126,11 +131,15 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
 
     assert is_over(nightly, times[1], started_at) == has_next_begun
     # cron states no time, so the moment itself must be enough.
-    assert has_next_begun or night_of(nightly, started_at) == night_of(nightly, times[1])
+    assert has_next_begun or night_of(nightly, started_at) == night_of(
+        nightly, times[1]
+    )
 
 
 @given(nights(), st.floats(-9, 0))
-def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(night, early_s):
+def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(
+    night, early_s
+):
     nightly, start = night
     moment = fired(nightly, start, 3)[1]
 
@@ -150,7 +159,9 @@ def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(night):
         assert end is not None
         assert moment < end.astimezone(UTC) <= moment + timedelta(hours=27)
         assert end.utcoffset() == end.astimezone(UTC).astimezone(zone).utcoffset()
-        clock = datetime.combine(end.date(), datetime.strptime(nightly.stop_at, "%H:%M").time())
+        clock = datetime.combine(
+            end.date(), datetime.strptime(nightly.stop_at, "%H:%M").time()
+        )
         shown_clock = clock.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
         is_skipped = clock != shown_clock.replace(tzinfo=None)
         assert is_skipped or f"{end:%H:%M}" == nightly.stop_at
@@ -220,7 +231,11 @@ def test_a_stop_time_near_a_change_of_the_clocks(cron, stop_at, moment, end):
         ("2026-10-24T22:00Z", "2026-10-25T06:30Z"),
     ],
 )
-def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(moment, end, monkeypatch):
+def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(
+    moment,
+    end,
+    monkeypatch,
+):
     monkeypatch.setenv("TZ", "Europe/London")
     time.tzset()
     clock = datetime.fromisoformat(moment).astimezone().replace(tzinfo=None)
@@ -233,7 +248,9 @@ def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(moment, end, mo
 
 
 def test_a_stop_time_that_comes_twice_is_the_next_of_them():
-    moment = datetime.fromisoformat("2026-10-25T01:20Z").astimezone(ZoneInfo("Europe/London"))
+    moment = datetime.fromisoformat("2026-10-25T01:20Z").astimezone(
+        ZoneInfo("Europe/London")
+    )
 
     stop = stop_time("01:30", moment)
 

@@ -32,7 +32,9 @@ def message_of(night: NightRun, folder: Path) -> str:
     text = f"{message['title']}\n\n{message['message']}"
     text = text.replace(str(folder), "/srv/prbench")
     text = re.sub(
-        r"run \S+, begun \d\d:\d\d UTC", "run 20261127T010000-5d1c2a7e, begun 01:00 UTC", text
+        r"run \S+, begun \d\d:\d\d UTC",
+        "run 20261127T010000-5d1c2a7e, begun 01:00 UTC",
+        text,
     )
     text = re.sub(r"127\.0\.0\.1:\d+", "10.0.0.7:8000", text)
     return re.sub(r"no reply for \d+ s", "no reply for 60 s", text)

@@ -60,7 +60,11 @@ def test_a_late_night_stops_no_later(tmp_path, moment):
         (utc(23), datetime(2026, 11, 23, 7, tzinfo=UTC)),
     ],
 )
-def test_a_night_that_is_repeated_stops_at_the_next_stop_time(tmp_path, moment, next_stop):
+def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
+    tmp_path,
+    moment,
+    next_stop,
+):
     configured = job(tmp_path, nightly={"stop_at": "07:00"})
     repeated = configured.model_copy(update={"night": "2026-11-20"})
     with_stop_time = repeated.model_copy(update={"stop_at": utc(10)})
@@ -83,7 +87,9 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path, capsys):
 
 
 def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_night(
-    tmp_path, monkeypatch, capsys
+    tmp_path,
+    monkeypatch,
+    capsys,
 ):
     monkeypatch.setattr(nightly, "has_work", lambda *_: False)
     complete = prepared(
@@ -103,8 +109,12 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
     assert "did not take place" not in capsys.readouterr().err
 
 
-def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(tmp_path, capsys):
-    configured = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
+def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(
+    tmp_path, capsys
+):
+    configured = prepared(
+        job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
+    )
     night_job = configured.model_copy(update={"night": "2026-11-22"})
     record_run(run_row(night_job, [], at(0), at(1), "stopped_at_time"), tmp_path)
 
@@ -112,7 +122,8 @@ def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continue
 
     assert skipped.exit_code == 3
     assert (
-        "the night of 2026-11-22 was not continued: its stop time 01:01" in capsys.readouterr().err
+        "the night of 2026-11-22 was not continued: its stop time 01:01"
+        in capsys.readouterr().err
     )
 
 
@@ -133,7 +144,8 @@ class Scheduler:
     def start(self, scheduled_at: str, *tags: str) -> Any:
         """Start the night that is scheduled for a time, and return the state in which it ended."""
         flow_run = SimpleNamespace(
-            scheduled_start_time=datetime.fromisoformat(scheduled_at), tags=tags
+            scheduled_start_time=datetime.fromisoformat(scheduled_at),
+            tags=tags,
         )
         self.monkeypatch.setattr(deployments, "flow_run", flow_run)
         self.monkeypatch.setattr(deployments, "run_night", self._run)
@@ -143,7 +155,8 @@ class Scheduler:
             nightly={"timezone": "Europe/London", "stop_at": "07:00"},
         )
         return deployments.nightly.fn(
-            config=str(self.folder / "prbench.yaml"), warehouse=str(self.folder / "data")
+            config=str(self.folder / "prbench.yaml"),
+            warehouse=str(self.folder / "data"),
         )
 
     def _run(self, job: Job, **_: Any) -> Execution:
@@ -173,7 +186,11 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler):
     (night_job,) = scheduler.nights
     assert night_job.night == "2096-03-25"
     assert night_job.stop_at is not None
-    assert timedelta(0) < night_job.stop_at - datetime.now(UTC) <= timedelta(days=1, hours=1)
+    assert (
+        timedelta(0)
+        < night_job.stop_at - datetime.now(UTC)
+        <= timedelta(days=1, hours=1)
+    )
 
 
 def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(scheduler, capsys):
@@ -205,13 +222,20 @@ def executed_nights(monkeypatch) -> list[str | None]:
 @pytest.fixture
 def night_in_progress(tmp_path) -> Iterator[Job]:
     """The job of a night in progress, in another run of this process."""
-    night_job = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r"})
-    with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
+    night_job = prepared(job(tmp_path)).model_copy(
+        update={"night": "2026-11-22", "run_id": "r"}
+    )
+    with (
+        Warehouse(tmp_path).only_one("night-prbench", wait=False),
+        Warehouse(tmp_path).living("r"),
+    ):
         record_run(run_row(night_job, [], at(0), None, "running"), tmp_path)
         yield night_job
 
 
-def test_a_night_beside_another_is_skipped_with_an_alert(night_in_progress, executed_nights):
+def test_a_night_beside_another_is_skipped_with_an_alert(
+    night_in_progress, executed_nights
+):
     next_night = night_in_progress.model_copy(update={"night": "2026-11-23"})
 
     skipped = run_night(next_night, is_verbose=False)
@@ -224,7 +248,9 @@ def test_a_night_beside_another_is_skipped_with_an_alert(night_in_progress, exec
 
 
 def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
-    night_in_progress, executed_nights, capsys
+    night_in_progress,
+    executed_nights,
+    capsys,
 ):
     skipped = run_night(night_in_progress, is_verbose=False)
 
@@ -232,12 +258,17 @@ def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
     assert skipped.outcome == "skipped"
     assert skipped.exit_code == 3
     assert skipped.alerts == []
-    assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
+    assert (
+        "skipped: the night of 2026-11-22 is already in progress"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_queued_night_waits_for_the_end_of_another(tmp_path, executed_nights):
     prepared(job(tmp_path))
-    queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
+    queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(
+        update={"night": "2026-11-24"}
+    )
     waiting = threading.Thread(
         target=run_night,
         args=(queued,),
@@ -253,14 +284,18 @@ def test_a_queued_night_waits_for_the_end_of_another(tmp_path, executed_nights):
 
 
 def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path, executed_nights):
-    killed = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r1"})
+    killed = prepared(job(tmp_path)).model_copy(
+        update={"night": "2026-11-22", "run_id": "r1"}
+    )
     record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
     tonight = killed.model_copy(update={"night": "2026-11-23", "run_id": "r2"})
 
     (alert,) = run_night(tonight, is_verbose=False).alerts
 
     assert executed_nights == ["2026-11-23"]
-    assert alert["line"] == "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)"
+    assert (
+        alert["line"] == "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,13 +320,17 @@ def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(tmp_path, receiv
     assert SECRET in str(night_job.settings.alerts.to)
 
 
-@pytest.mark.parametrize("label", ["base", "not a date", "2026-13-40", "2026-11-22T06", "20261122"])
+@pytest.mark.parametrize(
+    "label", ["base", "not a date", "2026-13-40", "2026-11-22T06", "20261122"]
+)
 def test_a_night_is_named_by_its_date(label):
     with pytest.raises(UsageError, match=f"--night {label}: is not a date"):
         load_job(Arguments(night=label))
 
 
-def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(tmp_path, monkeypatch):
+def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
+    tmp_path, monkeypatch
+):
     sent_alerts = []
 
     def deliver(_, alerts, *__, **___):
@@ -321,8 +360,16 @@ LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
     ("schedule", "moment", "night"),
     [
         (LATE, "2026-11-21T22:00:00Z", "2026-11-21"),  # 23:00 in Berlin
-        (LATE, "2026-11-22T03:00:00Z", "2026-11-21"),  # begun again after midnight, the same night
-        (Nightly(cron="30 2 * * 1-5"), "2026-11-22T12:00:00Z", "2026-11-20"),  # a Sunday: Friday's
+        (
+            LATE,
+            "2026-11-22T03:00:00Z",
+            "2026-11-21",
+        ),  # begun again after midnight, the same night
+        (
+            Nightly(cron="30 2 * * 1-5"),
+            "2026-11-22T12:00:00Z",
+            "2026-11-20",
+        ),  # a Sunday: Friday's
         (Nightly(cron="0 */6 * * *"), "2026-11-22T13:00:00Z", "2026-11-22T12:00"),
         (Nightly(cron="* * * * *"), "2026-11-22T13:00:30Z", "2026-11-22T13:00"),
         (
@@ -389,7 +436,9 @@ def test_a_stop_time_may_be_written_in_many_ways(text):
     assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year == 2026
 
 
-@pytest.mark.parametrize("text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"]
+)
 def test_what_is_no_stop_time_is_refused(text):
     with pytest.raises(UsageError, match="--stop-at"):
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))

@@ -84,7 +84,14 @@ def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights):
     assert facts["second_vintage"] == "2026-11-03"
     assert facts["n_tasks"] == N_TASKS
     assert not facts["judge_drifted"]
-    for name in ("first_mean", "second_mean", "difference", "ci_low", "ci_high", "p_value"):
+    for name in (
+        "first_mean",
+        "second_mean",
+        "difference",
+        "ci_low",
+        "ci_high",
+        "p_value",
+    ):
         assert facts[name] == pytest.approx(comparison[name]), name
 
 
@@ -121,7 +128,9 @@ def test_each_night_with_a_gate_adds_to_the_summary(nights):
     assert "| fresh 2026-11-02 → fresh 2026-11-03 | tasks | judge | " in summary
 
 
-def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights):
+def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(
+    nights,
+):
     stored_alerts = nights.world.command.sql("from alerts where night = '2026-11-03'")
 
     assert nights.regressed_again.calls == []
@@ -170,7 +179,9 @@ def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights):
     assert outcomes == [{"outcome": "done"}]
 
 
-def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(nights):
+def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
+    nights,
+):
     stored_configs = nights.world.command.sql("select config from runs")
     stored_deliveries = nights.world.command.sql("from alert_deliveries")
     outputs = (nights.regressed.output, nights.drifted.output, nights.failed.output)
@@ -265,7 +276,9 @@ def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills):
     n_sampled = Counter(backfills.refused.sampled_models)
 
     assert n_sampled["late"] == N_TASKS
-    assert 1 <= n_sampled["locked"] <= CONCURRENCY + 1  # the last one is a harmless request
+    assert (
+        1 <= n_sampled["locked"] <= CONCURRENCY + 1
+    )  # the last one is a harmless request
     assert backfills.refused.n_judge_calls == N_CRITERIA
 
 
@@ -299,9 +312,13 @@ def test_a_backfill_ranks_the_new_models(nights, backfills):
 
 
 @pytest.mark.long
-def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(tmp_path):
+def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
+    tmp_path,
+):
     with night_world(tmp_path) as world:
-        world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
+        world.configure(
+            judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")]
+        )
         night = world.night("2026-11-01")
         control_responses = world.command.sql(
             "select distinct response_id from control_set inner join verdicts using (verdict_id)"

@@ -173,7 +173,9 @@ def test_the_table_and_its_notes_are_those_of_the_command(job, reader):
     difference = figures_of(job, MODELS | {"judge": "a-judge"})["diff"]
 
     columns = terminal_columns(DIFF.columns, rows)
-    assert cells(difference) == [[column.cells[0] for column in columns if not column.is_absent]]
+    assert cells(difference) == [
+        [column.cells[0] for column in columns if not column.is_absent]
+    ]
     assert [*difference.notes, *difference.table_notes] == list(DIFF.notes_on(rows))
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
@@ -219,7 +221,9 @@ def test_models_can_be_compared_in_another_vintage(job):
     assert "why in a: 1.0" in figures["diff_flips"].table
 
 
-def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(tmp_path):
+def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(
+    tmp_path,
+):
     """The base responses were completed after the night, which remains the current vintage."""
     responses = judged(ALL_MET, "a")
     for response in responses["responses"][1:]:

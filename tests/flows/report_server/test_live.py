@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.live import RANKING, LiveView, RunState, ranking_so_far, run_texts
+from flows.report_server.live import (
+    RANKING,
+    LiveView,
+    RunState,
+    ranking_so_far,
+    run_texts,
+)
 from flows.run.outcomes import DONE, KILLED, RUNNING
 from flows.run.record import job_of_run, run_row
 from tasks.aggregate import aggregate
@@ -88,7 +94,9 @@ def running_in(page: dict[str, Any]) -> list[str]:
     return [run["state"].run_id for run in page["runs"]]
 
 
-def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job):
+def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
+    job,
+):
     view = LiveView(job, job.report_index)
     second_job = job.model_copy(update={"run_id": "r2"})
     warehouse = written(job.warehouse, tasks_of(RUBRICS))
@@ -139,10 +147,17 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job):
         ([], [], ("all",)),
     ],
 )
-def test_the_data_of_a_run_on_other_splits_is_known(tmp_path, viewed_splits, run_splits, splits):
+def test_the_data_of_a_run_on_other_splits_is_known(
+    tmp_path,
+    viewed_splits,
+    run_splits,
+    splits,
+):
     dataset = {"source": "a-folder-that-is-not-there"}
     viewed_job = job_on("sample", tmp_path, dataset=dataset | {"splits": viewed_splits})
-    viewed_job = viewed_job.looking_up(lambda: data_on(tuple(viewed_splits) or ("all",)))
+    viewed_job = viewed_job.looking_up(
+        lambda: data_on(tuple(viewed_splits) or ("all",))
+    )
     run_job = job_on("sample", tmp_path, dataset=dataset | {"splits": run_splits})
 
     data = job_of_run(viewed_job, run_row(run_job, [], at(0), None, RUNNING)).data
@@ -165,7 +180,9 @@ def test_the_record_of_a_run_gives_back_its_job(job):
 
     for name in (*narrowed, "night", "settings", "run_id", "warehouse"):
         assert getattr(restored, name) == getattr(narrowed_job, name), name
-    assert "selection" not in json.loads(run_row(job, [], at(0), None, RUNNING)["config"])
+    assert "selection" not in json.loads(
+        run_row(job, [], at(0), None, RUNNING)["config"]
+    )
 
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -229,7 +246,9 @@ def test_the_page_links_to_a_report_if_there_is_one(job):
     assert live(job)["has_report"]
 
 
-SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
+SMALL_RUBRICS = {
+    f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)
+}
 
 
 def judged_rows(model: str, n_tasks: int) -> Rows:
@@ -245,7 +264,9 @@ def ranking(job: Job) -> list[dict[str, Any]]:
     return [dict(zip(names, itemgetter(*names)(row), strict=True)) for row in rows]
 
 
-def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(job):
+def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
+    job,
+):
     rows = combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
     written(job.warehouse, rows).publish()
 

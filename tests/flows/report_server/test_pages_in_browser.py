@@ -21,7 +21,12 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def visiting_server(browser: Browser, job: Job, site: Path, **settings: Any) -> Iterator[Visit]:
+def visiting_server(
+    browser: Browser,
+    job: Job,
+    site: Path,
+    **settings: Any,
+) -> Iterator[Visit]:
     renderers = renderers_of(job, site / "index.html", is_live=True)
     with serving(site.parent, renderers) as server:
         address = f"http://127.0.0.1:{server.server_port}/{site.name}"
@@ -33,7 +38,11 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-def test_two_models_are_picked_and_changes_lead_to_tasks(browser, world_job, world_site):
+def test_two_models_are_picked_and_changes_lead_to_tasks(
+    browser,
+    world_job,
+    world_site,
+):
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("index.html").page
         page.get_by_role("link", name="Compare").click()
@@ -55,7 +64,11 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(browser, world_job, wor
         assert visit.faults == []
 
 
-def test_the_live_page_renews_itself_and_keeps_what_is_open(browser, world_job, world_site):
+def test_the_live_page_renews_itself_and_keeps_what_is_open(
+    browser,
+    world_job,
+    world_site,
+):
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
         assert page.locator("#headline").inner_text() == "No run is in progress."
@@ -77,11 +90,20 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(browser, world_job, 
 def test_nothing_that_anybody_wrote_acts(browser, hostile_job, hostile_site):
     labels = [quote(model.label) for model in hostile_job.settings.models]
     address = f"compare.html?of=model&first={labels[0]}&second={labels[1]}"
-    with visiting_server(browser, hostile_job, hostile_site, color_scheme="dark") as visit:
+    with visiting_server(
+        browser,
+        hostile_job,
+        hostile_site,
+        color_scheme="dark",
+    ) as visit:
         for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)
-            visit.value("document.querySelectorAll('details').forEach((part) => part.open = true)")
+            visit.value(
+                "document.querySelectorAll('details').forEach((part) => part.open = true)"
+            )
             assert whom_it_keeps_out(visit) == []
             assert visit.faults == []
         visit.open(address)
-        expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(timeout=60_000)
+        expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(
+            timeout=60_000
+        )

@@ -21,7 +21,13 @@ from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.flows.report_server.serving import serving
 from tests.kit import at, job_on, reading, row
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
+from tests.tasks.compare.comparisons import (
+    ALL_MET,
+    RUBRICS,
+    WORSE_IN_RISK,
+    judged,
+    tasks_of,
+)
 
 EVIL = "<script>attacked</script>"
 
@@ -78,7 +84,13 @@ def get(port: int, path: str, method: str = "GET", **headers: str) -> Served:
     return fetch(port, f"/prbench/{path}", method, **headers)
 
 
-PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "assets/report.css")
+PATHS = (
+    "compare.html",
+    "live.html",
+    "assets/page.js",
+    "assets/live.js",
+    "assets/report.css",
+)
 
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
@@ -227,7 +239,11 @@ def test_a_link_within_the_folder_is_followed(port, folder):
         ("live.html", "&lt;script&gt;attacked"),
     ],
 )
-def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(port, address, text):
+def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(
+    port,
+    address,
+    text,
+):
     page = get(port, address).text
 
     assert text in page

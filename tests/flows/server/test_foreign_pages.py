@@ -17,7 +17,9 @@ REFUSED = {401, 403}
 
 
 @pytest.mark.slow
-def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(prefect_server):
+def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
+    prefect_server,
+):
     secret = prefect_server.secret.partition(":")[2]
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         names = ("Prefect-Csrf-Token", "Prefect-Csrf-Client")
@@ -27,7 +29,9 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(p
         for description, request in attempts(prefect_server, token):
             http_response = client.send(request)
             assert http_response.status_code in REFUSED, description
-            assert http_response.headers.get("access-control-allow-origin") != EVIL, description
+            assert http_response.headers.get("access-control-allow-origin") != EVIL, (
+                description
+            )
             assert secret not in http_response.text
 
 
@@ -38,7 +42,10 @@ def test_the_server_serves_its_own_page_also_through_a_tunnel(prefect_server):
         assert client.get("/admin/version").status_code == 200
         for host in ("127.0.0.1:5000", "localhost:5000"):
             headers = {"Host": host, "Origin": f"http://{host}"}
-            assert client.post("/flows/filter", json={}, headers=headers).status_code == 200
+            assert (
+                client.post("/flows/filter", json={}, headers=headers).status_code
+                == 200
+            )
 
 
 @pytest.mark.slow
@@ -48,13 +55,17 @@ def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server):
             http_response = client.send(preflight(prefect_server.url, origin))
             assert http_response.status_code == 403
             assert "access-control-allow-origin" not in http_response.headers
-        health = client.get(f"{prefect_server.url}/health", headers={"Host": "evil.example"})
+        health = client.get(
+            f"{prefect_server.url}/health", headers={"Host": "evil.example"}
+        )
         assert health.status_code == 403
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/events/in", "/events/out", "/logs/out"])
-def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server, path):
+def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
+    prefect_server, path
+):
     address = f"{prefect_server.url.replace('http', 'ws', 1)}{path}"
     secret = prefect_server.secret
     own_page = prefect_server.url.removesuffix("/api")
@@ -67,9 +78,15 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_serv
 
 
 @pytest.mark.slow
-def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect_server):
+def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
+    prefect_server,
+):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
-        flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
+        flow = (
+            client.post("/flows/", json={"name": "seen"})
+            .raise_for_status()
+            .json()["id"]
+        )
         run = {
             "flow_id": flow,
             "name": "a-run-to-see",
@@ -102,7 +119,8 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect
 
 EVIL = "http://evil.example"
 _PATCH = (
-    '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}'
+    '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": '
+    '{"script": "touch pwned"}}]}'
 )
 _ANY = "00000000-0000-4000-8000-000000000000"
 _CHANGES = (
@@ -115,7 +133,8 @@ _CHANGES = (
 
 
 def attempts(
-    server: PrefectServer, token: Mapping[str, str]
+    server: PrefectServer,
+    token: Mapping[str, str],
 ) -> Iterator[tuple[str, httpx.Request]]:
     """Yield every request with every disguise; some have the secret or a CSRF token, as if a
     browser had added it.
@@ -131,12 +150,18 @@ def attempts(
                 )
                 yield f"{method} {path} {disguise} as {media_type}", request
         if "token" not in disguise:
-            for path in ("/admin/settings", "/admin/version", f"/csrf-token?client={_ANY}"):
+            for path in (
+                "/admin/settings",
+                "/admin/version",
+                f"/csrf-token?client={_ANY}",
+            ):
                 request = httpx.Request("GET", f"{server.url}{path}", headers=headers)
                 yield f"GET {path} {disguise}", request
 
 
-def disguises(server: PrefectServer, token: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def disguises(
+    server: PrefectServer, token: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
     """The headers of requests that must be refused, by a description."""
     page = server.url.removesuffix("/api")
     host = page.removeprefix("http://")
@@ -214,10 +239,14 @@ def socket_ended(address: str, token: str, **headers: str) -> str:
         protocol = websockets.Subprotocol("prefect")
         try:
             async with websockets.connect(
-                address, subprotocols=[protocol], additional_headers=headers
+                address,
+                subprotocols=[protocol],
+                additional_headers=headers,
             ) as socket:
                 await socket.send(f'{{"type": "auth", "token": "{token}"}}')
-                return "open" if "auth_success" in str(await socket.recv()) else "unclear"
+                return (
+                    "open" if "auth_success" in str(await socket.recv()) else "unclear"
+                )
         except websockets.InvalidStatus as refused:
             return str(refused.response.status_code)
         except websockets.ConnectionClosed as closed:

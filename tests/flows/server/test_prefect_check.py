@@ -31,7 +31,9 @@ class Server(AnyServer):
         if self.secret is not None:
             credentials = base64.b64encode(self.secret.encode()).decode()
             is_known = seen.headers.get("authorization") == f"Basic {credentials}"
-        return Plain(self.status if is_known else 401, {"Location": f"{self.address}/api/health"})
+        return Plain(
+            self.status if is_known else 401, {"Location": f"{self.address}/api/health"}
+        )
 
 
 @pytest.fixture
@@ -49,7 +51,8 @@ def test_a_server_without_a_secret_is_a_problem(server, tmp_path):
     server.secret = None
 
     findings = {
-        finding.subject: finding for finding in examine(job_on("sample", tmp_path / "data"))
+        finding.subject: finding
+        for finding in examine(job_on("sample", tmp_path / "data"))
     }
 
     finding = findings["Prefect server"]
@@ -73,7 +76,13 @@ def test_a_server_without_a_secret_is_a_problem(server, tmp_path):
     ],
 )
 def test_a_server_is_well_if_it_requires_the_configured_secret(
-    server, monkeypatch, secret, status, own_secret, is_ok, sentence
+    server,
+    monkeypatch,
+    secret,
+    status,
+    own_secret,
+    is_ok,
+    sentence,
 ):
     server.secret = secret
     server.status = status

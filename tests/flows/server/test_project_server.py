@@ -15,7 +15,14 @@ from typing import Any
 
 import pytest
 
-from flows.server import ADDRESS, USERS, NoServerError, own_server, secret_path, server_of
+from flows.server import (
+    ADDRESS,
+    USERS,
+    NoServerError,
+    own_server,
+    secret_path,
+    server_of,
+)
 from tasks.config.job import Job
 from tests.kit import job_on
 
@@ -84,7 +91,10 @@ def test_a_server_keeps_runs_as_long_as_configured(servers, tmp_path):
 def test_the_users_of_a_server_share_a_lock(tmp_path):
     own_server(job(tmp_path))
 
-    with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
+    with (
+        (folder_of(job(tmp_path)) / USERS).open() as users,
+        pytest.raises(BlockingIOError),
+    ):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -190,7 +200,9 @@ def test_a_server_of_another_machine_is_not_used(servers, tmp_path, is_locked, c
     )
 
 
-def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(servers, tmp_path):
+def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
+    servers, tmp_path
+):
     own_server(job(tmp_path))
     servers[0].end()
     address = folder_of(job(tmp_path)) / ADDRESS
@@ -203,7 +215,13 @@ def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(serve
 
 
 @pytest.mark.parametrize("content", ["", "{"])
-def test_without_an_address_nothing_waits_for_ever(servers, tmp_path, monkeypatch, capsys, content):
+def test_without_an_address_nothing_waits_for_ever(
+    servers,
+    tmp_path,
+    monkeypatch,
+    capsys,
+    content,
+):
     monkeypatch.setattr("flows.server.START_S", 0.2)
     own_server(job(tmp_path))
     address = folder_of(job(tmp_path)) / ADDRESS
@@ -238,14 +256,21 @@ def test_the_server_of_another_user_is_not_used(tmp_path, monkeypatch, capsys):
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
 
 
-def test_a_silent_server_is_reported_without_its_password(servers, tmp_path, monkeypatch, capsys):
+def test_a_silent_server_is_reported_without_its_password(
+    servers,
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
 
     server = server_of(job(tmp_path))
 
     assert server is not None
     assert not server.is_ready(0.3)
-    sentence = "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n"
+    sentence = (
+        "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n"
+    )
     assert capsys.readouterr().err == sentence
     assert servers == []
 
@@ -263,7 +288,9 @@ print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_re
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["flows", "prefect.context"])
 def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(
-    module, tmp_path, monkeypatch
+    module,
+    tmp_path,
+    monkeypatch,
 ):
     for name in list(os.environ):
         if name.startswith("PREFECT_"):

@@ -21,7 +21,12 @@ from flows.server import ADDRESS, own_server, secret_path
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    is_judge_request,
+    well_behaved,
+)
 from tests.flows.conftest import N_CRITERIA, Command
 from tests.flows.prefect_server import artifacts_of, browser, take_database
 from tests.kit import copied, endpoint, job_on, shared_folder, until
@@ -32,7 +37,10 @@ HALF = [
     StageReport("sample"),
     StageReport("judge", warnings=["half is missing"], is_below_bar=True),
 ]
-WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageReport("coverage")]
+WRONG = [
+    StageReport("fill", warnings=["a: wrong key"], has_failed=True),
+    StageReport("coverage"),
+]
 
 # in this process, on the tests' server
 
@@ -83,7 +91,12 @@ def ran(flow: Any, folder: Path) -> Any:
     ],
 )
 def test_a_flow_ends_in_its_outcome_s_state(
-    prefect_api, tmp_path, reports, state_type, state_name, message
+    prefect_api,
+    tmp_path,
+    reports,
+    state_type,
+    state_name,
+    message,
 ):
     async def work(_):
         return list(reports)
@@ -98,7 +111,9 @@ def test_a_flow_ends_in_its_outcome_s_state(
     assert end["message"] == message
 
 
-def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api, tmp_path):
+def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
+    prefect_api, tmp_path
+):
     async def fail(_):
         raise PipelineError("the file is gone")
 
@@ -114,7 +129,10 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api
 @pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("is_begun", [True, False])
 def test_a_lost_server_changes_no_work_and_is_reported_once(
-    tmp_path, monkeypatch, capsys, is_begun
+    tmp_path,
+    monkeypatch,
+    capsys,
+    is_begun,
 ):
     from prefect.client.orchestration import PrefectClient
 
@@ -134,7 +152,12 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 
     assert ran(flow_of("loses", calling(stage)), tmp_path) == HALF
     assert calls == ["stage"]
-    assert capsys.readouterr().err.count("does not record this run any more (ConnectError)") == 1
+    assert (
+        capsys.readouterr().err.count(
+            "does not record this run any more (ConnectError)"
+        )
+        == 1
+    )
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -158,7 +181,9 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path, monkeypatch, capsys):
 
 
 def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
-    command, sample_job, prefect_api
+    command,
+    sample_job,
+    prefect_api,
 ):
     data = copied(sample_job, command.folder / "data").warehouse
     command.configure(dataset={"source": "sample"}, report={"enabled": True})
@@ -201,7 +226,8 @@ class World:
     def client(self, monkeypatch) -> str:
         """The address of the server, which `browser` uses from now on."""
         monkeypatch.setenv(
-            "PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text()
+            "PREFECT_API_AUTH_STRING",
+            secret_path(self.prefect.resolve()).read_text(),
         )
         return self.url
 
@@ -220,7 +246,10 @@ class World:
 
 @pytest.fixture
 def world(
-    command: Command, provider: FaultServer, tmp_path_factory, monkeypatch
+    command: Command,
+    provider: FaultServer,
+    tmp_path_factory,
+    monkeypatch,
 ) -> Iterator[World]:
     for name in list(os.environ):
         if name.startswith(("PREFECT_", "PRBENCH_")):
@@ -283,7 +312,9 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world, monkeypatc
 
 
 @pytest.mark.long
-def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(world, monkeypatch):
+def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
+    world, monkeypatch
+):
     world.slow_down(1.0)
     killed_run = world.under_way()
     killed_run.kill()
@@ -322,7 +353,9 @@ def cancel(url: str, run_id: str):
     """Cancel a run as a button of the server's page does."""
     state = {"type": "CANCELLING", "name": "Cancelling"}
     with closing(browser(url)) as client:
-        client.post(f"/flow_runs/{run_id}/set_state", json={"state": state}).raise_for_status()
+        client.post(
+            f"/flow_runs/{run_id}/set_state", json={"state": state}
+        ).raise_for_status()
 
 
 def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world):
@@ -335,7 +368,9 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world):
     )
 
     output = subprocess.check_output(
-        [sys.executable, "-c", code], cwd=world.command.folder, text=True
+        [sys.executable, "-c", code],
+        cwd=world.command.folder,
+        text=True,
     )
 
     assert output.splitlines()[-1] == "0 []"

@@ -49,7 +49,9 @@ class Api:
         return replies[-1].json() if replies[-1].content else None
 
     def deployment(self, name: str) -> Any:
-        return self.get(f"/deployments/name/prbench-{name.split('-', maxsplit=1)[0]}/{name}")
+        return self.get(
+            f"/deployments/name/prbench-{name.split('-', maxsplit=1)[0]}/{name}"
+        )
 
     def runs_of(self, name: str) -> list[Any]:
         """The runs of a deployment, the earliest first."""
@@ -84,7 +86,9 @@ def world(tmp_path_factory) -> Iterator[NightWorld]:
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         patch.setenv("PRBENCH_PREFECT", "auto")
         world.server.behaviour = Weather()
-        world.configure(nightly={"cron": "* * * * *"}, models=[world.endpoint("pinned")])
+        world.configure(
+            nightly={"cron": "* * * * *"}, models=[world.endpoint("pinned")]
+        )
         put_packages_of_the_user(folder)
         yield world
         subprocess.run(["pkill", "-f", f"flows.server .*{folder}"], check=False)
@@ -108,9 +112,13 @@ def served(world: NightWorld) -> Iterator[Served]:
         process,
         log,
     ):
-        until(lambda: "nights start at" in log.read_text() or process.poll() is not None)
+        until(
+            lambda: "nights start at" in log.read_text() or process.poll() is not None
+        )
         assert process.poll() is None, log.read_text()
-        [access] = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())
+        [access] = re.findall(
+            r"Prefect: (\S+), the password is in (\S+)", log.read_text()
+        )
         url = f"{access[0]}/api"
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PREFECT_API_URL", url)
@@ -122,7 +130,9 @@ def served(world: NightWorld) -> Iterator[Served]:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+def serving(
+    folder: Path, *options: str
+) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
     """`prbench serve` in a process group of its own, as on a terminal, and its log."""
     path = folder / f"serve-{options[-1]}.log"
     with path.open("w") as log:
@@ -170,13 +180,25 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api, name)
 def test_a_backfill_can_be_narrowed(api):
     properties = api.deployment("backfill")["parameter_openapi_schema"]["properties"]
 
-    assert properties.keys() >= {"models", "judges", "trials", "splits", "tasks", "night"}
+    assert properties.keys() >= {
+        "models",
+        "judges",
+        "trials",
+        "splits",
+        "tasks",
+        "night",
+    }
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("night", "not a date"), ("stop_at", "soon"), ("max_usd", -1)]
+    ("name", "value"),
+    [("night", "not a date"), ("stop_at", "soon"), ("max_usd", -1)],
 )
-def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(api, name, value):
+def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(
+    api,
+    name,
+    value,
+):
     with pytest.raises(httpx.HTTPStatusError, match="409") as caught:
         api.trigger("nightly", **{name: value})
 
@@ -206,7 +228,9 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
     return error.splitlines()[-1]
 
 
-def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api, world):
+def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(
+    api, world
+):
     world.server.behaviour = Weather()
     run_id = api.trigger(
         "backfill",
@@ -221,7 +245,9 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     until(lambda: not by_the_clock(api, "RUNNING"))
 
     assert backfill["state_name"] == "Completed", backfill["state"]
-    responses = world.command.sql("select task_id, model from responses where trial = 2")
+    responses = world.command.sql(
+        "select task_id, model from responses where trial = 2"
+    )
     assert responses == [{"task_id": "sample-leg-2", "model": "pinned"}]
     night = by_the_clock(api, "COMPLETED")[0]
     label = night["expected_start_time"][:16]
@@ -241,7 +267,9 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     assert row["n"] == n_repeated
 
 
-def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(served, world):
+def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
+    served, world
+):
     n_messages = len(world.receiver.seen)
     run_id = served.api.trigger("nightly", night="2026-11-19")
     until(lambda: killed_run(run_id), every_s=0.05)
@@ -250,7 +278,9 @@ def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(se
     until(lambda: len(world.receiver.seen) > n_messages)
 
     assert crashed["state_type"] == "CRASHED"
-    [line] = [line for line in served.log.read_text().splitlines() if " UTC crashed: " in line]
+    [line] = [
+        line for line in served.log.read_text().splitlines() if " UTC crashed: " in line
+    ]
     assert line.startswith("nightly of ")
     assert "SIGKILL" in line
     [alert] = world.receiver.seen[n_messages].json["alerts"]
@@ -264,7 +294,10 @@ def killed_run(run_id: str) -> bool:
     """Kill the process of a run, and return whether there was one."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if f"PREFECT__FLOW_RUN_ID={run_id}".encode() in (process / "environ").read_bytes():
+            if (
+                f"PREFECT__FLOW_RUN_ID={run_id}".encode()
+                in (process / "environ").read_bytes()
+            ):
                 os.kill(int(process.name), signal.SIGKILL)
                 return True
     return False
@@ -277,20 +310,30 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
     runs = []
     for run in api.runs_of("nightly"):
         did_nothing = run["state_name"] in {"Missed", "Skipped"}
-        if run["auto_scheduled"] and run["state_type"] == state_type and not did_nothing:
+        if (
+            run["auto_scheduled"]
+            and run["state_type"] == state_type
+            and not did_nothing
+        ):
             runs.append(run)
     return runs
 
 
 @pytest.mark.long
-def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served, world):
+def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
+    served, world
+):
     deployment = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
-        until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
+        until(
+            lambda: _is_there(served.api, "compact-other") or process.poll() is not None
+        )
         served.api.set_clock("nightly-other", "pause")
         parameters = served.api.deployment("nightly-other")["parameters"]
         assert parameters["warehouse"] == str(world.command.folder / "other")
-        assert served.api.deployment("nightly")["parameters"] == deployment["parameters"]
+        assert (
+            served.api.deployment("nightly")["parameters"] == deployment["parameters"]
+        )
         assert served.api.deployment("nightly")["updated"] == deployment["updated"]
         assert refusal(world, "elsewhere/other", 2).endswith("; choose another --name")
         n_messages = len(world.receiver.seen)

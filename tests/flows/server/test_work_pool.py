@@ -49,14 +49,21 @@ class World:
             1: {"sudo -u postgres": f"env PGHOST={self.folder} PGUSER=postgres"},
             2: {" -o prefect": ""},
             3: {"/var/run/postgresql": str(self.folder), "4200": str(self.port)},
-            5: {"/etc/prbench.env": str(self.folder / "prbench.env"), "$(hostname)": host},
+            5: {
+                "/etc/prbench.env": str(self.folder / "prbench.env"),
+                "$(hostname)": host,
+            },
         }
         commands = STEPS[str(number)]
         for name, replacement in replacements.get(number, {}).items():
             assert name in commands
             commands = commands.replace(name, replacement)
-        commands = commands.replace("/etc/prefect.secret", str(self.folder / "prefect.secret"))
-        commands = commands.replace("https://prefect.example.org", f"http://127.0.0.1:{self.port}")
+        commands = commands.replace(
+            "/etc/prefect.secret", str(self.folder / "prefect.secret")
+        )
+        commands = commands.replace(
+            "https://prefect.example.org", f"http://127.0.0.1:{self.port}"
+        )
         return commands.replace(".venv/bin/", "").replace("$HOME", str(self.folder))
 
     def environment(self, home: str) -> dict[str, str]:
@@ -91,7 +98,11 @@ class World:
         return process.stdout
 
     @contextmanager
-    def running(self, name: str, commands: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    def running(
+        self,
+        name: str,
+        commands: str,
+    ) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
         """Run commands as one of the machines; the last one keeps running: yield its process and
         its log.
         """
@@ -134,7 +145,16 @@ def postgres(folder: Path) -> Iterator[None]:
         shutil.chown(folder, "postgres", "postgres")
     programs = _PROGRAMS[-1].parent
     data = folder / "postgres"
-    make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
+    make = [
+        programs / "initdb",
+        "-D",
+        data,
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "--no-sync",
+    ]
     subprocess.run(
         [*as_user, *make],
         check=True,
@@ -144,7 +164,9 @@ def postgres(folder: Path) -> Iterator[None]:
     options = ["-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(
-            [*as_user, programs / "postgres", "-D", data, *options], stderr=log, cwd=folder
+            [*as_user, programs / "postgres", "-D", data, *options],
+            stderr=log,
+            cwd=folder,
         )
     try:
         until((folder / ".s.PGSQL.5432.lock").exists)
@@ -169,7 +191,9 @@ def world(tmp_path) -> Iterator[World]:
         yield World(Path(folder), tmp_path, port)
 
 
-def test_the_steps_for_several_machines_work_and_another_worker_continues(world, provider):
+def test_the_steps_for_several_machines_work_and_another_worker_continues(
+    world, provider
+):
     command = Command(world.project)
     model = endpoint("pinned", provider.api_base)
     command.configure(
@@ -204,7 +228,8 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(world,
 
 
 STATES_OF_RUNS = (
-    "select state_name from flow_run where parent_task_run_id is null and not auto_scheduled"
+    "select state_name from flow_run where "
+    "parent_task_run_id is null and not auto_scheduled"
 )
 
 
@@ -224,7 +249,9 @@ def prefect_server_of(world: World) -> Iterator[str]:
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
     """Start a run that fills in one task, and return the machine whose worker took it."""
     n_chars = {name: len(log.read_text()) for name, log in logs.items()}
-    access = "\n".join(line for line in world.step(5).splitlines() if "PREFECT_API" in line)
+    access = "\n".join(
+        line for line in world.step(5).splitlines() if "PREFECT_API" in line
+    )
     start = f"""{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
     assert "Completed" in world.do(f"{access}\n{start}")
     machines = []

@@ -44,7 +44,9 @@ class Script:
 
     def __call__(self, request, number: int) -> HttpResponse:
         if not is_judge_request(request):
-            return HttpResponse(f"{well_behaved(request, number).text} Version {self.version}.")
+            return HttpResponse(
+                f"{well_behaved(request, number).text} Version {self.version}."
+            )
         prompt = prompt_of(request)
         model = next(name for name in self.shares if f" by {name}." in prompt)
         verdicts = []
@@ -109,4 +111,6 @@ def settings(
 def n_samples(entries: Sequence[Entry]) -> Counter[str]:
     """Return the number of requested responses, by model."""
     requests = [entry.request for entry in entries]
-    return Counter(request["model"] for request in requests if not is_judge_request(request))
+    return Counter(
+        request["model"] for request in requests if not is_judge_request(request)
+    )

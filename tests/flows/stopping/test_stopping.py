@@ -12,7 +12,13 @@ import pytest
 from tests.faults.server import Entry, FaultServer
 from tests.flows.conftest import Command
 from tests.flows.stopping import stopping_world
-from tests.flows.stopping.stopping_world import BLOCK, N_TASKS, Script, mean_score, n_samples
+from tests.flows.stopping.stopping_world import (
+    BLOCK,
+    N_TASKS,
+    Script,
+    mean_score,
+    n_samples,
+)
 from tests.golden.outputs import DIGITS, kept
 
 pytestmark = pytest.mark.slow
@@ -70,7 +76,9 @@ def stopped_run(tmp_path_factory) -> Iterator[StoppedRun]:
         )
 
 
-def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(stopped_run):
+def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
+    stopped_run,
+):
     # `tests/golden` has the output of `status` and of the leaderboard.
     assert n_samples(stopped_run.entries) == {
         "good": N_TASKS,
@@ -89,7 +97,9 @@ def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(stopp
     assert stopped["unbiased_mean_score"] == pytest.approx(full["mean_score"], abs=0.1)
 
 
-def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(stopped_run):
+def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
+    stopped_run,
+):
     assert n_samples(stopped_run.filling_entries) == {"bad": N_TASKS - BLOCK}
     for row in stopped_run.filled_board:
         assert row["mean_score"] == pytest.approx(mean_score(row["model"]))
@@ -98,7 +108,9 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
         assert row["n_tasks_skipped"] is None
 
 
-def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped_run):
+def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
+    stopped_run,
+):
     n_looks = len(stopped_run.capped_looks)
 
     assert n_looks < len(stopped_run.looks)
@@ -107,11 +119,15 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(sto
 
 def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(stopped_run):
     # The uninterrupted run is that of `tests/golden`.
-    (lines,) = [lines for name, lines in kept().items() if "from stopping_looks" in name]
+    (lines,) = [
+        lines for name, lines in kept().items() if "from stopping_looks" in name
+    ]
     uninterrupted_looks = json.loads("\n".join(lines[1:]))
 
     for look, uninterrupted in zip(stopped_run.looks, uninterrupted_looks, strict=True):
-        assert round(look["mean_difference"], DIGITS) == uninterrupted["mean_difference"]
+        assert (
+            round(look["mean_difference"], DIGITS) == uninterrupted["mean_difference"]
+        )
         for name in ("model", "compared_model", "block", "decision"):
             assert look[name] == uninterrupted[name]
 
@@ -129,7 +145,9 @@ def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command):
             server.behaviour = Script({"good": share}, version=number)
             n_entries = len(server.entries)
             night = f"2026-11-0{number}"
-            outputs.append(command.json("nightly", "--warehouse", "data", "--night", night))
+            outputs.append(
+                command.json("nightly", "--warehouse", "data", "--night", night)
+            )
             sample_counts.append(n_samples(server.entries[n_entries:])["good"])
 
     # In the first night there is nothing to compare with.

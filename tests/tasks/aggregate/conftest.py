@@ -37,7 +37,9 @@ def few_draws() -> Iterator[None]:
 def root(world: Rows, few_draws: None, tmp_path_factory) -> Path:
     """The aggregated warehouse of the world; tests must not change it."""
     return aggregated(
-        tmp_path_factory.mktemp("world") / "warehouse", world, majorities=MAJORITIES
+        tmp_path_factory.mktemp("world") / "warehouse",
+        world,
+        majorities=MAJORITIES,
     ).root
 
 

@@ -67,24 +67,35 @@ class LabelledWorld:
             self.criteria[f"t{number}"].append(line)
         self.cells = [
             Cell(*parts)
-            for parts in itertools.product(self.tasks, MODELS, TRIALS, range(n_criteria))
+            for parts in itertools.product(
+                self.tasks,
+                MODELS,
+                TRIALS,
+                range(n_criteria),
+            )
         ]
         self.truth: dict[Cell, float] = {}
         for cell in self.cells:
-            self.truth[cell] = float(dice.random() < (0.7 if cell.model == "ada" else 0.5))
+            self.truth[cell] = float(
+                dice.random() < (0.7 if cell.model == "ada" else 0.5)
+            )
         self.judge = _with_errors(dice, self.truth)
         sampled = dice.sample(self.cells, 520)
         empty_cells = set(sampled[:8])
         self.first_sheet = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
         labels_of_eva = {
-            cell: self.truth[cell] for cell in self.first_sheet if cell not in empty_cells
+            cell: self.truth[cell]
+            for cell in self.first_sheet
+            if cell not in empty_cells
         }
         labels_of_ben = {}
         for cell, value in labels_of_eva.items():
             if dice.random() < 0.4:
                 labels_of_ben[cell] = value if dice.random() < 0.8 else 1.0 - value
         self.known = list(labels_of_eva)
-        self.second_sheet = {cell: 0.15 + 0.1 * dice.random() for cell in sampled[340:519]}
+        self.second_sheet = {
+            cell: 0.15 + 0.1 * dice.random() for cell in sampled[340:519]
+        }
         labels_of_eva |= {cell: self.truth[cell] for cell in self.second_sheet}
         self.unsampled = sampled[519]
         labels_of_eva[self.unsampled] = 1.0 - self.judge[self.unsampled]
@@ -121,21 +132,30 @@ class LabelledWorld:
             "responses": list(responses.values()),
             "verdicts": verdicts,
             "labellers": [
-                row("labellers", judge=person, import_batch="b") for person in self.decided
+                row("labellers", judge=person, import_batch="b")
+                for person in self.decided
             ],
             "label_sheets": [
                 self._sheet("s1", self.first_sheet, n_known=0),
                 self._sheet("s2", self.second_sheet, n_known=len(self.known)),
             ],
             "label_draws": [
-                *(self._draw("s1", cell, share) for cell, share in self.first_sheet.items()),
-                *(self._draw("s2", cell, share) for cell, share in self.second_sheet.items()),
+                *(
+                    self._draw("s1", cell, share)
+                    for cell, share in self.first_sheet.items()
+                ),
+                *(
+                    self._draw("s2", cell, share)
+                    for cell, share in self.second_sheet.items()
+                ),
                 *(self._draw("s2", cell, 1.0, is_known=True) for cell in self.known),
             ],
         }
 
     def _sheet(self, sheet_id: str, sampled: Mapping[Cell, float], n_known: int) -> Row:
-        response_ids = {response(*cell.response)["response_id"]: None for cell in self.cells}
+        response_ids = {
+            response(*cell.response)["response_id"]: None for cell in self.cells
+        }
         return row(
             "label_sheets",
             sheet_id=sheet_id,
@@ -147,7 +167,12 @@ class LabelledWorld:
         )
 
     def _draw(
-        self, sheet_id: str, cell: Cell, probability: float, *, is_known: bool = False
+        self,
+        sheet_id: str,
+        cell: Cell,
+        probability: float,
+        *,
+        is_known: bool = False,
     ) -> Row:
         line = self.criteria[cell.task_id][cell.position]
         return row(
@@ -189,7 +214,10 @@ class LabelledWorld:
         return weighted
 
     def expected(
-        self, model: str, score: str = "score", category: str | None = None
+        self,
+        model: str,
+        score: str = "score",
+        category: str | None = None,
     ) -> dict[str, float]:
         """A model's debiased figure by column, computed as the README says."""
         figure = _Figure(self, model, score, category)
@@ -215,7 +243,9 @@ class LabelledWorld:
 
 
 def without_labels_on(
-    tables: Mapping[str, list[Row]], models: set[str], positions: set[int]
+    tables: Mapping[str, list[Row]],
+    models: set[str],
+    positions: set[int],
 ) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these positions."""
     verdicts = []
@@ -229,7 +259,10 @@ def without_labels_on(
 
 def _with_errors(dice: random.Random, truth: Mapping[Cell, float]) -> dict[Cell, float]:
     """Decisions of which every fifth is wrong."""
-    return {cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in truth.items()}
+    return {
+        cell: value if dice.random() < 0.8 else 1.0 - value
+        for cell, value in truth.items()
+    }
 
 
 def _probability(cell: Cell, value: float) -> float:
@@ -274,7 +307,13 @@ class _Fit:
 class _Figure:
     """One model's figure: the values of its tasks, and its labels."""
 
-    def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None):
+    def __init__(
+        self,
+        world: LabelledWorld,
+        model: str,
+        score: str,
+        category: str | None,
+    ):
         self.offsets: dict[str, float] = {}
         self.positive: dict[str, float] = {}
         self.negative: dict[str, float] = {}
@@ -296,10 +335,14 @@ class _Figure:
                 self.offsets[task_id] = -negative / divisor
             self.positive[task_id] = positive / divisor
             self.negative[task_id] = negative / divisor
-            shares = {position: weight / divisor for position, weight in weights.items()}
+            shares = {
+                position: weight / divisor for position, weight in weights.items()
+            }
             self._add_responses(task_id, model, shares)
         self.labels = {
-            cell: label for cell, label in world.labels().items() if cell in self.contributions
+            cell: label
+            for cell, label in world.labels().items()
+            if cell in self.contributions
         }
 
     def _add_responses(self, task_id: str, model: str, shares: Mapping[int, float]):
@@ -387,16 +430,24 @@ class _Figure:
         )
 
 
-def _unseen_variance(seen: float, total_weight: float, effective_labels: float) -> float:
+def _unseen_variance(
+    seen: float,
+    total_weight: float,
+    effective_labels: float,
+) -> float:
     """The variance of errors that few labels may not have shown."""
     n_errors = effective_labels * seen / total_weight
     pseudo_errors = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
     raised_labels = effective_labels + 2 * pseudo_errors
-    raised = total_weight * effective_labels * (n_errors + pseudo_errors) / raised_labels**2
+    raised = (
+        total_weight * effective_labels * (n_errors + pseudo_errors) / raised_labels**2
+    )
     return max(0.0, raised - seen)
 
 
-def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float, float]:
+def _resampled(
+    values: Sequence[float], n_resamples: int = 2_000
+) -> tuple[float, float]:
     """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and
     Tibshirani 1993, 12.5).
     """

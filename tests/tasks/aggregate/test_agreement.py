@@ -71,12 +71,19 @@ class Graded:
         tasks = {task["task_id"]: task for task in world["task_rows"]}
         del tasks[REFUSED]
         criteria = {
-            (line["criterion_id"], line["content_hash"]): line for line in world["criteria"]
+            (line["criterion_id"], line["content_hash"]): line
+            for line in world["criteria"]
         }
         for verdict in world["verdicts"]:
-            criterion = criteria.get((verdict["criterion_id"], verdict["criterion_hash"]))
+            criterion = criteria.get(
+                (verdict["criterion_id"], verdict["criterion_hash"])
+            )
             task = tasks.get(verdict["task_id"])
-            if criterion is not None and task is not None and verdict["value"] is not None:
+            if (
+                criterion is not None
+                and task is not None
+                and verdict["value"] is not None
+            ):
                 self._add(verdict, criterion, task)
         for cell, value in self.decisions["tern"].items():
             self.decisions[AS_BINARY][cell] = float(value == 1)
@@ -102,7 +109,11 @@ class Graded:
 
     def votes(self, graders: Sequence[str], cell: Cell) -> list[float]:
         """Return the decisions of graders on a criterion of a response."""
-        return [self.decisions[name][cell] for name in graders if cell in self.decisions[name]]
+        return [
+            self.decisions[name][cell]
+            for name in graders
+            if cell in self.decisions[name]
+        ]
 
     def breakdowns(self) -> list[tuple[str, str]]:
         """Return every breakdown with each of its labels."""
@@ -111,7 +122,12 @@ class Graded:
             pairs.update(labels.items())
         return sorted(pairs)
 
-    def shared(self, graders: Sequence[str], breakdown: str, label: str) -> dict[Cell, list[float]]:
+    def shared(
+        self,
+        graders: Sequence[str],
+        breakdown: str,
+        label: str,
+    ) -> dict[Cell, list[float]]:
         """Return the graders' decisions on criteria that at least two of them decided."""
         votes_by_cell = {}
         for cell, labels in self.labels.items():
@@ -128,7 +144,9 @@ def graded(world: Rows) -> Graded:
 
 @pytest.fixture(scope="module")
 def figures(reader: Reader) -> dict[FigureKey, Row]:
-    rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
+    rows = reader.rows(
+        "from intermediate.agreement_figures where breakdown <> 'length'"
+    )
     by_key = {}
     for figure in rows:
         by_key[FigureKey(*(figure[name] for name in FigureKey._fields))] = figure
@@ -145,7 +163,11 @@ def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
     pairs_by_key = {}
     for graders, (breakdown, label) in itertools.product(compared, graded.breakdowns()):
         pairs = Pairs([], [], [])
-        for cell, (value_a, value_b) in graded.shared(graders, breakdown, label).items():
+        for cell, (value_a, value_b) in graded.shared(
+            graders,
+            breakdown,
+            label,
+        ).items():
             pairs.values_a.append(round(2 * value_a))
             pairs.values_b.append(round(2 * value_b))
             pairs.task_ids.append(graded.task_ids[cell])
@@ -155,7 +177,8 @@ def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
 
 
 def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
-    figures, decision_pairs
+    figures,
+    decision_pairs,
 ):
     expected = {}
     # scikit-learn takes a millisecond for each figure
@@ -176,19 +199,31 @@ def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
 
 
 @pytest.mark.slow
-def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(figures, decision_pairs):
+def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
+    figures, decision_pairs
+):
     expected = {}
     for key, pairs in decision_pairs.items():
         if key.breakdown != "all":
             continue
         scores = []
         scores_with_absent = []
-        by_task = sorted(zip(pairs.task_ids, pairs.values_a, pairs.values_b, strict=True))
-        for _, decisions in itertools.groupby(by_task, key=lambda decision: decision[0]):
+        by_task = sorted(
+            zip(pairs.task_ids, pairs.values_a, pairs.values_b, strict=True)
+        )
+        for _, decisions in itertools.groupby(
+            by_task, key=lambda decision: decision[0]
+        ):
             _, values_a, values_b = zip(*decisions, strict=True)
             scores.append(f1_score(values_a, values_b, average="macro"))
             scores_with_absent.append(
-                f1_score(values_a, values_b, average="macro", labels=[0, 2], zero_division=0.0)
+                f1_score(
+                    values_a,
+                    values_b,
+                    average="macro",
+                    labels=[0, 2],
+                    zero_division=0.0,
+                )
             )
         expected[key] = {
             "macro_f1_task_mean": statistics.fmean(scores),
@@ -205,17 +240,26 @@ def test_graders_are_named_and_majorities_know_their_members(reader):
     expected["people"] = ("imported", ["people"])
     expected[AS_BINARY] = ("judge", ["tern"])
     for name, members in MEMBERS.items():
-        expected[name] = ("majority", sorted(member.split(" ")[0] for member in members))
+        expected[name] = (
+            "majority",
+            sorted(member.split(" ")[0] for member in members),
+        )
 
     rows = reader.rows("from graders")
 
-    assert {grader["grader"]: (grader["kind"], grader["members"]) for grader in rows} == expected
+    assert {
+        grader["grader"]: (grader["kind"], grader["members"]) for grader in rows
+    } == expected
 
 
 # effective votes
 
 
-def votes_by_hand(graded: Graded, voters: Sequence[str], people: Sequence[str] = ()) -> float:
+def votes_by_hand(
+    graded: Graded,
+    voters: Sequence[str],
+    people: Sequence[str] = (),
+) -> float:
     """The effective votes of graders by definition: against people or, without them, the majority
     of the others.
     """
@@ -236,7 +280,10 @@ def votes_by_hand(graded: Graded, voters: Sequence[str], people: Sequence[str] =
 
 def reliability_in(reader: Reader) -> dict[tuple[str, str, str], Row]:
     rows = reader.rows("from grader_reliability")
-    return {(figure["grader_set"], figure["breakdown"], figure["label"]): figure for figure in rows}
+    return {
+        (figure["grader_set"], figure["breakdown"], figure["label"]): figure
+        for figure in rows
+    }
 
 
 @pytest.mark.parametrize("name", ["all graders", "a-judge (trials)", "panel", "four"])
@@ -275,7 +322,9 @@ def test_effective_votes_are_against_people_who_label(few_draws, tmp_path):
 
 def test_reliability_is_krippendorffs_alpha_by_its_definition(graded, reader):
     expected = {}
-    for (name, members), (breakdown, label) in itertools.product(SETS.items(), graded.breakdowns()):
+    for (name, members), (breakdown, label) in itertools.product(
+        SETS.items(), graded.breakdowns()
+    ):
         if breakdown in {"all", "category", "severity"}:
             shared = graded.shared(members, breakdown, label)
             units = list(shared.values())
@@ -312,7 +361,9 @@ def test_leniency_is_the_share_called_met_beyond_that_of_others(graded, reader):
             "leniency": statistics.fmean(values) - statistics.fmean(means_of_others),
         }
 
-    figures = {figure["grader"]: figure for figure in reader.rows("from judge_leniency")}
+    figures = {
+        figure["grader"]: figure for figure in reader.rows("from judge_leniency")
+    }
 
     assert figures.keys() == expected.keys()
     assert differing(expected, figures) == []
@@ -357,7 +408,11 @@ def rows_of_graders(
                 "people": (0.0, 0.0, 0.0, 0.0),
             },
             {"people": {"source": "imported"}},
-            [("a", 6, 2 / 3, 1 / 3), ("b", 6, 1 / 3, 1 / 3), ("majority", 6, 1 / 3, 0.0)],
+            [
+                ("a", 6, 2 / 3, 1 / 3),
+                ("b", 6, 1 / 3, 1 / 3),
+                ("majority", 6, 1 / 3, 0.0),
+            ],
             id="On the fourth criterion one says met, one unmet, and one nothing: no majority.",
         ),
         pytest.param(
@@ -372,7 +427,12 @@ def rows_of_graders(
         ),
     ],
 )
-def test_three_graders_make_a_majority_in_their_steps(published, decisions, columns, expected):
+def test_three_graders_make_a_majority_in_their_steps(
+    published,
+    decisions,
+    columns,
+    expected,
+):
     reader = published(rows_of_graders(decisions, columns=columns))
 
     majorities = reader.rows("select members from graders where kind = 'majority'")

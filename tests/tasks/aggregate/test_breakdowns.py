@@ -58,7 +58,9 @@ def test_the_world_has_rows_of_every_breakdown_and_size(rows, world):
 
 
 def test_the_world_has_runs_of_every_kind(figures):
-    n_trials_by_judge = {(run.judge, len(state.trials)) for run, state in figures.runs.items()}
+    n_trials_by_judge = {
+        (run.judge, len(state.trials)) for run, state in figures.runs.items()
+    }
     gradings = {(run.grading, run.judge_trial) for run in figures.runs}
 
     assert n_trials_by_judge > {("people", 1), ("judge-b", 3)}
@@ -80,7 +82,9 @@ def test_the_world_has_complete_incomplete_and_clipped_scores(scored_rows):
     clipped = [
         row
         for row in scored_rows
-        if row["score_name"] == "score" and row["mean_score"] == 0 and row["n_tasks"] > 10
+        if row["score_name"] == "score"
+        and row["mean_score"] == 0
+        and row["n_tasks"] > 10
     ]
 
     assert max(complete_sizes) > 1
@@ -121,14 +125,21 @@ class ScoreKey(NamedTuple):
 
 def test_scores_are_equations_1_and_3_with_their_bounds(world, reader, figures):
     sampled = {
-        (sampled_row["task_id"], sampled_row["model"], sampled_row["trial"], sampled_row["vintage"])
+        (
+            sampled_row["task_id"],
+            sampled_row["model"],
+            sampled_row["trial"],
+            sampled_row["vintage"],
+        )
         for sampled_row in world["responses"]
     }
     expected = {}
     for (run, task_id, label), score in product(figures.decisions, figures.scores):
         if label != ALL and label[0] != "category":
             continue
-        for trial, figure in (figures.responses(run, task_id, label, score) or {}).items():
+        for trial, figure in (
+            figures.responses(run, task_id, label, score) or {}
+        ).items():
             if (task_id, run.model, trial, run.vintage) not in sampled:
                 continue
             key = ScoreKey(
@@ -197,7 +208,9 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(reader, figures, ro
         expected[run, task_set] = {
             "n_responses_at_risk": len(n_mistakes) or None,
             "n_trials": len(figures.runs[run].trials),
-            "responses_with_mistake_share": np.mean(has_mistake) if n_mistakes else None,
+            "responses_with_mistake_share": np.mean(has_mistake)
+            if n_mistakes
+            else None,
             "critical_met_share": critical["met_share"],
             "n_critical": critical["n_judged"],
             "n_tasks_critical": critical["n_tasks"],
@@ -221,7 +234,12 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
     are decided.
     """
     n_mistakes = []
-    for task_id, trials in figures.known(run, task_set, MISTAKE, "min_normalized").items():
+    for task_id, trials in figures.known(
+        run,
+        task_set,
+        MISTAKE,
+        "min_normalized",
+    ).items():
         for trial, (value, *_) in trials.items():
             if value is not None:
                 n_mistakes.append(figures.decisions[run, task_id, MISTAKE][trial].met)
@@ -236,7 +254,8 @@ def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published):
     boards = []
     for model, n_met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {
-            task_id: [1.0] * n + [0.0] * (10 - n) for task_id, n in zip(rubrics, n_met, strict=True)
+            task_id: [1.0] * n + [0.0] * (10 - n)
+            for task_id, n in zip(rubrics, n_met, strict=True)
         }
         boards.append(judged(decisions, model, rubrics=rubrics))
 
@@ -267,12 +286,16 @@ def test_a_vintage_that_nobody_judged_replaces_none(partly_judged):
     unranked = {"rank": None, "rank_high": None}
     leading = {"rank": 1, "rank_high": 1}
     assert boards == [
-        {"model": "imported", "vintage": "base", "is_judged": False, "is_latest": True} | unranked,
-        {"model": "judged", "vintage": "base", "is_judged": True, "is_latest": True} | leading,
+        {"model": "imported", "vintage": "base", "is_judged": False, "is_latest": True}
+        | unranked,
+        {"model": "judged", "vintage": "base", "is_judged": True, "is_latest": True}
+        | leading,
     ]
 
 
-def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(partly_judged):
+def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(
+    partly_judged,
+):
     (row,) = partly_judged.select("leaderboard", model="imported", is_primary=True)
 
     expected = {
@@ -335,7 +358,15 @@ def rounded_mean(values: Iterable[float]) -> float:
 @pytest.fixture(scope="module")
 def correlations(reader: Reader) -> dict[CorrelationKey, Row]:
     rows = reader.rows("from length_correlations")
-    names = ("judge", "grading", "judge_trial", "vintage", "model", "score_name", "measure")
+    names = (
+        "judge",
+        "grading",
+        "judge_trial",
+        "vintage",
+        "model",
+        "score_name",
+        "measure",
+    )
     by_key = {}
     for row in rows:
         task_set = (row["split"], row["is_own_hard"])
@@ -361,13 +392,17 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
     }
     pairs = defaultdict(list)
     for run, task_set, score, measure in product(
-        figures.runs, figures.sets, figures.scores, ("chars_alnum", "completion_tokens")
+        figures.runs,
+        figures.sets,
+        figures.scores,
+        ("chars_alnum", "completion_tokens"),
     ):
         scores = []
         score_pairs = []
         for task_id, trials in figures.of_tasks(run, task_set, ALL, score).items():
             lengths = [
-                responses[task_id, run.model, run.vintage, trial][measure] for trial in trials
+                responses[task_id, run.model, run.vintage, trial][measure]
+                for trial in trials
             ]
             reported_lengths = [length for length in lengths if length is not None]
             if trials:
@@ -376,9 +411,16 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
                 score_pairs.append((scores[-1], rounded_mean(reported_lengths)))
         if score_pairs:
             judge_config = (run.judge, run.grading, run.judge_trial, run.vintage)
-            pairs[CorrelationKey(task_set, *judge_config, run.model, score, measure)] = score_pairs
-            model_pair = (rounded_mean(scores), rounded_mean(length for _, length in score_pairs))
-            pairs[CorrelationKey(task_set, *judge_config, None, score, measure)].append(model_pair)
+            pairs[
+                CorrelationKey(task_set, *judge_config, run.model, score, measure)
+            ] = score_pairs
+            model_pair = (
+                rounded_mean(scores),
+                rounded_mean(length for _, length in score_pairs),
+            )
+            pairs[CorrelationKey(task_set, *judge_config, None, score, measure)].append(
+                model_pair
+            )
     return pairs
 
 

@@ -26,7 +26,11 @@ MET, UNMET = CRITERIA
 """The judge calls the first one met with 95 %, and the second one with 5 %."""
 
 
-def decided(judge: str, values: dict[int, float], **columns: Any) -> list[dict[str, Any]]:
+def decided(
+    judge: str,
+    values: dict[int, float],
+    **columns: Any,
+) -> list[dict[str, Any]]:
     """A grader's verdicts, by the index of the criterion."""
     return [
         verdict(RESPONSE, CRITERIA[index], value, judge=judge, **columns)
@@ -41,11 +45,17 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
         verdict(RESPONSE, UNMET, 0.0, probability=0.05, confidence=0.95),
     ]
     world = {"criteria": list(CRITERIA), "responses": [RESPONSE], "verdicts": judge}
-    return combined(admitted(["t0"]), world, *({"verdicts": verdicts} for verdicts in graders))
+    return combined(
+        admitted(["t0"]),
+        world,
+        *({"verdicts": verdicts} for verdicts in graders),
+    )
 
 
 def curve(
-    reader: Reader, reference: str, breakdown: str = "all"
+    reader: Reader,
+    reference: str,
+    breakdown: str = "all",
 ) -> dict[tuple[str, int], tuple[int, float, float]]:
     """Return the label and bin of each point, with its number of cases, mean probability and share
     met.
@@ -55,12 +65,18 @@ def curve(
         [reference, breakdown],
     )
     return {
-        (row["label"], row["bin"]): (row["n"], row["mean_probability"], row["met_share"])
+        (row["label"], row["bin"]): (
+            row["n"],
+            row["mean_probability"],
+            row["met_share"],
+        )
         for row in rows
     }
 
 
-def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(tmp_path):
+def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(
+    tmp_path,
+):
     strong = decided("strong", {0: 0.0, 1: 1.0})
 
     with reading(tmp_path, world(strong)) as reader:
@@ -69,17 +85,24 @@ def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_crit
         points_by_sign = curve(reader, "strong", "sign")
 
     assert all_points == {("", 9): (1, 0.95, 0.0), ("", 0): (1, 0.05, 1.0)}
-    assert points_by_category == {("Accuracy", 9): (1, 0.95, 0.0), ("Utility", 0): (1, 0.05, 1.0)}
+    assert points_by_category == {
+        ("Accuracy", 9): (1, 0.95, 0.0),
+        ("Utility", 0): (1, 0.05, 1.0),
+    }
     assert points_by_sign == {
         ("positive weight", 9): (1, 0.95, 0.0),
         ("negative weight", 0): (1, 0.05, 1.0),
     }
 
 
-def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(tmp_path):
+def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(
+    tmp_path,
+):
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
     bo = decided("bo", {0: 0.0}, source="imported")
-    warehouse = aggregated(tmp_path, world(eva, bo, decided("strong", {0: 0.0, 1: 1.0})))
+    warehouse = aggregated(
+        tmp_path, world(eva, bo, decided("strong", {0: 0.0, 1: 1.0}))
+    )
 
     columns = "reference, n, met_share, brier"
     measured = rows_in(
@@ -111,10 +134,14 @@ def test_one_person_has_no_row_for_people_together(tmp_path):
 
 
 def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path):
-    graders = [decided(name, {0: 1.0, 1: 0.0}, source="imported") for name in ("eva", "bo")]
+    graders = [
+        decided(name, {0: 1.0, 1: 0.0}, source="imported") for name in ("eva", "bo")
+    ]
     elsewhere = decided("elsewhere", {0: 0.0, 1: 1.0}, source="imported")
     labellers = {
-        "labellers": [row("labellers", judge=name, import_batch="b") for name in ("eva", "bo")]
+        "labellers": [
+            row("labellers", judge=name, import_batch="b") for name in ("eva", "bo")
+        ]
     }
 
     with reading(tmp_path, world(*graders, elsewhere), labellers) as reader:

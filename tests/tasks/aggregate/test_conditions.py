@@ -39,9 +39,12 @@ def decided(seed: int) -> dict[str, list[float]]:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> Path:
     """Four models with verdicts on all tasks, without conditions."""
-    boards = [judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS)]
+    boards = [
+        judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS)
+    ]
     return aggregated(
-        tmp_path_factory.mktemp("conditions") / "warehouse", combined(tasks_of(RUBRICS), *boards)
+        tmp_path_factory.mktemp("conditions") / "warehouse",
+        combined(tasks_of(RUBRICS), *boards),
     ).root
 
 
@@ -53,7 +56,9 @@ def root(published: Path, tmp_path) -> Path:
 
 def stored(root: Path) -> list[tuple[Any, ...]]:
     columns = "shared_model, condition, model, is_baseline"
-    return values_in(root, f"select {columns} from conditions order by shared_model, position")
+    return values_in(
+        root, f"select {columns} from conditions order by shared_model, position"
+    )
 
 
 def n_tested(root: Path, **settings: Any) -> int:
@@ -67,7 +72,10 @@ def n_tested(root: Path, **settings: Any) -> int:
     [
         (
             {"web search": "search", "baseline": "plain"},
-            [("gpt", "baseline", "plain", True), ("gpt", "web search", "search", False)],
+            [
+                ("gpt", "baseline", "plain", True),
+                ("gpt", "web search", "search", False),
+            ],
         ),
         (
             {"low": "search", "high": "plain"},
@@ -83,7 +91,11 @@ def test_conditions_are_stored_with_the_baseline_first(root, conditions, expecte
 
 def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root):
     aggregate(
-        job_on("sample", root, conditions=CONDITIONS | {"gone": {"a": "plain", "b": "other"}})
+        job_on(
+            "sample",
+            root,
+            conditions=CONDITIONS | {"gone": {"a": "plain", "b": "other"}},
+        )
     )
     aggregate(job_on("sample", root))
     assert {row[0] for row in stored(root)} == {"gpt", "gone"}
@@ -97,7 +109,9 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
     assert rows_in(root, DIFFERENCES) == []
 
 
-def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(root):
+def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(
+    root,
+):
     n_figures = 2 * (1 + 2)  # two scores of the whole rubric and of two categories
     assert n_tested(root, conditions=CONDITIONS) == 2 * n_figures
 
@@ -112,7 +126,9 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
     assert n_tested(root, conditions=wider) == n_figures
 
 
-def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path):
+def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
+    tmp_path,
+):
     rubrics = {
         "t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")],
         "u": [(5, "Accuracy")],
@@ -135,7 +151,9 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
     ]
 
 
-def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(tmp_path):
+def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(
+    tmp_path,
+):
     rubrics = {name: [(8, "Accuracy")] for name in "abc"}
     plain = judged({"a": [1], "b": [1], "c": [1]}, "plain", rubrics=rubrics)
     search = judged({"a": [1], "b": [1]}, "search", rubrics=rubrics)
@@ -155,7 +173,8 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
     aggregated(tmp_path, combined(tasks_of(rubrics), plain, search), conditions=TWO)
 
     (row,) = rows_in(
-        tmp_path, "from condition_differences where breakdown = 'all' and score_name = 'score'"
+        tmp_path,
+        "from condition_differences where breakdown = 'all' and score_name = 'score'",
     )
     means = {
         "n_tasks": 2,

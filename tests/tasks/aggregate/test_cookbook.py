@@ -9,7 +9,12 @@ import pytest
 import sql
 from sql.cookbook import recipes
 from tests.kit import admitted, aggregated, at, combined, row
-from tests.tasks.aggregate.test_current_vintages import FINANCE, LEGAL, sampled, tasks_of_both
+from tests.tasks.aggregate.test_current_vintages import (
+    FINANCE,
+    LEGAL,
+    sampled,
+    tasks_of_both,
+)
 from tests.tasks.aggregate.test_current_vintages import NIGHT as NEXT_NIGHT
 from tests.tasks.aggregate.world import small_world
 from tests.warehouse.test_models import tables_in
@@ -17,7 +22,13 @@ from warehouse import Reader
 
 NIGHT = "2026-11-20"
 RECIPES = {recipe.name: recipe for recipe in recipes()}
-OF_NO_VINTAGE = {"judges-and-people", "wordings", "hard-tasks", "retries", "spend-by-night"}
+OF_NO_VINTAGE = {
+    "judges-and-people",
+    "wordings",
+    "hard-tasks",
+    "retries",
+    "spend-by-night",
+}
 """Recipes about pairs of graders, about tasks, or about calls."""
 
 
@@ -111,9 +122,20 @@ def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader, na
 
 
 @pytest.mark.parametrize(
-    "name", ["ranking", "categories", "risk", "cost", "failures", "critical-mistakes", "length"]
+    "name",
+    [
+        "ranking",
+        "categories",
+        "risk",
+        "cost",
+        "failures",
+        "critical-mistakes",
+        "length",
+    ],
 )
-def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(reader, name):
+def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
+    reader, name
+):
     columns, rows = reader.table(RECIPES[name].query)
 
     for values in rows:
@@ -132,7 +154,9 @@ def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(r
     assert {flip["second_night"] for flip in flips} == {NIGHT}
     assert {flip["judge"] for flip in flips} == {"a-judge"}
     assert not [flip for flip in flips if flip["first_status"] == flip["second_status"]]
-    assert len({(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}) == len(flips)
+    assert len(
+        {(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}
+    ) == len(flips)
 
 
 def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published):
@@ -144,12 +168,17 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
         verdict |= {"value": 0.0, "status": "unmet"}
 
     reader = published(
-        tasks, sampled("base", 1, task_ids), second_night, sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"])
+        tasks,
+        sampled("base", 1, task_ids),
+        second_night,
+        sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"]),
     )
 
     columns, rows = reader.table(RECIPES["flips"].query)
     flips = [dict(zip(columns, row, strict=True)) for row in rows]
-    nights = {(flip["task_id"], flip["first_night"], flip["second_night"]) for flip in flips}
+    nights = {
+        (flip["task_id"], flip["first_night"], flip["second_night"]) for flip in flips
+    }
     assert nights == {(task, "2026-11-27", NEXT_NIGHT) for task in FINANCE} | {
         (task, "base", "2026-11-27") for task in LEGAL
     }
@@ -160,7 +189,9 @@ def test_failed_requests_are_counted_by_night_and_cause(reader):
     columns, rows = reader.table(RECIPES["retries"].query)
     retries = [dict(zip(columns, row, strict=True)) for row in rows]
 
-    assert [(retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries] == [
+    assert [
+        (retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries
+    ] == [
         (NIGHT, "HTTP 429", 2),
         (NIGHT, "timeout", 1),
     ]

@@ -65,9 +65,15 @@ def graded(world: Rows) -> Graded:
         if verdict["grading"] == "ternary":
             values["ternary_as_binary"] = float(verdict["value"] == 1)
         for grading, value in values.items():
-            grader = Grader(verdict["vintage"], verdict["judge"], grading, verdict["judge_trial"])
+            grader = Grader(
+                verdict["vintage"],
+                verdict["judge"],
+                grading,
+                verdict["judge_trial"],
+            )
             response = graded[grader].setdefault(
-                verdict["response_id"], GradedResponse(verdict["task_id"], verdict["model"], {})
+                verdict["response_id"],
+                GradedResponse(verdict["task_id"], verdict["model"], {}),
             )
             response.decisions[verdict["criterion_id"]] = value
     return graded
@@ -90,7 +96,9 @@ def statistics(reader: Reader) -> dict[GradedCriterion, Row]:
     rows = reader.rows("from criterion_statistics")
     by_criterion = {}
     for row in rows:
-        by_criterion[GradedCriterion(*(row[name] for name in GradedCriterion._fields))] = row
+        by_criterion[
+            GradedCriterion(*(row[name] for name in GradedCriterion._fields))
+        ] = row
     assert len(rows) == len(by_criterion)
     return by_criterion
 
@@ -100,7 +108,9 @@ def test_the_share_met_is_over_complete_responses(statistics, complete):
     for criterion, responses in complete.items():
         values = [response.decisions[criterion.criterion_id] for response in responses]
         models_met = {
-            response.model for response, value in zip(responses, values, strict=True) if value > 0
+            response.model
+            for response, value in zip(responses, values, strict=True)
+            if value > 0
         }
         expected[criterion] = {
             "n_models": len({response.model for response in responses}),
@@ -116,7 +126,9 @@ def test_the_share_met_is_over_complete_responses(statistics, complete):
 
 
 def rest_correlation(
-    weights: dict[str, float], criterion_id: str, responses: list[GradedResponse]
+    weights: dict[str, float],
+    criterion_id: str,
+    responses: list[GradedResponse],
 ) -> float | None:
     """The correlation of a criterion's points, scaled to 1 or -1, with those of the rest of its
     task.
@@ -125,7 +137,9 @@ def rest_correlation(
     points = []
     rest_points = []
     for response in responses:
-        all_points = sum(weights[name] * value for name, value in response.decisions.items())
+        all_points = sum(
+            weights[name] * value for name, value in response.decisions.items()
+        )
         value = response.decisions[criterion_id]
         points.append(sign * value)
         rest_points.append(round(all_points - weights[criterion_id] * value, 9))
@@ -135,8 +149,13 @@ def rest_correlation(
 
 
 @pytest.fixture(scope="module")
-def correlations(world: Rows, complete: Complete) -> dict[GradedCriterion, float | None]:
-    weights = {criterion["criterion_id"]: criterion["weight"] for criterion in world["criteria"]}
+def correlations(
+    world: Rows, complete: Complete
+) -> dict[GradedCriterion, float | None]:
+    weights = {
+        criterion["criterion_id"]: criterion["weight"]
+        for criterion in world["criteria"]
+    }
     return {
         criterion: rest_correlation(weights, criterion.criterion_id, responses)
         for criterion, responses in complete.items()
@@ -152,7 +171,9 @@ def test_the_rest_correlation_is_that_of_numpy(statistics, correlations):
 
 
 def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
-    statistics, correlations, complete
+    statistics,
+    correlations,
+    complete,
 ):
     expected = {}
     for criterion, correlation in correlations.items():
@@ -181,7 +202,9 @@ def test_disagreement_is_the_share_of_differing_pairs(graded, statistics):
 
     expected = {}
     for criterion in statistics:
-        decisions = [votes for votes in values[criterion.criterion_id].values() if len(votes) > 1]
+        decisions = [
+            votes for votes in values[criterion.criterion_id].values() if len(votes) > 1
+        ]
         pairs = []
         for votes in decisions:
             pairs += itertools.combinations(votes, 2)

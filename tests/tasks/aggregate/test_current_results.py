@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Row, admitted, at, combined, criterion, reading, response, row, verdict
+from tests.kit import (
+    Row,
+    admitted,
+    at,
+    combined,
+    criterion,
+    reading,
+    response,
+    row,
+    verdict,
+)
 from warehouse import Reader
 
 LINES = [criterion("t1", 0, 5.0), criterion("t1", 1, -5.0)]
@@ -26,7 +36,9 @@ def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
 
 def judged(sampled: Row, seconds: int, **values: Any) -> list[Row]:
     name = "/".join(map(str, values.values()))
-    verdicts = [verdict(sampled, line, 1.0, created_at=at(seconds), **values) for line in LINES]
+    verdicts = [
+        verdict(sampled, line, 1.0, created_at=at(seconds), **values) for line in LINES
+    ]
     for judgement in verdicts:
         judgement["verdict_id"] += f"/{name}"
     return verdicts
@@ -65,7 +77,9 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
-def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(reader, table):
+def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
+    reader, table
+):
     rows = reader.rows(
         f"select distinct vintage, model_config_hash, judge, template_hash from {table} where"
         " is_current order by judge"
@@ -114,7 +128,9 @@ def test_a_task_has_one_row_with_its_splits_field_and_topic(reader):
 
 
 def test_the_judge_with_most_scored_tasks_is_the_main_one(reader):
-    main = reader.rows("select judge, template_hash from judge_configurations where is_main")
+    main = reader.rows(
+        "select judge, template_hash from judge_configurations where is_main"
+    )
 
     assert main == [{"judge": "a-judge", "template_hash": "a-template"}]
 

@@ -63,7 +63,10 @@ def rule(min_coverage: float, wanted_trials: int = 1, **model_columns: Any) -> R
     return {
         "coverage_rules": [
             row(
-                "coverage_rules", min_coverage=min_coverage, wanted_trials=wanted_trials, **identity
+                "coverage_rules",
+                min_coverage=min_coverage,
+                wanted_trials=wanted_trials,
+                **identity,
             )
         ]
     }
@@ -86,7 +89,8 @@ def test_a_partial_backfill_does_not_replace_a_complete_night(published):
 
     assert current(reader) == {"finance": "base"}
     ranks = (
-        "select vintage, latest_rank from leaderboard where is_primary and latest_rank is not null"
+        "select vintage, latest_rank from leaderboard "
+        "where is_primary and latest_rank is not null"
     )
     assert reader.rows(ranks) == [{"vintage": "base", "latest_rank": 1}]
 
@@ -104,7 +108,9 @@ def test_a_later_night_at_the_bar_is_the_current_one(published):
 
 def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(published):
     reader = published(
-        tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:6]), sampled(NIGHT, 2, [*FINANCE][:4])
+        tasks_of(FINANCE),
+        sampled("base", 1, [*FINANCE][:6]),
+        sampled(NIGHT, 2, [*FINANCE][:4]),
     )
 
     assert current(reader) == {"finance": "base"}
@@ -112,7 +118,9 @@ def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(publ
 
 def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(published):
     reader = published(
-        tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:4]), sampled(NIGHT, 2, [*FINANCE][4:8])
+        tasks_of(FINANCE),
+        sampled("base", 1, [*FINANCE][:4]),
+        sampled(NIGHT, 2, [*FINANCE][4:8]),
     )
 
     assert current(reader) == {"finance": NIGHT}
@@ -130,7 +138,9 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published):
         "select judge, split, vintage from leaderboard where is_latest and is_primary and is_judged"
         " order by all"
     )
-    assert [(row["judge"], row["split"], row["vintage"]) for row in reader.rows(query)] == [
+    assert [
+        (row["judge"], row["split"], row["vintage"]) for row in reader.rows(query)
+    ] == [
         ("a-judge", "finance", NIGHT),
         ("a-judge", "legal", "base"),
         ("another", "finance", "base"),
@@ -167,8 +177,12 @@ def test_tasks_that_stopping_left_out_count_as_covered(published):
         {"stopping_scores": [STOPPED]},
     )
 
-    assert current(reader, "(from leaderboard where judge = 'a-judge')") == {"finance": NIGHT}
-    assert current(reader, "(from leaderboard where judge = 'another')") == {"finance": NIGHT}
+    assert current(reader, "(from leaderboard where judge = 'a-judge')") == {
+        "finance": NIGHT
+    }
+    assert current(reader, "(from leaderboard where judge = 'another')") == {
+        "finance": NIGHT
+    }
 
 
 def test_a_split_that_stopping_did_not_see_is_not_covered(published):
@@ -232,7 +246,9 @@ def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
 
     reader = published(tasks_of(FINANCE), rule(0.9), rule_of_b, *rules)
 
-    assert current(reader, "(from leaderboard where model = 'a')") == {"finance": "base"}
+    assert current(reader, "(from leaderboard where model = 'a')") == {
+        "finance": "base"
+    }
     assert current(reader, "(from leaderboard where model = 'b')") == {"finance": NIGHT}
 
 
@@ -251,7 +267,9 @@ WANTED = {
 }
 
 
-def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(published):
+def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
+    published,
+):
     two_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2)]
     third = sampled("base", 2, [*FINANCE][:2], trial=3)
     for verdict in third["verdicts"]:
@@ -265,7 +283,12 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(pu
         "n_tasks": N_TASKS,
         "mean_score": 1.0,
     }
-    assert reader.value("select count(*) from scores where score_name = 'score' and trial = 3") == 2
+    assert (
+        reader.value(
+            "select count(*) from scores where score_name = 'score' and trial = 3"
+        )
+        == 2
+    )
 
 
 def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published):
@@ -277,12 +300,22 @@ def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(publis
 
 
 def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published):
-    reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), sampled("base", 1, [*FINANCE]))
+    reader = published(
+        tasks_of(FINANCE),
+        rule(0.99, 2, **WANTED),
+        sampled("base", 1, [*FINANCE]),
+    )
 
     assert board(reader)["coverage"] == 0.5
 
 
-def configured(folder: Path, model: str, trials: int, bar: float, vintage: str = "base") -> Job:
+def configured(
+    folder: Path,
+    model: str,
+    trials: int,
+    bar: float,
+    vintage: str = "base",
+) -> Job:
     """A job of a configuration with one model."""
     models = [{"name": f"openai/{model}", "label": model}]
     job = job_on(
@@ -297,16 +330,23 @@ def configured(folder: Path, model: str, trials: int, bar: float, vintage: str =
 
 def rules_in(job: Job) -> list[tuple[Any, ...]]:
     return values_in(
-        job, "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all"
+        job,
+        "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all",
     )
 
 
-def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(tmp_path):
+def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(
+    tmp_path,
+):
     aggregate(configured(tmp_path, "a", 3, 0.9))
     job = configured(tmp_path, "b", 1, 0.4, NIGHT)
     aggregate(job)
 
-    assert rules_in(job) == [("", "", 1, 0.4), ("a", "base", 3, 0.9), ("b", NIGHT, 1, 0.4)]
+    assert rules_in(job) == [
+        ("", "", 1, 0.4),
+        ("a", "base", 3, 0.9),
+        ("b", NIGHT, 1, 0.4),
+    ]
 
 
 def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path):
@@ -326,11 +366,19 @@ def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path
     counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4),
     bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]),
 )
-def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(published, counts, bar):
-    samplings = [sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)]
+def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
+    published,
+    counts,
+    bar,
+):
+    samplings = [
+        sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)
+    ]
     at_bar = [i for i, count in enumerate(counts) if count >= bar * N_TASKS]
     expected = (
-        max(at_bar) if at_bar else max(i for i, count in enumerate(counts) if count == max(counts))
+        max(at_bar)
+        if at_bar
+        else max(i for i, count in enumerate(counts) if count == max(counts))
     )
 
     reader = published(tasks_of(FINANCE), rule(bar), *samplings)

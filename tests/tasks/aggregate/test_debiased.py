@@ -8,7 +8,11 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tests.kit import Row, aggregated, differing, job_on, rows_in, written
-from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
+from tests.tasks.aggregate.debiased_oracle import (
+    CATEGORIES,
+    LabelledWorld,
+    without_labels_on,
+)
 from warehouse import Reader
 
 
@@ -19,12 +23,24 @@ def labelled() -> LabelledWorld:
 
 @pytest.fixture(scope="module")
 def reader(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reader]:
-    with aggregated(tmp_path_factory.mktemp("debiased"), labelled.tables()).reader() as opened:
+    with aggregated(
+        tmp_path_factory.mktemp("debiased"), labelled.tables()
+    ).reader() as opened:
         yield opened
 
 
-def figure_of(reader: Reader, model: str, score_name: str = "score", category: str = "") -> Row:
-    (figure,) = reader.select("debiased_scores", model=model, score_name=score_name, label=category)
+def figure_of(
+    reader: Reader,
+    model: str,
+    score_name: str = "score",
+    category: str = "",
+) -> Row:
+    (figure,) = reader.select(
+        "debiased_scores",
+        model=model,
+        score_name=score_name,
+        label=category,
+    )
     return figure
 
 
@@ -106,11 +122,15 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled, tm
 
     assert figure["no_figure"] == "no sheet covers 1 of its 60 tasks"
     assert figure["debiased"] is None
-    assert figure["judge_score"] == pytest.approx(labelled.expected("ada")["judge_score"])
+    assert figure["judge_score"] == pytest.approx(
+        labelled.expected("ada")["judge_score"]
+    )
 
 
 @pytest.mark.slow
-def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(tmp_path):
+def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
+    tmp_path,
+):
     """The second sheet left out verdicts with labels of the first; the first sheet covers
     everything alone.
     """
@@ -146,10 +166,17 @@ def partly_labelled(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reade
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "category"),
-    [("bob", ""), ("bob", CATEGORIES[0]), ("bob", CATEGORIES[1]), ("ada", CATEGORIES[0])],
+    [
+        ("bob", ""),
+        ("bob", CATEGORIES[0]),
+        ("bob", CATEGORIES[1]),
+        ("ada", CATEGORIES[0]),
+    ],
 )
 def test_a_model_or_category_without_a_label_is_shown_to_have_none(
-    partly_labelled, model, category
+    partly_labelled,
+    model,
+    category,
 ):
     figure = figure_of(partly_labelled, model, "min_normalized", category)
 
@@ -166,10 +193,16 @@ def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled)
 
 
 @pytest.mark.slow
-def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(partly_labelled):
-    differences = partly_labelled.select("debiased_differences", score_name="min_normalized")
+def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
+    partly_labelled,
+):
+    differences = partly_labelled.select(
+        "debiased_differences", score_name="min_normalized"
+    )
 
-    unlabelled = [row for row in differences if 0 in (row["n_labels_a"], row["n_labels_b"])]
+    unlabelled = [
+        row for row in differences if 0 in (row["n_labels_a"], row["n_labels_b"])
+    ]
     assert {row["no_figure"] for row in unlabelled} == {"no label"}
     assert None not in {row["judge_difference"] for row in differences}
 
@@ -187,9 +220,13 @@ def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled):
 @pytest.mark.slow
 def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(labelled, tmp_path):
     tables = {
-        name: rows for name, rows in labelled.tables().items() if not name.startswith("label")
+        name: rows
+        for name, rows in labelled.tables().items()
+        if not name.startswith("label")
     }
-    verdicts = [verdict for verdict in tables["verdicts"] if verdict["source"] != "imported"]
+    verdicts = [
+        verdict for verdict in tables["verdicts"] if verdict["source"] != "imported"
+    ]
     tables["verdicts"] = list(verdicts)
     for judge in ("a-judge-elsewhere", "another-elsewhere"):
         for verdict in verdicts:

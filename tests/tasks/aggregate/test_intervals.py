@@ -45,7 +45,9 @@ def published_rows(figures: Figures, folder: Path) -> Table:
 
 
 def changed_figures(
-    rows: Table, rows_before: Table, names: tuple[str, ...] = MEASURED
+    rows: Table,
+    rows_before: Table,
+    names: tuple[str, ...] = MEASURED,
 ) -> list[tuple[Any, str]]:
     return [
         (key, name)
@@ -83,17 +85,29 @@ def decided_at_last(world: Rows, figures: Figures) -> Row:
             if n_undecided == 1:
                 nearly_complete.add((run.model, run.vintage, *run[3:], task_id))
     for verdict in world["verdicts"]:
-        cell = tuple(verdict[name] for name in ("model", "vintage", *JUDGE_CONFIG, "task_id"))
-        if verdict["value"] is None and verdict["grading"] == "binary" and cell in nearly_complete:
+        cell = tuple(
+            verdict[name] for name in ("model", "vintage", *JUDGE_CONFIG, "task_id")
+        )
+        if (
+            verdict["value"] is None
+            and verdict["grading"] == "binary"
+            and cell in nearly_complete
+        ):
             return verdict | {"value": 1.0, "status": "met"}
     raise AssertionError("the world has no such verdict")
 
 
 def test_a_changed_verdict_renews_figures(world, figures, copied, leaderboard_rows):
     decided = decided_at_last(world, figures)
-    verdicts = {verdict["verdict_id"]: verdict for verdict in (*world["verdicts"], decided)}
+    verdicts = {
+        verdict["verdict_id"]: verdict for verdict in (*world["verdicts"], decided)
+    }
     changed = figures_of({**world, "verdicts": list(verdicts.values())})
-    touched = [key for key in leaderboard_rows if figures.of_tasks(*key) != changed.of_tasks(*key)]
+    touched = [
+        key
+        for key in leaderboard_rows
+        if figures.of_tasks(*key) != changed.of_tasks(*key)
+    ]
 
     Warehouse(copied).write("verdicts", [decided])
     stale_rows = published_rows(figures, copied)
@@ -139,7 +153,9 @@ def figures_with(seed: int, root: Path, folder: Path, monkeypatch) -> list[list[
 
 
 def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
-    root, tmp_path, monkeypatch
+    root,
+    tmp_path,
+    monkeypatch,
 ):
     with_four_threads = figures_with(4, root, tmp_path / "four", monkeypatch)
     with_one_thread = figures_with(1, root, tmp_path / "one", monkeypatch)

@@ -17,7 +17,12 @@ DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
 
 
 def model_behind(
-    points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **columns: Any
+    points: float,
+    name: str,
+    *,
+    noise: float = 20,
+    tasks: Any = tuple(RUBRICS),
+    **columns: Any,
 ) -> Rows:
     """A model whose score on each task is the task's own, less some points of 1023 and a little
     noise.
@@ -31,7 +36,9 @@ def model_behind(
 
 
 def first_ones(
-    folder: Path, *models: Mapping[str, Any], column: str = "latest_may_be_first"
+    folder: Path,
+    *models: Mapping[str, Any],
+    column: str = "latest_may_be_first",
 ) -> dict[str, Any]:
     warehouse = aggregated(folder, combined(tasks_of(RUBRICS), *models))
     query = f"select model, {column} from leaderboard where is_primary order by model"
@@ -41,7 +48,11 @@ def first_ones(
 def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the_intervals_overlap(
     tmp_path,
 ):
-    models = (model_behind(0, "leader"), model_behind(60, "behind"), model_behind(1, "beside"))
+    models = (
+        model_behind(0, "leader"),
+        model_behind(60, "behind"),
+        model_behind(1, "beside"),
+    )
 
     assert first_ones(tmp_path / "data", *models) == {
         "behind": False,
@@ -54,14 +65,20 @@ def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the
 
 def test_a_model_with_too_few_tasks_for_a_test_could_be_first(tmp_path):
     few = tuple(RUBRICS)[:4]
-    models = (model_behind(0, "leader", tasks=few), model_behind(200, "behind", tasks=few))
+    models = (
+        model_behind(0, "leader", tasks=few),
+        model_behind(200, "behind", tasks=few),
+    )
 
     assert first_ones(tmp_path / "data", *models) == {"behind": True, "leader": True}
 
 
 def test_of_two_models_with_equal_scores_both_are_first(tmp_path):
     equal = {task: [1.0] * 5 + [0.0] * 5 for task in RUBRICS}
-    models = (judged(equal, "one", rubrics=RUBRICS), judged(equal, "two", rubrics=RUBRICS))
+    models = (
+        judged(equal, "one", rubrics=RUBRICS),
+        judged(equal, "two", rubrics=RUBRICS),
+    )
 
     assert first_ones(tmp_path / "data", *models) == {"one": True, "two": True}
 
@@ -82,7 +99,9 @@ def test_the_p_values_of_a_board_are_corrected_together(tmp_path):
     assert beside_others["slow"]
 
 
-def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(tmp_path):
+def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(
+    tmp_path,
+):
     night = {"of_response": {"vintage": "2026-11-28", "created_at": at(5)}}
     models = (
         model_behind(0, "fresh"),

@@ -4,7 +4,17 @@ import json
 
 import pytest
 
-from tests.kit import Row, Rows, aggregated, at, combined, response, row, rows_in, verdict
+from tests.kit import (
+    Row,
+    Rows,
+    aggregated,
+    at,
+    combined,
+    response,
+    row,
+    rows_in,
+    verdict,
+)
 from tests.tasks.compare.comparisons import Rubric, criteria_of, judged, tasks_of
 from warehouse import Warehouse
 
@@ -65,7 +75,9 @@ def stopped_after(n_tasks_evaluated: int) -> Row:
     )
 
 
-def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(published):
+def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(
+    published,
+):
     reader = published(
         tasks_of(FOUR_TASKS),
         judged({"a": [1.0], "b": [0.0]}, rubrics=FOUR_TASKS),
@@ -79,7 +91,9 @@ def test_a_stopped_models_interval_is_valid_while_no_task_was_evaluated_later(pu
     assert part["sequence_high"] == 0.75
 
 
-def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(published):
+def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(
+    published,
+):
     reader = published(
         tasks_of(FOUR_TASKS),
         judged({"a": [1.0], "b": [0.0], "c": [0.0]}, rubrics=FOUR_TASKS),
@@ -112,7 +126,9 @@ def test_a_model_with_half_as_many_tasks_as_another_is_ranked(published):
         judged({"a": [0.0]}, "half", rubrics=FOUR_TASKS),
     )
 
-    ranks = reader.rows("select model, rank from leaderboard where is_primary order by rank")
+    ranks = reader.rows(
+        "select model, rank from leaderboard where is_primary order by rank"
+    )
     assert ranks == [{"model": "many", "rank": 1}, {"model": "half", "rank": 2}]
 
 
@@ -146,14 +162,20 @@ def test_a_reviewer_that_is_not_configured_counts_beside_one_that_is(published):
         {"analysts": [configured]},
     )
 
-    reviews = reader.rows("select reviewer from intermediate.current_reviews order by reviewer")
+    reviews = reader.rows(
+        "select reviewer from intermediate.current_reviews order by reviewer"
+    )
     assert reviews == [{"reviewer": "configured"}, {"reviewer": "other"}]
 
 
 def test_a_response_without_a_decision_has_met_nothing(published):
-    reader = published(tasks_of({"a": FOUR_TASKS["a"]}), judged({"a": [None]}, rubrics=FOUR_TASKS))
+    reader = published(
+        tasks_of({"a": FOUR_TASKS["a"]}), judged({"a": [None]}, rubrics=FOUR_TASKS)
+    )
 
-    points = reader.rows("select n_met from intermediate.response_points where breakdown = 'all'")
+    points = reader.rows(
+        "select n_met from intermediate.response_points where breakdown = 'all'"
+    )
     assert points == [{"n_met": 0.0}]
 
 
@@ -208,15 +230,23 @@ def control_rows(first_values: list[float], values: list[float]) -> Rows:
             "criterion_hash": "a-hash",
             "model": "a",
         }
-        rows["control_set"].append(row("control_set", first_value=first_value, **member))
+        rows["control_set"].append(
+            row("control_set", first_value=first_value, **member)
+        )
         if number < len(values):
-            night = {"judge_vintage": "2026-01-02", "value": values[number], "status": "met"}
+            night = {
+                "judge_vintage": "2026-01-02",
+                "value": values[number],
+                "status": "met",
+            }
             rows["control_verdicts"].append(row("control_verdicts", **night, **member))
     return rows
 
 
 def test_chance_agreement_of_a_control_set_counts_partly_met(published):
-    reader = published(control_rows(first_values=[0.5, 0.5, 1.0], values=[0.5, 1.0, 1.0]))
+    reader = published(
+        control_rows(first_values=[0.5, 0.5, 1.0], values=[0.5, 1.0, 1.0])
+    )
 
     (night,) = reader.rows("select agreement, kappa from judge_drift")
     # Of 9 pairs of a first and a new decision, 2 are equal at 0.5 and 2 at 1.
@@ -234,15 +264,27 @@ def test_a_control_set_has_no_drift_before_its_first_night(published):
 def test_a_corrected_p_value_of_exactly_5_percent_is_significant(tmp_path):
     conditions = {"gpt": {"baseline": "plain", "web": "search"}}
     sides = [
-        judged({"a": [1.0], "b": [1.0]}, name, rubrics=FOUR_TASKS) for name in ("plain", "search")
+        judged({"a": [1.0], "b": [1.0]}, name, rubrics=FOUR_TASKS)
+        for name in ("plain", "search")
     ]
-    root = aggregated(tmp_path, combined(tasks_of(FOUR_TASKS), *sides), conditions=conditions).root
+    root = aggregated(
+        tmp_path,
+        combined(tasks_of(FOUR_TASKS), *sides),
+        conditions=conditions,
+    ).root
     where = "breakdown = 'all' and score_name = 'score'"
     (figure,) = rows_in(
-        root, f"select figure_id, basis from intermediate.condition_figures where {where}"
+        root,
+        f"select figure_id, basis from intermediate.condition_figures where {where}",
     )
     measures = [
-        row("measures", measure="difference", p_value=0.05, method="a-method", **figure),
+        row(
+            "measures",
+            measure="difference",
+            p_value=0.05,
+            method="a-method",
+            **figure,
+        ),
         row("measures", measure="smallest_detectable", method="a-method", **figure),
     ]
 
@@ -260,7 +302,9 @@ def test_the_cached_tokens_of_a_run_are_a_sum(published):
 
     reader = published({"responses": responses})
 
-    assert reader.rows("select cached_tokens from run_costs") == [{"cached_tokens": 200}]
+    assert reader.rows("select cached_tokens from run_costs") == [
+        {"cached_tokens": 200}
+    ]
 
 
 def test_only_the_members_of_a_configured_majority_decide_its_grading(published):
@@ -291,7 +335,9 @@ def test_a_severity_without_a_negative_weight_is_no_mistake(published):
         row("severities", severity="minor", min_weight=0, max_weight=3),
     ]
 
-    reader = published(tasks, judged({"t1": [1.0, 1.0]}, criteria={"t1": tasks["criteria"]}))
+    reader = published(
+        tasks, judged({"t1": [1.0, 1.0]}, criteria={"t1": tasks["criteria"]})
+    )
 
     (risks,) = reader.rows("from severity_leaderboard")
     assert risks["n_critical"] == 1

@@ -52,7 +52,9 @@ class Reviews:
     def __init__(self, seed: int):
         dice = random.Random(seed)
         self.criteria: dict[Key, Row] = {}
-        for task_id, (position, category) in itertools.product(TASKS, enumerate(CATEGORIES)):
+        for task_id, (position, category) in itertools.product(
+            TASKS, enumerate(CATEGORIES)
+        ):
             line = criterion(task_id, position, 5.0, category)
             self.criteria[task_id, line["criterion_id"]] = line
         keys = list(self.criteria)
@@ -63,7 +65,9 @@ class Reviews:
         self.samples: dict[str, Values] = {
             "s1": dict.fromkeys(first_sample, 0.25),
             "s2": {
-                key: 0.35 if self.criteria[key]["category"] == "Practical Utility" else 0.05
+                key: 0.35
+                if self.criteria[key]["category"] == "Practical Utility"
+                else 0.05
                 for key in second_sample
             },
         }
@@ -172,7 +176,9 @@ def reviews() -> Reviews:
 
 @pytest.fixture(scope="module")
 def reader(reviews: Reviews, tmp_path_factory) -> Iterator[Reader]:
-    with aggregated(tmp_path_factory.mktemp("reviews"), reviews.tables()).reader() as opened:
+    with aggregated(
+        tmp_path_factory.mktemp("reviews"), reviews.tables()
+    ).reader() as opened:
         yield opened
 
 
@@ -198,10 +204,14 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader, revie
             if breakdown != "category" or reviews.criteria[key]["category"] == label
         ]
         expected[breakdown, label] = {
-            "agreeing_share": weighted_mean((weights[key], agreeing[key]) for key in keys),
+            "agreeing_share": weighted_mean(
+                (weights[key], agreeing[key]) for key in keys
+            ),
             "unweighted_share": weighted_mean((1.0, agreeing[key]) for key in keys),
             "n_criteria": len(keys),
-            "n_reviews": sum(len(votes.keys() & keys) for votes in reviews.people.values()),
+            "n_reviews": sum(
+                len(votes.keys() & keys) for votes in reviews.people.values()
+            ),
             "n_tasks": len({task_id for task_id, _ in keys}),
         }
     assert actual.keys() == expected.keys()
@@ -210,7 +220,9 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader, revie
         assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
     # The weights must matter here, or the test could not distinguish the two definitions.
     all_criteria = actual["all", ""]
-    assert abs(all_criteria["agreeing_share"] - all_criteria["unweighted_share"]) > 0.002
+    assert (
+        abs(all_criteria["agreeing_share"] - all_criteria["unweighted_share"]) > 0.002
+    )
 
 
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader, reviews):
@@ -220,7 +232,9 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader, revie
         for figure in rows
     }
 
-    reviewers = {("agree", "ben", "eva"): (reviews.people["ben"], reviews.people["eva"])}
+    reviewers = {
+        ("agree", "ben", "eva"): (reviews.people["ben"], reviews.people["eva"])
+    }
     for check in CHECKS:
         trials = (reviews.checks[1, check], reviews.checks[2, check])
         reviewers[check, "rev", "rev#2"] = trials
@@ -249,7 +263,9 @@ def failing_shares(reviews: Reviews, checks: tuple[str, ...]) -> Values:
     return shares
 
 
-def prediction(failing: Mapping[Key, float], outcomes: Mapping[Key, float]) -> dict[str, Any]:
+def prediction(
+    failing: Mapping[Key, float], outcomes: Mapping[Key, float]
+) -> dict[str, Any]:
     """The figures of a check that predicts an outcome."""
     keys = sorted(failing.keys() & outcomes.keys())
     failing_rate = weighted_mean((failing[key], outcomes[key]) for key in keys)
@@ -267,15 +283,19 @@ def prediction(failing: Mapping[Key, float], outcomes: Mapping[Key, float]) -> d
     }
 
 
-def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader, reviews):
+def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
+    reader, reviews
+):
     rows = reader.rows("from review_predictions")
     actual = {
-        (figure["outcome"], figure["reviewer"], figure["review_check"]): figure for figure in rows
+        (figure["outcome"], figure["reviewer"], figure["review_check"]): figure
+        for figure in rows
     }
 
     verdicts_of_one, verdicts_of_other = reviews.verdicts.values()
     disagreeing = {
-        key: float(verdicts_of_one[key] != verdicts_of_other[key]) for key in reviews.criteria
+        key: float(verdicts_of_one[key] != verdicts_of_other[key])
+        for key in reviews.criteria
     }
     objecting = {key: 1 - share for key, share in reviews.agreeing_shares().items()}
     failing = {check: failing_shares(reviews, (check,)) for check in CHECKS}
@@ -295,7 +315,12 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(published, reviews)
     for review in tables["model_reviews"]:
         review_id = f"older {review['review_id']}"
         older_reviews.append(
-            review | {"review_id": review_id, "reviewer_config_hash": "older", "created_at": at(-1)}
+            review
+            | {
+                "review_id": review_id,
+                "reviewer_config_hash": "older",
+                "created_at": at(-1),
+            }
         )
     tables["model_reviews"] += older_reviews
 
@@ -306,5 +331,7 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(published, reviews)
         " where source = 'reviewed'"
     )
     assert current == [{"reviewer_config_hash": "c"}]
-    n_rows = reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
+    n_rows = reader.value(
+        "select count(*) from criterion_reviews where source = 'reviewed'"
+    )
     assert n_rows == 8 * len(reviews.criteria)

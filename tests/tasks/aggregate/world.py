@@ -49,7 +49,9 @@ EVERY_ROW = """
 
 
 def random_world(
-    seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS
+    seed: int,
+    n_tasks: int = 60,
+    models: Mapping[tuple[str, str], Sequence[int]] = MODELS,
 ) -> Rows:
     """Tasks with all kinds of labels, one task refused, and responses and verdicts, some failed or
     missing.
@@ -59,7 +61,9 @@ def random_world(
     tasks = [_task(dice, task_id, number) for number, task_id in enumerate(task_ids)]
     tasks.append(_task(dice, REFUSED, 0) | {"topic": "of the refused task"})
     hard_ids = [
-        task["task_id"] for task in tasks if task["task_id"] == REFUSED or dice.random() < 0.4
+        task["task_id"]
+        for task in tasks
+        if task["task_id"] == REFUSED or dice.random() < 0.4
     ]
     rubrics = {task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks}
     for task in tasks:
@@ -121,7 +125,9 @@ def _responses(
             if model == "bell" and trial == 2 and task["field"] == "Legal":
                 continue
             # One model has no response to the only task of a topic.
-            has_failed = dice.random() < 0.02 or (task_id == "t004" and model == "curie")
+            has_failed = dice.random() < 0.02 or (
+                task_id == "t004" and model == "curie"
+            )
             yield response(
                 task_id,
                 model,
@@ -134,11 +140,15 @@ def _responses(
 
 
 def _verdicts(
-    dice: random.Random, responses: Sequence[Row], rubrics: Mapping[str, list[Row]]
+    dice: random.Random,
+    responses: Sequence[Row],
+    rubrics: Mapping[str, list[Row]],
 ) -> Iterator[Row]:
     """The second judge has seen the first trials of the first tasks."""
     for judge, judged in itertools.product(JUDGES, responses):
-        is_seen = judge == JUDGES[0] or (judged["trial"] == 1 and judged["task_id"] < "t020")
+        is_seen = judge == JUDGES[0] or (
+            judged["trial"] == 1 and judged["task_id"] < "t020"
+        )
         if judged["status"] != "ok" or not is_seen:
             continue
         for line in rubrics[judged["task_id"]]:
@@ -173,7 +183,11 @@ def _further_verdicts(dice: random.Random, rows: Rows) -> Iterator[Row]:
                 value = 0.5
             judge = grader.partition("#")[0]
             yield verdict(
-                decision, criteria[decision["criterion_id"]], value, judge=judge, **columns
+                decision,
+                criteria[decision["criterion_id"]],
+                value,
+                judge=judge,
+                **columns,
             )
 
 
@@ -182,7 +196,9 @@ def _split_members(task_ids: Sequence[str], hard_ids: Sequence[str]) -> list[Row
     for position, task_id in enumerate(task_ids):
         splits = ("everything", "hard") if task_id in hard_ids else ("everything",)
         for split in splits:
-            members.append(row("split_members", split=split, task_id=task_id, position=position))
+            members.append(
+                row("split_members", split=split, task_id=task_id, position=position)
+            )
     return members
 
 
@@ -191,12 +207,17 @@ def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
     never vary.
     """
     tokens = 7 if model == "dirac" else dice.choice([None, *range(40, 60)])
-    return {"chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]), "completion_tokens": tokens}
+    return {
+        "chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]),
+        "completion_tokens": tokens,
+    }
 
 
 def _task(dice: random.Random, task_id: str, number: int) -> Row:
     field = "Finance" if number % 2 else "Legal"
-    topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[field]
+    topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[
+        field
+    ]
     return row(
         "task_rows",
         task_id=task_id,
@@ -207,10 +228,12 @@ def _task(dice: random.Random, task_id: str, number: int) -> Row:
         expert=dice.choice(["Expert", "Non-Expert"]),
         turns=dice.choice([1, 1, 1, 2, 10]),
         decision_types=dice.sample(
-            ["Choice", "Plan", "Procedure, Forum & Jurisdiction"], dice.randint(0, 3)
+            ["Choice", "Plan", "Procedure, Forum & Jurisdiction"],
+            dice.randint(0, 3),
         ),
         economic_pathways=dice.sample(
-            ["Risk", "Value", "Operations, Processes & Controls"], dice.randint(1, 2)
+            ["Risk", "Value", "Operations, Processes & Controls"],
+            dice.randint(1, 2),
         ),
         has_reference_texts=dice.random() < 0.2,
     )
@@ -221,7 +244,9 @@ def _rubric(dice: random.Random, task_id: str) -> Iterator[Row]:
         sign = dice.choice([1, 1, -1]) if position else 1
         weight = sign * dice.randint(1, 10)
         category = dice.choices(["Accuracy", "Risk", "Utility", None], [5, 3, 3, 1])[0]
-        severity = next(name for name, (low, high) in SEVERITIES.items() if low <= weight <= high)
+        severity = next(
+            name for name, (low, high) in SEVERITIES.items() if low <= weight <= high
+        )
         yield criterion(task_id, position, weight, category) | {"severity": severity}
 
 
@@ -251,7 +276,12 @@ def _selection(name: str, task_ids: Iterable[str], seconds: float) -> list[Row]:
 
 def refused(task_id: str) -> Rows:
     """The row that refuses a task."""
-    refusal = row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")
+    refusal = row(
+        "refusals",
+        task_id=task_id,
+        check_name="weight_range",
+        severity="quarantine",
+    )
     return {"refusals": [refusal]}
 
 
@@ -267,7 +297,11 @@ def figures_of(tables: Rows) -> Figures:
         for kind in ("decision_type", "economic_pathway"):
             for label in task[f"{kind}s"] or ():
                 labels.append({"task_id": task_id, "kind": kind, "label": label})
-    certified = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []}
+    certified = {
+        "criterion_labels": [],
+        "criterion_variants": [],
+        "stopping_scores": [],
+    }
     certified |= tables
     certified["tasks"] = tasks
     certified["labelled_tasks"] = labels
@@ -289,7 +323,9 @@ def small_world(seed: int) -> Rows:
         sampled["cost_usd"] = 0.01
     for decision in rows["verdicts"]:
         decision["cost_usd"] = 0.001
-        decision["error"] = "no reply within 60 s" if decision["value"] is None else None
+        decision["error"] = (
+            "no reply within 60 s" if decision["value"] is None else None
+        )
         if decision["criterion_id"] == "t000-c0":  # no model meets it
             decision |= {"value": 0.0, "status": "unmet"}
     first_verdict = rows["verdicts"][0]
@@ -342,7 +378,10 @@ def small_world(seed: int) -> Rows:
 
 def _expert_verdicts(dice: random.Random, verdicts: Sequence[Row]) -> Iterator[Row]:
     """The labels of an expert, who differs now and then from the first judge."""
-    opposites = {0.0: {"value": 1.0, "status": "met"}, 1.0: {"value": 0.0, "status": "unmet"}}
+    opposites = {
+        0.0: {"value": 1.0, "status": "met"},
+        1.0: {"value": 0.0, "status": "unmet"},
+    }
     for decision in verdicts:
         if decision["judge"] != "a-judge":
             continue

@@ -89,10 +89,15 @@ def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
 
 
 def night_job(
-    folder: Path, night: str = "2026-11-22", run_id: str = "run-1", **settings: Any
+    folder: Path,
+    night: str = "2026-11-22",
+    run_id: str = "run-1",
+    **settings: Any,
 ) -> Job:
     """The job of a night on a warehouse."""
-    return job_on("sample", folder, run_id=run_id, **settings).model_copy(update={"night": night})
+    return job_on("sample", folder, run_id=run_id, **settings).model_copy(
+        update={"night": night}
+    )
 
 
 NIGHT = night_job(Path("warehouse/data"), run_id="a-run")

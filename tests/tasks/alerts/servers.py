@@ -69,11 +69,18 @@ class Mailbox:
             self.mails.append(message_from_bytes(content, policy=policy.default))
             self.recipients.append(list(envelope.rcpt_tos))
             assert server.transport is not None
-            self.were_encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
+            self.were_encrypted.append(
+                server.transport.get_extra_info("ssl_object") is not None
+            )
         return respond
 
     def authenticate(
-        self, _: SMTP, __: Session, ___: Envelope, ____: str, login: Any
+        self,
+        _: SMTP,
+        __: Session,
+        ___: Envelope,
+        ____: str,
+        login: Any,
     ) -> AuthResult:
         assert isinstance(login, LoginPassword)
         self.logins.append((login.login, login.password))

@@ -22,7 +22,9 @@ def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     """Holm's procedure as published: reject from the smallest p-value on, until one is above its
     share of alpha.
     """
-    tests = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
+    tests = sorted(
+        (value, index) for index, value in enumerate(p_values) if value is not None
+    )
     rejected = set()
     for p_value, index in tests:
         if p_value * (len(tests) - len(rejected)) > alpha:
@@ -92,7 +94,10 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
     }
 
     alert, alert_on_drifted = drops(
-        [FELL, second_fall], least_drop=0.01, alpha=0.05, drifted_judges={"other"}
+        [FELL, second_fall],
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges={"other"},
     )
 
     assert alert.line == (
@@ -120,7 +125,9 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning():
 
 
 def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
-    refusal = "1 of 9 tasks are left out: the rule is that weights are from -10 to 10: t1"
+    refusal = (
+        "1 of 9 tasks are left out: the rule is that weights are from -10 to 10: t1"
+    )
     warnings = ["another_check (warn): 2 of 9 rows fail: t2", refusal]
     ingest = StageReport("ingest", is_below_bar=True, warnings=warnings)
     coverage = StageReport("coverage", is_below_bar=True, warnings=["1 of 2 are done"])
@@ -133,7 +140,8 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
 
 
 @pytest.mark.parametrize(
-    ("kind", "limit"), [("budget", "its budget"), ("stop_time", "its stop time")]
+    ("kind", "limit"),
+    [("budget", "its budget"), ("stop_time", "its stop time")],
 )
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind, limit):
     notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
@@ -147,7 +155,10 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind,
     [alert] = alerts_of_reports(reports)
 
     assert alert.kind == kind
-    assert alert.line == f"the run reached {limit}; skipped: 3 in sample, 70 in judge; {notice}"
+    assert (
+        alert.line
+        == f"the run reached {limit}; skipped: 3 in sample, 70 in judge; {notice}"
+    )
     assert alert.facts["skipped"] == {"sample": 3, "judge": 70}
 
 
@@ -192,7 +203,11 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path):
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(
     tmp_path,
 ):
-    report = StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)
+    report = StageReport(
+        "check",
+        warnings=["x (quarantine): 7 tasks"],
+        is_below_bar=True,
+    )
     drop_on_legal = replace(DROP, facts={"split": "legal"})
     alerts = [DROP, drop_on_legal, FULL, *alerts_of_reports([report])]
 

@@ -21,12 +21,25 @@ BAR = 0.99
 
 
 def cell(
-    model: str, judge: str | None = None, *, n_done: int = 0, due: int = 40, **failures: int
+    model: str,
+    judge: str | None = None,
+    *,
+    n_done: int = 0,
+    due: int = 40,
+    **failures: int,
 ) -> CoverageCell:
     """A cell with the numbers of its failures by status."""
     judge_trial = None if judge is None else 1
     return CoverageCell(
-        model, "base", 1, judge, judge_trial, due, due, n_done, failures=Counter(failures)
+        model,
+        "base",
+        1,
+        judge,
+        judge_trial,
+        due,
+        due,
+        n_done,
+        failures=Counter(failures),
     )
 
 
@@ -50,7 +63,11 @@ def stops(**reasons: str) -> list[Stop]:
     return stops_of(job, reports)
 
 
-def night_without(silent_model: str, silent_judge: str = "", failures: int = 0) -> LowCoverage:
+def night_without(
+    silent_model: str,
+    silent_judge: str = "",
+    failures: int = 0,
+) -> LowCoverage:
     """The cells of a night in which a model has no responses and a judge decided nothing."""
     cells = []
     for model in MODELS:
@@ -80,7 +97,8 @@ def test_one_refused_model_is_one_alert_on_all_its_cells():
 
 def test_endpoints_that_gave_no_reply_are_alerts_of_their_own():
     model, judge = coverage_alerts(
-        night_without("gamma", "strict"), stops(gamma=SILENT, strict=SILENT)
+        night_without("gamma", "strict"),
+        stops(gamma=SILENT, strict=SILENT),
     )
 
     assert model.headline == "model gamma gave no reply"
@@ -101,7 +119,9 @@ def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missi
 
 
 def test_an_endpoint_that_stopped_half_way_is_described_as_such():
-    incomplete = low(cell("gamma", n_done=30), cell("gamma", "strict", n_done=300, due=400))
+    incomplete = low(
+        cell("gamma", n_done=30), cell("gamma", "strict", n_done=300, due=400)
+    )
 
     [silence] = coverage_alerts(incomplete, stops(gamma=SILENT))
     [refusal] = coverage_alerts(incomplete, stops(gamma=REFUSED))
@@ -119,7 +139,10 @@ def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_resp
 
     model, judge = coverage_alerts(incomplete)
 
-    assert model.line == "model gamma stayed below the coverage bar: 0 of 40 responses, 40 refused"
+    assert (
+        model.line
+        == "model gamma stayed below the coverage bar: 0 of 40 responses, 40 refused"
+    )
     assert judge.line == (
         "judge other stayed below the coverage bar: 300 of 400 verdicts, 100 parse_error"
     )
@@ -147,7 +170,9 @@ def test_a_label_without_imported_responses_is_an_alert():
 def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is():
     assert [str(stop.callee) for stop in stops(gamma=SILENT)] == ["model gamma"]
     assert [str(stop.callee) for stop in stops(strict=SILENT)] == ["judge strict"]
-    assert stops(alpha=SILENT) == []  # a judge of that name was stopped, and there is none
+    assert (
+        stops(alpha=SILENT) == []
+    )  # a judge of that name was stopped, and there is none
 
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
@@ -176,7 +201,12 @@ def drawn_cell(draw: st.DrawFn) -> CoverageCell:
     n_done = draw(st.integers(0, 40))
     n_failed = draw(st.integers(0, 40 - n_done))
     judge = draw(st.sampled_from([None, *JUDGES]))
-    return cell(draw(st.sampled_from(MODELS)), judge, n_done=n_done, provider_error=n_failed)
+    return cell(
+        draw(st.sampled_from(MODELS)),
+        judge,
+        n_done=n_done,
+        provider_error=n_failed,
+    )
 
 
 @given(

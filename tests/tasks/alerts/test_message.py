@@ -87,9 +87,15 @@ def test_the_title_says_what_happened_to_whom(alerts, title):
         (0.01, -0.0001, ".010 to .000"),
     ],
 )
-def test_means_have_as_many_decimals_as_their_difference_needs(first_mean, second_mean, text):
+def test_means_have_as_many_decimals_as_their_difference_needs(
+    first_mean,
+    second_mean,
+    text,
+):
     alert = fell(
-        first_mean=first_mean, second_mean=second_mean, difference=second_mean - first_mean
+        first_mean=first_mean,
+        second_mean=second_mean,
+        difference=second_mean - first_mean,
     )
 
     assert alert.headline == f"beta fell on finance_hard: {text}"
@@ -114,15 +120,24 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path):
 
 
 def test_the_same_drop_under_several_judges_is_one_line():
-    message = night_message(NIGHT, [fell(), fell(judge="other", second_mean=0.42)], RESULTS)
+    message = night_message(
+        NIGHT,
+        [fell(), fell(judge="other", second_mean=0.42)],
+        RESULTS,
+    )
 
-    assert message.title == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
+    assert (
+        message.title == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
+    )
     assert message.lines[0].endswith("; judged by others: other .53 to .42")
     assert len(message.lines) == 3
 
 
 def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
-    falls = [FELL | {"model": model, "judge": "a-judge"} for model in ("alpha", "beta", "gamma")]
+    falls = [
+        FELL | {"model": model, "judge": "a-judge"}
+        for model in ("alpha", "beta", "gamma")
+    ]
     alerts = drops(
         falls,
         least_drop=0.01,
@@ -134,10 +149,12 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
 
     assert message.title == "judge a-judge drifted (prbench, 2026-11-22)"
     assert (
-        "a-judge repeated its first decision on 91.0% of 200 control verdicts" in message.lines[0]
+        "a-judge repeated its first decision on 91.0% of 200 control verdicts"
+        in message.lines[0]
     )
     expected = (
-        "Perhaps caused by that: 3 models fell on finance_hard: .53 to .41: alpha, beta, gamma."
+        "Perhaps caused by that: 3 models fell on "
+        "finance_hard: .53 to .41: alpha, beta, gamma."
     )
     assert message.lines[1] == expected
 
@@ -160,7 +177,9 @@ def test_a_killed_night_is_continued_by_its_own_label():
 
     message = night_message(NIGHT, [alert])
 
-    assert "Next: `prbench nightly --night 2026-11-20` continues it" in message.lines[-1]
+    assert (
+        "Next: `prbench nightly --night 2026-11-20` continues it" in message.lines[-1]
+    )
 
 
 def test_a_clean_night_is_three_lines(tmp_path):
@@ -224,18 +243,29 @@ def store_run(job: Job):
     """Publish the row of a night's run."""
     config = '{"benchmark": "prbench"}'
     warehouse = Warehouse(job.warehouse)
-    warehouse.write("runs", [row("runs", run_id=job.run_id, night=job.night, config=config)])
+    warehouse.write(
+        "runs", [row("runs", run_id=job.run_id, night=job.night, config=config)]
+    )
     warehouse.publish()
 
 
-def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "changes") -> list[str]:
+def hold_nights(
+    folder: Path,
+    hook: Hook,
+    *nights: list[Alert],
+    when: str = "changes",
+) -> list[str]:
     """Send the alerts of nights one after the other, and return the titles of the messages."""
     settings = alerts_to({"webhook": hook.address}, when=when)
     for day, alerts in enumerate(nights, start=1):
         job = night_of(folder, day)
         store_run(job)
         store(job, alerts)
-        store(job, [], deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts)))
+        store(
+            job,
+            [],
+            deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts)),
+        )
         Warehouse(folder).publish()
     return [call.json["title"].partition(" (")[0] for call in hook.seen]
 
@@ -244,7 +274,14 @@ def test_a_standing_alert_is_sent_once(tmp_path, hook):
     gamma = silent("model gamma")
     strict = silent("judge strict")
 
-    titles = hold_nights(tmp_path, hook, [gamma], [gamma], [gamma, strict], [gamma, strict])
+    titles = hold_nights(
+        tmp_path,
+        hook,
+        [gamma],
+        [gamma],
+        [gamma, strict],
+        [gamma, strict],
+    )
 
     assert titles == ["model gamma gave no reply", "judge strict gave no reply"]
 
@@ -256,7 +293,9 @@ def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path, hook):
 
 
 def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, hook):
-    nights = [[silent("model gamma", share / 100)] for share in (80, 79, 77, 74, 73, 20)]
+    nights = [
+        [silent("model gamma", share / 100)] for share in (80, 79, 77, 74, 73, 20)
+    ]
 
     titles = hold_nights(tmp_path, hook, *nights)
 
@@ -275,13 +314,22 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path):
     gamma = silent("model gamma")
     job = night_of(tmp_path, 1)
     store_run(job)
-    failed = Delivery("webhook 1", "failed", 4, "no connection", 1, (alert_id(job, gamma),))
+    failed = Delivery(
+        "webhook 1",
+        "failed",
+        4,
+        "no connection",
+        1,
+        (alert_id(job, gamma),),
+    )
     store(job, [gamma], [failed])
     Warehouse(tmp_path).publish()
 
     tonight = night_of(tmp_path, 2)
 
-    assert not history_of(tonight, [gamma]).has_received("webhook 1", alert_id(tonight, gamma))
+    assert not history_of(tonight, [gamma]).has_received(
+        "webhook 1", alert_id(tonight, gamma)
+    )
 
 
 def test_a_failed_night_is_news_every_night(tmp_path, hook):
@@ -304,7 +352,9 @@ def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook)
 
 @pytest.mark.parametrize("is_standing", [True, False])
 def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_something_else(
-    tmp_path, hook, is_standing
+    tmp_path,
+    hook,
+    is_standing,
 ):
     gamma = silent("model gamma")
     hold_nights(tmp_path, hook, [], [gamma], when="always")
@@ -312,7 +362,13 @@ def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_s
     alerts = [gamma] if is_standing else []
 
     settings = alerts_to({"webhook": hook.address}, when="always")
-    deliveries = deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts))
+    deliveries = deliver(
+        settings,
+        alerts,
+        job,
+        RESULTS,
+        history=history_of(job, alerts),
+    )
 
     assert len(deliveries) == (0 if is_standing else 1)
 

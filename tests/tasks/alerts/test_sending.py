@@ -19,7 +19,14 @@ from tasks.llm.exchange import Redirected
 from tasks.llm.transport import watched
 from tests.faults.anything import Plain
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, alerts_to
-from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, dripping, serving_mail
+from tests.tasks.alerts.servers import (
+    PASSWORD,
+    USER,
+    Hook,
+    Mailbox,
+    dripping,
+    serving_mail,
+)
 
 UNTRUSTED = "unable to get local issuer certificate"
 MISMATCH = "certificate is not valid for 'localhost'"
@@ -33,7 +40,9 @@ def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
 
 def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook):
     deliveries = deliver(
-        alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT
+        alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}),
+        [DROP, DRIFT],
+        NIGHT,
     )
 
     assert deliveries == [Delivery("webhook 1", "sent", 1, None, 2)]
@@ -57,7 +66,9 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook):
 
 
 def test_slack_gets_one_text_without_links_and_mentions(hook, monkeypatch):
-    monkeypatch.setenv("SLACK", f"{hook.address}\n")  # env files often add such a line break
+    monkeypatch.setenv(
+        "SLACK", f"{hook.address}\n"
+    )  # env files often add such a line break
     alerts = [DROP, Alert("failure", "", "<!channel> @here failed")]
 
     deliveries = deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
@@ -92,7 +103,12 @@ def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook):
     drift_id = alert_id(NIGHT, DRIFT)
     sent = {("webhook 1", drop_id), ("webhook 1", drift_id), ("webhook 2", drop_id)}
 
-    [delivery] = deliver(settings, [DROP, DRIFT], NIGHT, history=History(frozenset(sent)))
+    [delivery] = deliver(
+        settings,
+        [DROP, DRIFT],
+        NIGHT,
+        history=History(frozenset(sent)),
+    )
 
     assert delivery.receiver == "webhook 2"
     assert delivery.alert_ids == (drift_id,)
@@ -104,7 +120,9 @@ def test_no_receiver_is_called_without_an_alert(hook):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("kind", ["webhook", "slack", "apprise json", "apprise slack", "ping"])
+@pytest.mark.parametrize(
+    "kind", ["webhook", "slack", "apprise json", "apprise slack", "ping"]
+)
 def test_no_redirect_is_followed(hook, status, kind, monkeypatch):
     from apprise.plugins.slack import NotifySlack
 
@@ -192,7 +210,11 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook):
 def test_no_library_logs_an_address(hook, monkeypatch, caplog):
     monkeypatch.setenv("WHERE_TO", hook.address.replace("http", "json"))
     monkeypatch.setattr(logging.getLogger("apprise"), "level", logging.DEBUG)
-    hook.plan = [Plain(500), Plain(400, body=lambda: [b"a-secret-path is unknown"]), Plain(404)]
+    hook.plan = [
+        Plain(500),
+        Plain(400, body=lambda: [b"a-secret-path is unknown"]),
+        Plain(404),
+    ]
 
     with caplog.at_level(logging.DEBUG):
         apprise_delivery = sent_to("${WHERE_TO}", "apprise")
@@ -275,7 +297,11 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which():
     assert DRIFT.line in mail.get_content()
 
 
-def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> Delivery:
+def login_over_tls(
+    mailbox: Mailbox,
+    security: str,
+    host: str = "127.0.0.1",
+) -> Delivery:
     password = "${MAIL_PASSWORD}"
     return mailed(
         mailbox.port,
@@ -287,7 +313,9 @@ def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> 
     )
 
 
-@pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start
+@pytest.mark.filterwarnings(
+    "ignore:Requiring AUTH"
+)  # aiosmtpd's, for TLS from the start
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_a_password_is_sent_only_to_a_trusted_server(security, trust, monkeypatch):
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
@@ -316,7 +344,13 @@ def test_a_wrong_password_is_tried_once(trust, monkeypatch, caplog):
     with serving_mail(asks_login=True, starttls=trust.server) as mailbox:
         delivery = login_over_tls(mailbox, "starttls")
 
-    assert delivery == Delivery("email 1", "failed", 1, "the server refused the mail: 535", 1)
+    assert delivery == Delivery(
+        "email 1",
+        "failed",
+        1,
+        "the server refused the mail: 535",
+        1,
+    )
     assert mailbox.mails == []
     assert "a-wrong-password" not in caplog.text
     assert USER not in caplog.text
@@ -333,7 +367,8 @@ def test_names_with_line_breaks_add_no_header():
 
 
 @pytest.mark.parametrize(
-    "address", ["evals", "a@b.org, c@d.org", "evals@example.org\r\nBcc: thief@example.org"]
+    "address",
+    ["evals", "a@b.org, c@d.org", "evals@example.org\r\nBcc: thief@example.org"],
 )
 def test_what_is_not_one_address_is_refused_in_the_configuration(address):
     with pytest.raises(ValidationError, match=r"to\.0\.email\.to\.0"):
@@ -352,7 +387,10 @@ CLOSED = Plain(403, body=lambda: [b"No, a-secret-path is not open"])
     ],
 )
 def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address(
-    hook, plan, n_attempts, error
+    hook,
+    plan,
+    n_attempts,
+    error,
 ):
     hook.plan = list(plan)
 
@@ -403,7 +441,11 @@ def test_only_a_mail_put_off_is_sent_again(plan, security, attempts, error):
 def test_a_mail_that_one_address_refuses_has_failed_and_the_others_get_it_once():
     with serving_mail() as mailbox:
         mailbox.unknown = {"gone@example.org"}
-        delivery = mailed(mailbox.port, DROP, to=["gone@example.org", "evals@example.org"])
+        delivery = mailed(
+            mailbox.port,
+            DROP,
+            to=["gone@example.org", "evals@example.org"],
+        )
 
     error = "1 of 2 addresses: the server refused the mail: 550"
     assert delivery == Delivery("email 1", "failed", 1, error, 1)

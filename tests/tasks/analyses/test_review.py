@@ -23,13 +23,25 @@ from tests.faults.behaviours import (
     well_behaved,
 )
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, good_row, job_on, prepared, rows_in, values_in, write_jsonl
+from tests.kit import (
+    endpoint,
+    good_row,
+    job_on,
+    prepared,
+    rows_in,
+    values_in,
+    write_jsonl,
+)
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 
-def reviewer(server: FaultServer, label: str = "rev", **settings: Any) -> dict[str, Any]:
+def reviewer(
+    server: FaultServer,
+    label: str = "rev",
+    **settings: Any,
+) -> dict[str, Any]:
     return endpoint(label, server.api_base, **settings)
 
 
@@ -53,14 +65,23 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
     return report
 
 
-def small(server: FaultServer, folder: Path, *rows: dict[str, Any], **settings: Any) -> Job:
+def small(
+    server: FaultServer,
+    folder: Path,
+    *rows: dict[str, Any],
+    **settings: Any,
+) -> Job:
     rows = rows or (good_row("t0"), good_row("t1"))
     own_settings = {
         "reviewer": reviewer(server),
         "limits": {"concurrency": 4, "attempts": 2},
     } | settings
     return prepared(
-        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse", **own_settings)
+        job_on(
+            write_jsonl(folder / "finance.jsonl", rows),
+            folder / "warehouse",
+            **own_settings,
+        )
     )
 
 
@@ -71,7 +92,11 @@ def wanted(job: Job) -> list[Any]:
 
 
 def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server, tmp_path):
-    job = small(server, tmp_path, reviewer=[reviewer(server, trials=2), reviewer(server, "other")])
+    job = small(
+        server,
+        tmp_path,
+        reviewer=[reviewer(server, trials=2), reviewer(server, "other")],
+    )
     report = reviewed(job)
     prompts = [prompt_of(request) for request in server.book]
     rows = rows_in(job, "select * from criterion_reviews")
@@ -84,7 +109,9 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server, tmp_p
     for prompt in prompts:
         for name, finding in review(prompt).items():
             findings[name, finding["passes"], finding["reason"]] += 1
-    outcomes = [(row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows]
+    outcomes = [
+        (row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows
+    ]
     assert Counter(outcomes) == findings
     assert {row["status"] for row in rows} == {"pass", "fail"}
     assert {(row["reviewer"], row["review_trial"]) for row in rows} == {
@@ -94,28 +121,39 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server, tmp_p
     }
 
 
-def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(server, tmp_path):
+def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(
+    server, tmp_path
+):
     job = small(server, tmp_path)
     reviewed(job)
     n_requests = len(server.book)
     assert reviewed(job).rows == 0
     assert 20 == n_requests == len(server.book)
     reviewers = [reviewer(server), reviewer(server, "new")]
-    settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": reviewers})
+    settings = job.settings.model_validate(
+        {**job.settings.model_dump(), "reviewer": reviewers}
+    )
     assert reviewed(job.model_copy(update={"settings": settings})).rows == 20
     assert {request["model"] for request in server.book[n_requests:]} == {"new"}
 
 
-def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(server, tmp_path):
+def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
+    server, tmp_path
+):
     items = wanted(small(server, tmp_path))
     for _, group in groupby(items, key=lambda item: item.group):
         prompts = [item.prompt() for item in group]
-        alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False))
+        alike = takewhile(
+            lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False)
+        )
         shared = "".join(letters[0] for letters in alike)
 
         assert len(prompts) == 10
         assert all(shared.count(criterion_of(prompt)) >= 1 for prompt in prompts)
-        assert shared.rstrip().endswith("The criterion to check is number") or shared[-1].isdigit()
+        assert (
+            shared.rstrip().endswith("The criterion to check is number")
+            or shared[-1].isdigit()
+        )
         assert max(map(len, prompts)) - len(shared) < 400
 
 
@@ -137,7 +175,9 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server, tmp_path
     assert attack == criterion_of(prompts[3])
 
 
-def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(server, tmp_path):
+def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(
+    server, tmp_path
+):
     row = good_row("t0")
     notes = row["rubric"][2]["annotations"]
     notes["weight_class"] = "critically detrimental"

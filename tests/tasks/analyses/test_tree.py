@@ -25,7 +25,9 @@ def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
 
 def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
     tree = build_tree(PHRASES)
-    is_under = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
+    is_under = leaves_under(tree.parents)[
+        np.unique(tree.leaves, return_inverse=True)[1]
+    ]
     sizes = is_under.sum(axis=0)
 
     assert max(len(_way(tree, node)) - 1 for node in range(len(tree.parents))) <= LEVELS
@@ -34,7 +36,8 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
     assert len(set(tree.leaves.tolist())) <= MOST_LEAVES
     assert not set(tree.leaves.tolist()) & set(tree.parents)
     assert all(
-        parent < node and tree.parents.count(node) != 1 for node, parent in enumerate(tree.parents)
+        parent < node and tree.parents.count(node) != 1
+        for node, parent in enumerate(tree.parents)
     )
 
 
@@ -61,9 +64,15 @@ def test_words_in_common_make_a_group():
         "inheritance estates probate",
         "options margin collateral",
     )
-    top = tops(build_tree([f"{topics[number % 3]} number{number}" for number in range(90)]))
+    top = tops(
+        build_tree([f"{topics[number % 3]} number{number}" for number in range(90)])
+    )
 
-    assert 3 == len({(number % 3, node) for number, node in enumerate(top)}) == len(set(top))
+    assert (
+        3
+        == len({(number % 3, node) for number, node in enumerate(top)})
+        == len(set(top))
+    )
 
 
 def _way(tree: Tree, node: int) -> list[int]:

@@ -20,12 +20,22 @@ from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tests.faults.behaviours import HttpResponse, prompt_of
 from tests.faults.server import FaultServer
-from tests.kit import configure, endpoint, judged, prepared, sampled, values_in, write_jsonl
+from tests.kit import (
+    configure,
+    endpoint,
+    judged,
+    prepared,
+    sampled,
+    values_in,
+    write_jsonl,
+)
 
 pytestmark = pytest.mark.slow
 
 GUIDE = Path(benchmarks.__file__).with_name("guide.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE))
+FILES = dict(
+    re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE)
+)
 ROWS = [json.loads(line) for line in FILES["minutes.jsonl"].splitlines()]
 
 
@@ -55,10 +65,14 @@ def behaviour(request, _number: int) -> HttpResponse:
     if not prompt.startswith("You check minutes of a meeting."):
         return HttpResponse(f"Minutes of one who {request['model']}.")
     conversation, _, title = prompt.partition("Does this hold for the minutes?")
-    position = next(titles.index(title.strip()) for titles in TITLES if title.strip() in titles)
+    position = next(
+        titles.index(title.strip()) for titles in TITLES if title.strip() in titles
+    )
     model = next(name for name in (EVEN, ODD) if name in conversation)
     return HttpResponse(
-        json.dumps({"explanation": "as the test says", "criteria_met": meets(model, position)})
+        json.dumps(
+            {"explanation": "as the test says", "criteria_met": meets(model, position)}
+        )
     )
 
 
@@ -73,7 +87,13 @@ class World:
         capsys,
         *arguments: str,
     ) -> Any:
-        options = ["--config", str(self.config), "--warehouse", str(self.job.warehouse), "--json"]
+        options = [
+            "--config",
+            str(self.config),
+            "--warehouse",
+            str(self.job.warehouse),
+            "--json",
+        ]
         assert main([*arguments, *options]) == 0
         return json.loads(capsys.readouterr().out)
 
@@ -96,7 +116,11 @@ def world(tmp_path_factory) -> Iterator[World]:
             models=[endpoint(name, server.api_base) for name in (EVEN, ODD)],
             judges=[endpoint("judge", server.api_base)],
         )
-        arguments = Arguments(config=config, warehouse=folder / "warehouse", is_quiet=True)
+        arguments = Arguments(
+            config=config,
+            warehouse=folder / "warehouse",
+            is_quiet=True,
+        )
         job = prepared(load_job(arguments))
         sampled(job)
         judged(job)
@@ -138,7 +162,10 @@ def scores_of(
             points += item["worth"] * meets(model, position)
             positive += max(item["worth"], 0)
             negative += min(item["worth"], 0)
-    return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
+    return {
+        "share": points / positive,
+        "from_worst": (points - negative) / (positive - negative),
+    }
 
 
 def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world):
@@ -151,14 +178,17 @@ def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world):
 def test_all_declared_invariants_are_checked(world):
     names = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
-    assert {name for (name,) in names} == set(benchmarks.load_benchmark("minutes").invariants)
+    assert {name for (name,) in names} == set(
+        benchmarks.load_benchmark("minutes").invariants
+    )
 
 
 @pytest.mark.parametrize("model", [EVEN, ODD])
 @pytest.mark.parametrize("name", ["share", "from_worst"])
 def test_both_scores_are_those_of_the_formulas(world, model, name):
     query = (
-        "select mean_score from leaderboard where judge = 'judge' and model = ? and score_name = ?"
+        "select mean_score from leaderboard where judge "
+        "= 'judge' and model = ? and score_name = ?"
     )
     expected_score = fmean(scores_of(model, row)[name] for row in ROWS)
 
@@ -185,7 +215,11 @@ def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(world, capsys
 
 
 @pytest.mark.parametrize("model", [EVEN, ODD])
-def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(world, capsys, model):
+def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
+    world,
+    capsys,
+    model,
+):
     scores = [scores_of(model, row, about="decisions")["from_worst"] for row in ROWS]
 
     actual = scores_by(world, capsys, "category")["decisions", model]

@@ -35,7 +35,11 @@ ROWS = {
 
 def flat(value: Any) -> Any:
     """A value as an export of a table has it."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list | dict)
+        else value
+    )
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -53,7 +57,9 @@ def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name):
     benchmark, row = ROWS[name]
     column = "rubric" if name == "prbench" else "rubrics"
 
-    task = benchmark.parse_row(row | {column: [flat(criterion) for criterion in row[column]]})
+    task = benchmark.parse_row(
+        row | {column: [flat(criterion) for criterion in row[column]]}
+    )
 
     assert task == benchmark.parse_row(row)
 

@@ -140,7 +140,9 @@ def scores(job: Job) -> list[float]:
         number = int(task_id.removeprefix("h"))
         points[number] += value * POINTS[number][position]
     positive_points = (8, 2, 8, 5)
-    return [value / highest for value, highest in zip(points, positive_points, strict=True)]
+    return [
+        value / highest for value, highest in zip(points, positive_points, strict=True)
+    ]
 
 
 def test_the_score_is_points_over_positive_points(job, scores):
@@ -256,7 +258,9 @@ def behaviour(request, number: int) -> HttpResponse:
     if title.startswith("Says 7 about subject 1"):
         return HttpResponse(json.dumps({"criterion": "Shorter."}))
     return HttpResponse(
-        json.dumps({"criterion": f"{title} Which means that it is said in so many words."})
+        json.dumps(
+            {"criterion": f"{title} Which means that it is said in so many words."}
+        )
     )
 
 
@@ -273,7 +277,8 @@ class World:
         self.server = server
         self.folder = folder
         self.source = write_jsonl(
-            folder / "research.jsonl", [research_row(i) for i in range(TASKS)]
+            folder / "research.jsonl",
+            [research_row(i) for i in range(TASKS)],
         )
 
     def job(self, *judges: str) -> Job:
@@ -321,7 +326,9 @@ def world(tmp_path_factory) -> Iterator[World]:
         assert derive_plan.calls == TASKS * CRITERIA
         assert judge_plan.purpose == "judge"
         assert judge_plan.calls == 0
-        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in judge_plan.note
+        assert (
+            f"{TASKS * CRITERIA} criteria that are not rewritten yet" in judge_plan.note
+        )
         assert research_world.does("three", "two") == TASKS * CRITERIA
         # Without examples the rewritten criterion is equal, and its call was made already.
         assert research_world.does("three", "two", "removed") == TASKS * CRITERIA // 2
@@ -460,7 +467,8 @@ def test_a_table_may_name_its_judge():
     [
         EVALUATION | {"verdict": "Error", "success": False},
         EVALUATION | {"verdict": "Unknown"},
-        COMPILED | {"final_presence": '{"gemini_present": {"values": ["Error", "Unknown"]}}'},
+        COMPILED
+        | {"final_presence": '{"gemini_present": {"values": ["Error", "Unknown"]}}'},
     ],
 )
 def test_a_failed_call_of_the_published_code_is_no_verdict(row):
@@ -486,11 +494,16 @@ def test_other_rows_are_passed_on():
 @pytest.mark.parametrize(
     ("cells", "cause"),
     [
-        ({"final_presence": '{"gemini_present": {"val'}, "`final_presence` is not JSON"),
+        (
+            {"final_presence": '{"gemini_present": {"val'},
+            "`final_presence` is not JSON",
+        ),
         ({"final_presence": None}, "`final_presence` holds nothing"),
         ({"rubrics": "[]"}, "`rubrics` holds nothing"),
         (
-            {"final_presence": '{"gemini_present": {"values": ["Satisfied"], "null_count": 1}}'},
+            {
+                "final_presence": '{"gemini_present": {"values": ["Satisfied"], "null_count": 1}}'
+            },
             "gemini_present has 1 values for 2 criteria, so they cannot be matched",
         ),
     ],
@@ -500,7 +513,9 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells, ca
         read(COMPILED | cells)
 
 
-def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world, tmp_path):
+def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
+    world, tmp_path
+):
     decisions = [
         {"criteria_met": True},
         {"criteria_met": "false"},

@@ -58,7 +58,9 @@ def test_a_number_is_the_weight_and_all_else_a_text(value, weight, text):
     assert criterion.weight_text == text
 
 
-@pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
+@pytest.mark.parametrize(
+    "weight_class", [None, "", "Important", "very important", "important "]
+)
 def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class):
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
@@ -70,7 +72,13 @@ def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class):
 
 
 def test_a_weight_class_that_names_an_empty_field_gives_no_weight():
-    item = hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
+    item = hub_criterion(
+        "c",
+        "important",
+        5,
+        important_weight=None,
+        critically_important_weight=9,
+    )
 
     criterion = only_criterion(item)
 
@@ -89,11 +97,15 @@ def test_a_criterion_that_is_no_criterion_is_still_counted(item):
     assert criterion.weight is None
 
 
-@pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
+@pytest.mark.parametrize(
+    "changes", [{"important_weight": 7}, {"criteria_category": "Other"}]
+)
 def test_a_criterion_s_hash_is_that_of_its_title_alone(changes):
     criterion = only_criterion(hub_criterion("c", "important", 5))
     changed = only_criterion(hub_criterion("c", "important", 5, **changes))
-    reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
+    reworded = only_criterion(
+        hub_criterion("c", "important", 5) | {"title": "Another."}
+    )
 
     assert changed != criterion
     assert changed.content_hash == criterion.content_hash
@@ -127,7 +139,10 @@ def test_a_row_without_a_task_id_is_refused(task_id):
     ],
 )
 def test_every_other_change_is_a_change_of_content(changes):
-    assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
+    assert (
+        parse_row(hub_row("t")).content_hash
+        != parse_row(hub_row("t", **changes)).content_hash
+    )
 
 
 # conversations
@@ -137,7 +152,9 @@ def test_every_other_change_is_a_change_of_content(changes):
 def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form):
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
 
-    prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
+    prompt = (
+        "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
+    )
     assert build_messages(task.conversation) == (("user", prompt),)
     assert task.has_reference_texts
 
@@ -241,7 +258,9 @@ def test_canary_notes_and_model_names_are_in_no_message(canary, notes, model, n_
 
     task = parse_row(row)
 
-    text = "\n".join(role + content for role, content in build_messages(task.conversation))
+    text = "\n".join(
+        role + content for role, content in build_messages(task.conversation)
+    )
     assert canary not in text
     for token_left_out in (notes, model):
         assert token_left_out not in text
@@ -329,7 +348,9 @@ def test_the_labels_of_real_splits_are_known(name):
         vocabulary = VOCABULARIES[task.field or ""]
         # A label of the data that the paper does not have.
         known_types = vocabulary["decision_type"] | {"Planning & Forecast"}
-        assert {criterion.category for criterion in task.criteria} <= vocabulary["category"]
+        assert {criterion.category for criterion in task.criteria} <= vocabulary[
+            "category"
+        ]
         assert set(task.decision_types) <= known_types
         assert set(task.economic_pathways) <= vocabulary["economic_pathway"]
 
@@ -340,7 +361,9 @@ INVISIBLE = ("\u200b", "\ufeff\u200d", "\u00ad \u2060", "\u3164", "\u2800", "\uf
 
 
 @pytest.mark.parametrize("text", INVISIBLE)
-def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(text):
+def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(
+    text,
+):
     criterion = only_criterion(hub_criterion("c", "important", 5) | {"title": text})
     task = parse_row(hub_row("t", prompt_0=text))
 
@@ -351,9 +374,14 @@ def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task
         parse_row(hub_row("t", task=text))
 
 
-@pytest.mark.parametrize("title", ["\u200bVisible.", "\u0301", " Says so.\ufe0f ", " \n"])
+@pytest.mark.parametrize(
+    "title", ["\u200bVisible.", "\u0301", " Says so.\ufe0f ", " \n"]
+)
 def test_any_other_title_stays_as_it_is(title):
-    assert only_criterion(hub_criterion("c", "important", 5) | {"title": title}).title == title
+    assert (
+        only_criterion(hub_criterion("c", "important", 5) | {"title": title}).title
+        == title
+    )
 
 
 def in_text(rubric: list[dict[str, Any]], form: str) -> Any:
@@ -367,12 +395,21 @@ def in_text(rubric: list[dict[str, Any]], form: str) -> Any:
     if form == "one criterion":
         return json.dumps(rubric[0])
     annotations = [json.dumps(item["annotations"]) for item in rubric]
-    return [item | {"annotations": text} for item, text in zip(rubric, annotations, strict=True)]
+    return [
+        item | {"annotations": text}
+        for item, text in zip(rubric, annotations, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
     "form",
-    ["the rubric", "the rubric, twice", "each criterion", "one criterion", "the annotations"],
+    [
+        "the rubric",
+        "the rubric, twice",
+        "each criterion",
+        "one criterion",
+        "the annotations",
+    ],
 )
 def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form):
     row = hub_row("t")
@@ -392,7 +429,15 @@ def test_reference_texts_that_are_json_in_a_text_are_the_same_texts():
 
 
 @pytest.mark.parametrize(
-    "text", ["States the price.", "[{'title': 'of Python'}]", '[{"title": ', '"a text"', "5", ""]
+    "text",
+    [
+        "States the price.",
+        "[{'title': 'of Python'}]",
+        '[{"title": ',
+        '"a text"',
+        "5",
+        "",
+    ],
 )
 def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text):
     (criterion,) = parse_row(hub_row("t", rubric=text)).criteria

@@ -20,7 +20,9 @@ def bucket() -> Iterator[None]:
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patched.setenv("AWS_ALLOW_HTTP", "true")  # else the library of Polars accepts only TLS
+        patched.setenv(
+            "AWS_ALLOW_HTTP", "true"
+        )  # else the library of Polars accepts only TLS
         patched.setenv("AWS_ACCESS_KEY_ID", "planted-key-id")
         patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         patched.setenv("AWS_REGION", "us-east-1")

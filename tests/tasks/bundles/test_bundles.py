@@ -92,7 +92,11 @@ def test_a_bundle_of_each_kind_comes_back_as_it_was_written(kind, source, locati
     assert location.files().keys() == {*CONTENT, manifest_of(kind)}
 
 
-def test_the_files_of_a_bundle_are_fetched_as_they_were_written(source, location, tmp_path):
+def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
+    source,
+    location,
+    tmp_path,
+):
     bundle = written(source, location)
     verify_bundle(location, bundle)
 
@@ -104,7 +108,10 @@ def test_the_files_of_a_bundle_are_fetched_as_they_were_written(source, location
 
 @pytest.mark.parametrize("content", [b"PAR2", b"PAR", None])
 def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fetched(
-    source, location, tmp_path, content
+    source,
+    location,
+    tmp_path,
+    content,
 ):
     bundle = written(source, location)
     location.remove(["a.parquet"])
@@ -115,12 +122,18 @@ def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fet
     with pytest.raises(Damaged, match=reason):
         verify_bundle(location, bundle)
     with pytest.raises(Damaged, match=reason):
-        fetch_bundle(location, bundle, {name: tmp_path / "copy" / name for name in CONTENT})
+        fetch_bundle(
+            location,
+            bundle,
+            {name: tmp_path / "copy" / name for name in CONTENT},
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_without_a_manifest_are_no_bundle(kind, source):
-    with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
+    with pytest.raises(
+        Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"
+    ):
         read_bundle(Folder(source), kind)
 
 
@@ -132,10 +145,24 @@ SPOILED = {
     "a newer format": (lambda bundle: bundle.update(version=9), "is of version 9"),
     "a version in words": (lambda bundle: bundle.update(version="2"), "cannot be read"),
     "no files": (lambda bundle: bundle.update(files=None), "cannot be read"),
-    "a size in words": (lambda bundle: bundle["files"][0].update(n_bytes="many"), "cannot be read"),
-    "a file without a hash": (lambda bundle: bundle["files"][0].pop("sha256"), "cannot be read"),
+    "a size in words": (
+        lambda bundle: bundle["files"][0].update(n_bytes="many"),
+        "cannot be read",
+    ),
+    "a file without a hash": (
+        lambda bundle: bundle["files"][0].pop("sha256"),
+        "cannot be read",
+    ),
 }
-NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./outside", ".", "")
+NAMES = (
+    "/outside",
+    "../outside",
+    "files/../../outside",
+    "files//outside",
+    "./outside",
+    ".",
+    "",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -206,7 +233,9 @@ OLD_BACKUP = {
 }
 
 
-@pytest.mark.parametrize("content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()])
+@pytest.mark.parametrize(
+    "content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()]
+)
 def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(content):
     bundle = parse_manifest(content, "backup.json", "backup")
 
@@ -255,9 +284,14 @@ SECRETS = {
 
 
 @pytest.mark.parametrize("address", SECRETS)
-@pytest.mark.parametrize("command", ["backup", "restore", "export", "import warehouse", "publish"])
+@pytest.mark.parametrize(
+    "command", ["backup", "restore", "export", "import warehouse", "publish"]
+)
 def test_keys_in_an_address_are_refused(address, command, tmp_path, capsys):
-    assert main([*command.split(), address, "--warehouse", str(tmp_path / "data"), "-v"]) == 2
+    assert (
+        main([*command.split(), address, "--warehouse", str(tmp_path / "data"), "-v"])
+        == 2
+    )
 
     message = capsys.readouterr().err
     assert "planted" not in message
@@ -274,8 +308,14 @@ def test_keys_in_an_address_are_refused(address, command, tmp_path, capsys):
             "s4:// is not known; name a folder, or an address such as s3://bucket/prefix",
         ),
         ("simplecache::memory://bucket/x", "simplecache::memory:// is not known"),
-        ("s3:/bucket/x", "an address has two slashes: s3://bucket/x; a folder, ./s3:/bucket/x"),
-        ("memory://", "has no bucket or folder; name one, such as memory://bucket/prefix"),
+        (
+            "s3:/bucket/x",
+            "an address has two slashes: s3://bucket/x; a folder, ./s3:/bucket/x",
+        ),
+        (
+            "memory://",
+            "has no bucket or folder; name one, such as memory://bucket/prefix",
+        ),
         ("memory://bucket/pre[12]", "*, [ and ] have a meaning in addresses"),
     ],
 )
@@ -316,7 +356,9 @@ def test_what_a_library_raises_is_one_line_without_secrets(store, monkeypatch):
 def test_names_of_files_are_those_below_the_prefix_alone(store, tmp_path):
     (tmp_path / "file").write_bytes(b"12345")
     store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
-    Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write("d", b"other")
+    Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write(
+        "d", b"other"
+    )
 
     assert store.files() == {"a/b": 5, "c": 5}
     assert store.below("a").files() == {"b": 5}

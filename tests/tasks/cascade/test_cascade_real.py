@@ -50,10 +50,12 @@ pytestmark = [
 KINDS = {
     "number": re.compile(r"\d"),
     "negation": re.compile(
-        r"\b(not|no|never|none|without|avoids?|fails? to)\b|n['’]t\b", re.IGNORECASE
+        r"\b(not|no|never|none|without|avoids?|fails? to)\b|n['’]t\b",
+        re.IGNORECASE,
     ),
     "list": re.compile(
-        r"\bat least \w+( or more)? (of|from|out of)\b|\bany (two|three|\d+) of\b", re.IGNORECASE
+        r"\bat least \w+( or more)? (of|from|out of)\b|\bany (two|three|\d+) of\b",
+        re.IGNORECASE,
     ),
 }
 
@@ -111,7 +113,12 @@ def cheap(strong: list[Row]) -> list[Row]:
 @pytest.fixture(scope="module")
 def job(strong: list[Row], cheap: list[Row], tmp_path_factory) -> Job:
     folder = tmp_path_factory.mktemp("real")
-    judge = {"name": "openai/d", "label": "cheap", "kind": "decisions", "threshold": 0.4}
+    judge = {
+        "name": "openai/d",
+        "label": "cheap",
+        "kind": "decisions",
+        "threshold": 0.4,
+    }
     quality = {"criteria_per_task": "warn"}
     job = job_on(TASKS, folder / "warehouse", quality=quality, judges=[judge])
     ingest(job)
@@ -138,7 +145,10 @@ def rubrics() -> Rubrics:
             severity = notes["weight_class"]
             weight = float(notes[f"{severity.replace(' ', '_')}_weight"])
             rubrics[row["task"], item["id"]] = Criterion(
-                weight, notes["criteria_category"], severity, item["title"]
+                weight,
+                notes["criteria_category"],
+                severity,
+                item["title"],
             )
     return rubrics
 
@@ -161,7 +171,9 @@ class Count:
 
     verdicts: Counter[tuple[bool, bool]] = field(default_factory=Counter)
     n_escalated: int = 0
-    points: dict[tuple[str, str], Points] = field(default_factory=lambda: defaultdict(Points))
+    points: dict[tuple[str, str], Points] = field(
+        default_factory=lambda: defaultdict(Points)
+    )
 
     @property
     def n_verdicts(self) -> int:
@@ -169,12 +181,18 @@ class Count:
 
     @property
     def agreement(self) -> float:
-        return (self.verdicts[True, True] + self.verdicts[False, False]) / self.n_verdicts
+        return (
+            self.verdicts[True, True] + self.verdicts[False, False]
+        ) / self.n_verdicts
 
     @property
     def kappa(self) -> float:
-        rule_share = (self.verdicts[True, True] + self.verdicts[True, False]) / self.n_verdicts
-        strong_share = (self.verdicts[True, True] + self.verdicts[False, True]) / self.n_verdicts
+        rule_share = (
+            self.verdicts[True, True] + self.verdicts[True, False]
+        ) / self.n_verdicts
+        strong_share = (
+            self.verdicts[True, True] + self.verdicts[False, True]
+        ) / self.n_verdicts
         by_chance = rule_share * strong_share + (1 - rule_share) * (1 - strong_share)
         return (self.agreement - by_chance) / (1 - by_chance)
 
@@ -191,14 +209,21 @@ class Count:
         return scores
 
 
-def is_escalated(when: When | None, repetitions: Sequence[Row], criterion: Criterion) -> bool:
+def is_escalated(
+    when: When | None,
+    repetitions: Sequence[Row],
+    criterion: Criterion,
+) -> bool:
     if when is None:
         return True
     if when.disagreement and len(distinct(repetitions, "criteria_met")) > 1:
         return True
     if when.weight_above is not None and abs(criterion.weight) > when.weight_above:
         return True
-    if when.confidence_below is not None and repetitions[0]["confidence"] < when.confidence_below:
+    if (
+        when.confidence_below is not None
+        and repetitions[0]["confidence"] < when.confidence_below
+    ):
         return True
     return (
         criterion.category in when.categories
@@ -223,7 +248,12 @@ def held_out(strong: list[Row]) -> list[Row]:
     return [row for row in strong if row["task"] not in choosing]
 
 
-def count_of(rule: CandidateRule, strong: list[Row], cheap: list[Row], rubrics: Rubrics) -> Count:
+def count_of(
+    rule: CandidateRule,
+    strong: list[Row],
+    cheap: list[Row],
+    rubrics: Rubrics,
+) -> Count:
     cheap_rows = defaultdict(list)
     for row in cheap:
         cheap_rows[row["task"], row["model"], row["criterion"]].append(row)
@@ -257,7 +287,12 @@ def largest_change(scores: Mapping[str, tuple[float, float]]) -> float:
     return max(changes, key=abs)
 
 
-def test_every_rule_has_the_figures_that_are_counted_from_the_files(result, strong, cheap, rubrics):
+def test_every_rule_has_the_figures_that_are_counted_from_the_files(
+    result,
+    strong,
+    cheap,
+    rubrics,
+):
     # A fifth of the rules, of every kind: counting one takes a second.
     for evaluation in result.evaluations[::5]:
         count = count_of(evaluation.candidate, strong, cheap, rubrics)

@@ -42,7 +42,9 @@ def read(path, digest=None):
         content = archive.read(member["name"])
         assert hashlib.sha256(content).hexdigest() == member["sha256"], member["name"]
         if member["name"].endswith(".jsonl"):
-            tables[Path(member["name"]).stem] = list(map(json.loads, content.splitlines()))
+            tables[Path(member["name"]).stem] = list(
+                map(json.loads, content.splitlines())
+            )
     return manifest, tables
 
 
@@ -59,7 +61,14 @@ def check_ids(manifest, tables, texts):
     texts_by_response = {}
     data_set = (manifest["benchmark"], manifest["dataset_revision"])
     for row in tables["responses"]:
-        names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
+        names = (
+            "task_id",
+            "conversation_id",
+            "model",
+            "model_config_hash",
+            "trial",
+            "vintage",
+        )
         response_id = digest_of("response", *data_set, *(row[name] for name in names))
         assert row["response_id"] == response_id, row
         texts_by_response[response_id] = texts_by_hash.get(row["text_sha256"])
@@ -68,11 +77,18 @@ def check_ids(manifest, tables, texts):
         response_id = row["response_id"]
         text = texts_by_response[response_id]
         if text is not None:
-            parts = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)]
+            parts = [
+                row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)
+            ]
             parts.append("base")
             if row["piece_hash"] is not None:
                 parts.append(pieces[row["task_id"], row["piece_hash"]])
-            assert row["verdict_id"] == digest_of("verdict", response_id, text, *parts), row
+            assert row["verdict_id"] == digest_of(
+                "verdict",
+                response_id,
+                text,
+                *parts,
+            ), row
 
 
 def pieces_of(tables):
@@ -96,7 +112,9 @@ def check_calls(manifest, tables):
     for row in sorted(tables["verdicts"], key=lambda row: row["verdict_id"]):
         if row["n_in_call"] is not None:
             lines.append(f"{row['verdict_id']} {row['n_in_call']}")
-    calls_hash = hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
+    calls_hash = (
+        hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
+    )
     assert manifest["calls_sha256"] == calls_hash
 
 
@@ -139,7 +157,8 @@ def interval(numerators, denominators, counts):
         + shift**2 * (counts @ denominators**2)
     )
     low_quantile, high_quantile = np.quantile(
-        moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975]
+        moved / np.sqrt(np.maximum(squares, 1e-6)),
+        [0.025, 0.975],
     )
     shortest = student(n_differing - 1) * math.sqrt(n_tasks / (n_tasks - 1))
     longest = max(2 * student(n_tasks - 1), shortest)
@@ -236,7 +255,9 @@ def criteria_of(tables, tasks):
     """Criterion -> its weight and labels; and (task, label) -> rubric."""
     further_labels = defaultdict(list)
     for row in tables["criterion_labels"]:
-        further_labels[row["task_id"], row["criterion_id"]].append((row["kind"], row["label"]))
+        further_labels[row["task_id"], row["criterion_id"]].append(
+            (row["kind"], row["label"])
+        )
     criteria = {}
     rubrics = defaultdict(Rubric)
     for row in tables["criteria"]:
@@ -249,7 +270,10 @@ def criteria_of(tables, tasks):
             ("severity", or_none(row["severity"])),
             *further_labels[task, row["criterion_id"]],
         ]
-        criteria[task, row["criterion_id"], row["content_hash"]] = (row["weight"], labels)
+        criteria[task, row["criterion_id"], row["content_hash"]] = (
+            row["weight"],
+            labels,
+        )
         for label in labels:
             rubric = rubrics[task, label]
             rubric.positive += max(row["weight"] or 0.0, 0.0)
@@ -265,7 +289,9 @@ def tasks_under(tables, tasks, hard):
         by_label[ALL].add(task)
         for kind in ("topic", "expert", "turns"):
             by_label[kind, or_none(row[kind])].add(task)
-        by_label["reference_texts", "with" if row["has_reference_texts"] else "without"].add(task)
+        by_label[
+            "reference_texts", "with" if row["has_reference_texts"] else "without"
+        ].add(task)
         by_label["subset", "full"].add(task)
         if task in hard:
             by_label["subset", "hard"].add(task)
@@ -284,7 +310,11 @@ def verdicts_of(tables, criteria):
         key = (row["task_id"], row["criterion_id"], row["criterion_hash"])
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
         for grading, value in readings_of(row).items():
-            judge_config = (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"])
+            judge_config = (
+                *(row[name] for name in JUDGE_CONFIG[:3]),
+                grading,
+                row["judge_trial"],
+            )
             judged = (judge_config, row["response_id"])
             verdicts.add(row, judged, value)
             for label in labels:
@@ -320,7 +350,11 @@ def judged_runs(responses, sampled, verdicts):
 
 def runs_of(tables, tasks, rubrics, verdicts):
     """Run -> its state; and (run, task, label) -> trial -> decisions."""
-    responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
+    responses = {
+        row["response_id"]: row
+        for row in tables["responses"]
+        if row["task_id"] in tasks
+    }
     sampled = defaultdict(list)
     for row in responses.values():
         sampled[tuple(row[name] for name in SAMPLING)].append(row)
@@ -347,7 +381,9 @@ def bar_of(tables, run):
     """
     bar_of_others = 0.99
     bar_of_model = None
-    for rule in sorted(tables.get("coverage_rules", ()), key=lambda row: row["created_at"]):
+    for rule in sorted(
+        tables.get("coverage_rules", ()), key=lambda row: row["created_at"]
+    ):
         if (rule["model"], rule["model_config_hash"]) == run[:2]:
             bar_of_model = rule["min_coverage"]
         if not rule["model"]:
@@ -387,7 +423,9 @@ class Figures:
         self.seed = manifest["intervals"]["seed"]
         self.resamples = resamples or manifest["intervals"]["resamples"]
         self.scores = {row["score_name"]: row for row in tables["score_definitions"]}
-        self.primary = next(name for name, row in self.scores.items() if row["is_primary"])
+        self.primary = next(
+            name for name, row in self.scores.items() if row["is_primary"]
+        )
         tasks = {row["task_id"]: row for row in tables["tasks"] if row["is_admitted"]}
         self.n_criteria = {task: row["n_criteria"] for task, row in tasks.items()}
         hard = {row["task_id"] for row in tables["hard_subset"]}
@@ -396,10 +434,13 @@ class Figures:
             sets[row["split"], False].add(row["task_id"])
         for row in tables["hard_subset"]:
             sets[f"{row['field']} (own hard)", True].add(row["task_id"])
-        self.sets = {key: sorted(members & tasks.keys()) for key, members in sets.items()}
+        self.sets = {
+            key: sorted(members & tasks.keys()) for key, members in sets.items()
+        }
         self.under = tasks_under(tables, tasks, hard)
         self.stopped = {
-            self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]
+            self.about({**row, "is_own_hard": False}): row
+            for row in tables["stopping_scores"]
         }
         self.stopped_samplings = {
             run[:3] for (run, *_), row in self.stopped.items() if row["n_tasks_skipped"]
@@ -474,14 +515,18 @@ class Figures:
         scores = {}
         for task, trials in self.known(run, task_set, label, score).items():
             values = {trial: response.value for trial, response in trials.items()}
-            scores[task] = {trial: value for trial, value in values.items() if value is not None}
+            scores[task] = {
+                trial: value for trial, value in values.items() if value is not None
+            }
         return scores
 
     def means(self, run, task_set, label, score):
         """Task -> its mean score over trials."""
         by_task = self.of_tasks(run, task_set, label, score)
         return {
-            task: sum(trials.values()) / len(trials) for task, trials in by_task.items() if trials
+            task: sum(trials.values()) / len(trials)
+            for task, trials in by_task.items()
+            if trials
         }
 
     @cache  # noqa: B019 - as above
@@ -494,7 +539,9 @@ class Figures:
         responses = self.all_responses(*key)
         floor = self.floor(score)
         raw_mean = sum(means.values()) / len(means) if means else None
-        n_tasks_full = sum(len(trials) == len(state.trials) for trials in by_task.values())
+        n_tasks_full = sum(
+            len(trials) == len(state.trials) for trials in by_task.values()
+        )
         figures = {
             "n_tasks": len(means),
             "n_tasks_wanted": len(by_task),
@@ -502,8 +549,12 @@ class Figures:
             "n_trials": len(state.trials),
             "coverage": coverage_of(responses),
             "is_complete": n_tasks_full == len(by_task),
-            "mean_lower": max(np.mean([response.lower for response in responses]), floor),
-            "mean_upper": max(np.mean([response.upper for response in responses]), floor),
+            "mean_lower": max(
+                np.mean([response.lower for response in responses]), floor
+            ),
+            "mean_upper": max(
+                np.mean([response.upper for response in responses]), floor
+            ),
             "raw_mean_score": raw_mean,
             "mean_score": None if raw_mean is None else max(raw_mean, floor),
             "is_latest": self.is_latest(run, task_set),
@@ -533,7 +584,11 @@ class Figures:
                 judged.append(float(self.rubrics[key].n_criteria * len(trials)))
         if not tasks:
             return dict.fromkeys(("met_share", "n_judged", "met_ci_low", "met_ci_high"))
-        low, high = interval(np.array(met), np.array(judged), self.counts(task_set, tasks))
+        low, high = interval(
+            np.array(met),
+            np.array(judged),
+            self.counts(task_set, tasks),
+        )
         return {
             "met_share": sum(met) / sum(judged),
             "n_judged": int(sum(judged)),
@@ -562,7 +617,11 @@ class Figures:
                 n_skipped = min(n_left, stop["n_tasks_skipped"])
                 unbiased_mean = stop["unbiased_mean_score"]
                 is_valid = n_skipped == stop["n_tasks_skipped"]
-                ends = (stop["sequence_low"], stop["sequence_high"]) if is_valid else (None, None)
+                ends = (
+                    (stop["sequence_low"], stop["sequence_high"])
+                    if is_valid
+                    else (None, None)
+                )
         floor = self.floor(score)
         low, high = ends
         return {
@@ -579,11 +638,15 @@ class Figures:
         figures = dict.fromkeys(("trials_mean", "trials_ci_low", "trials_ci_high"))
         n_trials = len(self.runs[key[0]].trials)
         means = np.array([mean for _, mean in self.trial_scores(*key).values()])
-        has_part = any(0 < len(trials) < n_trials for trials in self.of_tasks(*key).values())
+        has_part = any(
+            0 < len(trials) < n_trials for trials in self.of_tasks(*key).values()
+        )
         if len(means) and not has_part:
             figures["trials_mean"] = means.mean()
             if len(means) > 1:
-                half = student(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
+                half = (
+                    student(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
+                )
                 figures["trials_ci_low"] = means.mean() - half
                 figures["trials_ci_high"] = means.mean() + half
         return figures
@@ -592,8 +655,12 @@ class Figures:
         """The figures of a row with a score."""
         run, *key = self.about(stated)
         runs_of_judge = [rival for rival in self.runs if rival[3:] == run[3:]]
-        latest_runs = [rival for rival in runs_of_judge if self.is_latest(rival, key[0])]
-        runs_of_vintage = [rival for rival in runs_of_judge if rival.vintage == run.vintage]
+        latest_runs = [
+            rival for rival in runs_of_judge if self.is_latest(rival, key[0])
+        ]
+        runs_of_vintage = [
+            rival for rival in runs_of_judge if rival.vintage == run.vintage
+        ]
         return (
             self.unranked(run, *key)
             | self.rank(run, runs_of_vintage, "rank", "n_tasks_ranked", *key)
@@ -627,7 +694,10 @@ class Figures:
         run = Run(*(row[name] for name in Run._fields))
         label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
         for split, is_own_hard in self.sets:
-            if split == row["split"] and row.get("is_own_hard", is_own_hard) == is_own_hard:
+            if (
+                split == row["split"]
+                and row.get("is_own_hard", is_own_hard) == is_own_hard
+            ):
                 return run, (split, is_own_hard), label, row["score_name"]
         raise LookupError(row["split"])
 
@@ -651,13 +721,20 @@ class Figures:
         """
         coverage = coverage_of(self.all_responses(run, task_set, ALL, self.primary))
         if run[:3] in self.stopped_samplings:
-            responded = {task for rival, task, _ in self.decisions if rival[:3] == run[:3]}
+            responded = {
+                task for rival, task, _ in self.decisions if rival[:3] == run[:3]
+            }
             members = self.sets[task_set]
             n_left_out = sum(self.n_criteria[task] for task in set(members) - responded)
             coverage += n_left_out / sum(self.n_criteria[task] for task in members)
         coverage = round(coverage, 12)
         is_at_bar = coverage >= self.bar(run)
-        return is_at_bar, 0 if is_at_bar else coverage, min(self.runs[run].times), run.vintage
+        return (
+            is_at_bar,
+            0 if is_at_bar else coverage,
+            min(self.runs[run].times),
+            run.vintage,
+        )
 
     def rank(self, run, rivals, name, n_name, *key):
         """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of
@@ -666,7 +743,9 @@ class Figures:
         means = {rival: self.means(rival, *key) for rival in rivals}
         most_tasks = max(map(len, means.values()), default=0)
         ranked = {
-            rival: tasks for rival, tasks in means.items() if tasks and 2 * len(tasks) >= most_tasks
+            rival: tasks
+            for rival, tasks in means.items()
+            if tasks and 2 * len(tasks) >= most_tasks
         }
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         if run not in ranked or not shared:
@@ -733,5 +812,9 @@ def check(path, digest=None, resamples=None):
 
 if __name__ == "__main__":
     n_checked, differing = check(*sys.argv[1:3])
-    print(f"{n_checked} figures recomputed, {len(differing)} differ", *differing[:50], sep="\n")
+    print(
+        f"{n_checked} figures recomputed, {len(differing)} differ",
+        *differing[:50],
+        sep="\n",
+    )
     sys.exit(bool(differing))

@@ -48,13 +48,17 @@ Spoil = Callable[[dict[str, Any]], None]
 @pytest.fixture(scope="session")
 def research(research_job: Job, tmp_path_factory) -> Path:
     """The certificate of a made-up warehouse of ResearchRubrics."""
-    return certified(research_job, tmp_path_factory.mktemp("certificates") / "research.zip")
+    return certified(
+        research_job, tmp_path_factory.mktemp("certificates") / "research.zip"
+    )
 
 
 @pytest.fixture
 def resampling_less() -> Iterator[None]:
     """Verify with the few resamples of the made-up warehouse of ResearchRubrics."""
-    with patch("tasks.measures.scores.draws", partial(draws, resamples=RESEARCH_RESAMPLES)):
+    with patch(
+        "tasks.measures.scores.draws", partial(draws, resamples=RESEARCH_RESAMPLES)
+    ):
         yield
 
 
@@ -70,7 +74,10 @@ def members_of(path: Path) -> Members:
 
 
 def forged(
-    path: Path, target: Path, change: Callable[[Members], None], manifest: Spoil | None = None
+    path: Path,
+    target: Path,
+    change: Callable[[Members], None],
+    manifest: Spoil | None = None,
 ) -> Path:
     """A certificate with changed members and a manifest that fits them; then `manifest` may change
     the manifest.
@@ -101,14 +108,18 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
     return target
 
 
-def with_true_ids(rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}):
+def with_true_ids(
+    rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}
+):
     """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each
     criterion.
     """
     responses = {}
     for response in rows["responses"]:
         responses[response["response_id"]] = response
-        response["response_id"] = response_id(**{name: response[name] for name in RESPONSE})
+        response["response_id"] = response_id(
+            **{name: response[name] for name in RESPONSE}
+        )
     for verdict in rows["verdicts"]:
         response = responses[verdict["response_id"]]
         verdict["response_id"] = response["response_id"]
@@ -131,7 +142,9 @@ def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:
         for position, criterion in enumerate(rubric):
             start = position - position % n_in_call
             group = rubric[start : start + n_in_call]
-            pieces[criterion["criterion_id"]] = [criterion["content_hash"] for criterion in group]
+            pieces[criterion["criterion_id"]] = [
+                criterion["content_hash"] for criterion in group
+            ]
     with_true_ids(rows, pieces)
     for verdict in rows["verdicts"]:
         piece = pieces[verdict["criterion_id"]]

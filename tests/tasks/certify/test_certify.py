@@ -48,14 +48,18 @@ def test_the_same_state_gives_the_same_bytes(sample_job, certificate, tmp_path):
 
 
 def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
-    sample_job, certificate, tmp_path
+    sample_job,
+    certificate,
+    tmp_path,
 ):
     job = copied(sample_job, tmp_path / "copied")
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
 
     members = certificates.members_of(certificate)
-    rebuilt = certificates.members_of(certificates.certified(job, tmp_path / "rebuilt.zip"))
+    rebuilt = certificates.members_of(
+        certificates.certified(job, tmp_path / "rebuilt.zip")
+    )
 
     assert rebuilt.keys() == members.keys()
     for name in members.keys() - {"manifest.json"}:
@@ -64,7 +68,10 @@ def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
             (tmp_path / "before").write_bytes(members[name])
             (tmp_path / "after").write_bytes(rebuilt[name])
             _, differences = compare(
-                name, tmp_path / "before", tmp_path / "after", is_same_sql=True
+                name,
+                tmp_path / "before",
+                tmp_path / "after",
+                is_same_sql=True,
             )
             assert differences == []
 
@@ -107,7 +114,9 @@ def test_no_certificate_replaces_a_file(sample_job, certificate):
     assert certificate.read_bytes() == content
 
 
-def test_no_certificate_is_written_to_a_folder_that_does_not_exist(sample_job, tmp_path):
+def test_no_certificate_is_written_to_a_folder_that_does_not_exist(
+    sample_job, tmp_path
+):
     with pytest.raises(UsageError, match="no such folder"):
         certify(sample_job, tmp_path / "nosuch" / "file.zip")
 
@@ -173,7 +182,11 @@ def stopped_and_hidden(rows: Rows):
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
     hide failures.
     """
-    stops = (("ada", 30, 20, -0.9, 0.9), ("bell", 9, 1, 0.1, 0.9), ("curie", 30, 20, None, None))
+    stops = (
+        ("ada", 30, 20, -0.9, 0.9),
+        ("bell", 9, 1, 0.1, 0.9),
+        ("curie", 30, 20, None, None),
+    )
     rows["stopping_scores"] = [
         row(
             "stopping_scores",
@@ -206,7 +219,11 @@ def random_certificate(tmp_path_factory) -> Path:
     certificates.with_true_ids(rows)
     job = job_on("sample", folder / "warehouse")
     written(job.warehouse, rows)
-    data = DataRevision(name="random", revision=rows["criteria"][0]["dataset_revision"], splits=())
+    data = DataRevision(
+        name="random",
+        revision=rows["criteria"][0]["dataset_revision"],
+        splits=(),
+    )
     job = job.looking_up(lambda: data)
     aggregate(job)
     return certificates.certified(job, folder / "random.zip")
@@ -225,7 +242,9 @@ def test_the_checked_certificate_has_figures_of_each_kind(random_certificate):
     boards = list(map(json.loads, content.splitlines()))
 
     stopped = {row["model"] for row in boards if row["n_tasks_skipped"] and row["rank"]}
-    hiding = {(row["model"], row["judge"]) for row in boards if row["may_hide_failures"]}
+    hiding = {
+        (row["model"], row["judge"]) for row in boards if row["may_hide_failures"]
+    }
     assert {row["template_hash"] for row in boards} == {"a-template", "short"}
     assert any(row["coverage"] < 1 and row["ci_low"] is not None for row in boards)
     assert stopped == {"ada", "curie"}

@@ -29,7 +29,9 @@ from tests.worlds import RESPONSES, SAMPLE
 from warehouse.files import verified_digest
 
 
-def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(certificate):
+def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(
+    certificate,
+):
     result = verify(certificate, digest=certificate.read_bytes()[-64:].decode().upper())
 
     assert result.is_confirmed
@@ -42,7 +44,9 @@ def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one
         verify(certificate, digest="0" * 64)
 
 
-def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(certificate, tmp_path):
+def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
+    certificate, tmp_path
+):
     def older(manifest):
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
@@ -88,30 +92,41 @@ def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research):
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(with_changed_verdict, research):
+def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(
+    with_changed_verdict, research
+):
     result = verify(with_changed_verdict)
 
-    changed = [difference for difference in result.differences if difference.column == "mean_score"]
+    changed = [
+        difference
+        for difference in result.differences
+        if difference.column == "mean_score"
+    ]
     assert not result.is_confirmed
     assert result.digest != research.read_bytes()[-64:].decode()
     assert len({difference.row["judge"] for difference in changed}) == 1
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(with_changed_verdict):
+def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
+    with_changed_verdict,
+):
     resamples = certificates.RESEARCH_RESAMPLES
     figures = Figures(*read(with_changed_verdict), resamples)
 
     _, wrong_figures = check(with_changed_verdict, resamples=resamples)
     differences = verify(with_changed_verdict).differences
 
-    expected = {(leaderboard, row, name) for leaderboard, row, name, *_ in wrong_figures}
+    expected = {
+        (leaderboard, row, name) for leaderboard, row, name, *_ in wrong_figures
+    }
     columns = {"mean_score", "rank", "coverage", "n_tasks"}
     columns.update(name for _, _, name in expected)
     actual = {
         (difference.leaderboard, figures.about(difference.row), difference.column)
         for difference in differences
-        if difference.leaderboard != "severity_leaderboard" and difference.column in columns
+        if difference.leaderboard != "severity_leaderboard"
+        and difference.column in columns
     }
     assert actual == expected
     assert len(actual) > 20
@@ -164,7 +179,11 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups):
 
 
 @pytest.mark.parametrize("n_in_call", [1, 2, 99, None])
-def test_another_number_of_criteria_in_a_call_is_refused(in_groups, tmp_path, n_in_call):
+def test_another_number_of_criteria_in_a_call_is_refused(
+    in_groups,
+    tmp_path,
+    n_in_call,
+):
     change = with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
     forgery = forged(in_groups, tmp_path / "forgery.zip", change)
 
@@ -173,11 +192,15 @@ def test_another_number_of_criteria_in_a_call_is_refused(in_groups, tmp_path, n_
         verify(forgery)
 
 
-def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups, tmp_path):
+def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
+    in_groups, tmp_path
+):
     def forget_calls(manifest):
         del manifest["calls_sha256"]
 
-    result = verify(forged(in_groups, tmp_path / "older.zip", lambda _: None, forget_calls))
+    result = verify(
+        forged(in_groups, tmp_path / "older.zip", lambda _: None, forget_calls)
+    )
 
     assert result.is_confirmed
     note = (
@@ -188,7 +211,8 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_grou
 
 
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
-    in_groups, tmp_path
+    in_groups,
+    tmp_path,
 ):
     def forget_rules(members):
         del members["rows/coverage_rules.jsonl"]
@@ -203,13 +227,17 @@ def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_
     assert note in result.lines
 
 
-def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups, tmp_path):
+def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
+    in_groups, tmp_path
+):
     _, tables = read(in_groups)
     texts = []
     for row in tables["responses"]:
         if row["text_sha256"]:
             text = {name: row[name] for name in ("model", "trial", "vintage")}
-            texts.append(text | {"task": row["task_id"], "response": response("t")["text"]})
+            texts.append(
+                text | {"task": row["task_id"], "response": response("t")["text"]}
+            )
 
     result = verify(in_groups, texts=(write_jsonl(tmp_path / "texts.jsonl", texts),))
 
@@ -224,7 +252,9 @@ def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
     def change(members):
         for table in tables:
             rows = [json.loads(line) for line in members[table].splitlines()]
-            lines = [json.dumps({**row, name: f"the honest {row[name]}"}) for row in rows]
+            lines = [
+                json.dumps({**row, name: f"the honest {row[name]}"}) for row in rows
+            ]
             members[table] = "\n".join([*lines, ""]).encode()
 
     return change
@@ -248,7 +278,9 @@ def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(with_renamed_
     assert len(result.ids.differing) == 46
     assert result.ids.differing[0].startswith("verdict of the honest ")
     with pytest.raises(AssertionError):
-        check_ids(*read(with_renamed_judge), [row["response"] for row in rows_of(RESPONSES)])
+        check_ids(
+            *read(with_renamed_judge), [row["response"] for row in rows_of(RESPONSES)]
+        )
 
 
 def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge):
@@ -275,7 +307,10 @@ def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate, tmp_path
     assert result.differences == []
     assert not result.is_confirmed
     assert len(result.ids.differing) == 4
-    assert "does not have the id of its task, conversation, model" in result.ids.differing[0]
+    assert (
+        "does not have the id of its task, conversation, model"
+        in result.ids.differing[0]
+    )
     with pytest.raises(AssertionError):
         check_ids(*read(forgery), [])
 
@@ -286,17 +321,22 @@ with_odd_weight = with_row("rows/criteria.jsonl", 0, weight=10_000)
 def test_weights_unknown_to_the_benchmark_are_refused(certificate, tmp_path):
     forgery = forged(certificate, tmp_path / "forgery.zip", with_odd_weight)
 
-    with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
+    with pytest.raises(
+        Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"
+    ):
         verify(forgery)
 
 
 def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_warned(
-    certificate, tmp_path
+    certificate,
+    tmp_path,
 ):
     def only_warn(manifest):
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
 
-    result = verify(forged(certificate, tmp_path / "warned.zip", with_odd_weight, only_warn))
+    result = verify(
+        forged(certificate, tmp_path / "warned.zip", with_odd_weight, only_warn)
+    )
 
     note = "as those of prbench are; the certified configuration only warns of them"
     assert note in "\n".join(result.lines)
@@ -341,7 +381,11 @@ def _twice(name: str) -> Callable[[Members], None]:
     [
         (_without_rows, None, "has no figures"),
         *(
-            (with_row("rows/verdicts.jsonl", 0, status=status, value=value), None, reason)
+            (
+                with_row("rows/verdicts.jsonl", 0, status=status, value=value),
+                None,
+                reason,
+            )
             for status, value, reason in (
                 ("parse_error", 1, 'status "parse_error" and the value 1.0'),
                 ("met", 5, 'the status "met" and the value 5.0'),
@@ -363,10 +407,18 @@ def _twice(name: str) -> Callable[[Members], None]:
                 ),
             )
         ),
-        (lambda members: members.pop("rows/verdicts.jsonl"), None, "lacks rows/verdicts.jsonl"),
+        (
+            lambda members: members.pop("rows/verdicts.jsonl"),
+            None,
+            "lacks rows/verdicts.jsonl",
+        ),
         *(
             (_with(name), None, "is not the name of a member")
-            for name in ("../escaped.jsonl", "/tmp/escaped.jsonl", "recomputed/figures.duckdb.wal")
+            for name in (
+                "../escaped.jsonl",
+                "/tmp/escaped.jsonl",
+                "recomputed/figures.duckdb.wal",
+            )
         ),
         (
             _with("rows/verdicts.jsonl", b"no json\n"),
@@ -401,7 +453,13 @@ def _twice(name: str) -> Callable[[Members], None]:
         ),
     ],
 )
-def test_a_handmade_archive_is_refused_in_one_line(change, manifest, reason, certificate, tmp_path):
+def test_a_handmade_archive_is_refused_in_one_line(
+    change,
+    manifest,
+    reason,
+    certificate,
+    tmp_path,
+):
     forgery = forged(certificate, tmp_path / "forgery.zip", change, manifest)
 
     with pytest.raises((Damaged, FileTooLarge), match=one_line(reason)):
@@ -436,7 +494,11 @@ def checked(certificate: Path, *texts: Path) -> Texts:
 def test_a_data_set_an_export_and_a_warehouse_match(sample_job, certificate, tmp_path):
     export_tables(sample_job, tmp_path / "exported")
 
-    for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
+    for sources in (
+        (SAMPLE, RESPONSES),
+        (tmp_path / "exported",),
+        (sample_job.warehouse,),
+    ):
         result = checked(certificate, *sources)
         assert result.n_checked == EVERYTHING
         assert result.n_certified == EVERYTHING
@@ -470,19 +532,26 @@ def test_changed_texts_and_weights_are_listed(certificate, tmp_path):
         "t.jsonl: row 2: criterion 2 of task sample-fin-2",
         "(trial 1, vintage base)",
     )
-    for problem, line in zip(problems, checked(certificate, *files).differing, strict=True):
+    for problem, line in zip(
+        problems,
+        checked(certificate, *files).differing,
+        strict=True,
+    ):
         assert line.startswith(f"{tmp_path}/")
         assert line.endswith(f"{problem} differs from the certified text")
 
 
-def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate, tmp_path):
+def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
+    certificate, tmp_path
+):
     certified, *texts = rows_of(RESPONSES)
     texts.append({**certified, "model": "stranger"})
 
     result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", texts))
 
     response_name = (
-        f"response of {certified['model']} to task {certified['task']} (trial 1, vintage base)"
+        f"response of {certified['model']} to task "
+        f"{certified['task']} (trial 1, vintage base)"
     )
     assert result.missing == [response_name]
     assert result.n_others == 1
@@ -503,7 +572,9 @@ def test_what_was_changed_left_out_or_added_differs(certificate, tmp_path):
         (difference.column, difference.certified, difference.row["model"])
         for difference in result.differences
     ]
-    assert {difference.leaderboard for difference in result.differences} == {"leaderboard"}
+    assert {difference.leaderboard for difference in result.differences} == {
+        "leaderboard"
+    }
     assert sorted(differences, key=repr) == [
         ("mean_score", 0.5, "brief"),
         (None, "absent", "brief"),

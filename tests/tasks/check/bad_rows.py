@@ -34,7 +34,10 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
     "weight-0": (spoiled("weight-0", important_weight=0), {"weight_range"}),
     "weight-11": (spoiled("weight-11", important_weight=11), {"weight_range"}),
     "weight-half": (spoiled("weight-half", important_weight=2.5), {"weight_range"}),
-    "weight-text": (spoiled("weight-text", important_weight="five points"), {"weight_range"}),
+    "weight-text": (
+        spoiled("weight-text", important_weight="five points"),
+        {"weight_range"},
+    ),
     "weight-none": (spoiled("weight-none", important_weight=None), {"weight_range"}),
     "class-unknown": (
         spoiled("class-unknown", weight_class="vital"),
@@ -49,7 +52,10 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
         good_row("criteria-31", rubric=good_rubric("criteria-31", 31)),
         {"criteria_per_task"},
     ),
-    "criteria-0": (good_row("criteria-0", rubric=[]), {"criteria_per_task", "positive_criterion"}),
+    "criteria-0": (
+        good_row("criteria-0", rubric=[]),
+        {"criteria_per_task", "positive_criterion"},
+    ),
     "criteria-none": (
         good_row("criteria-none", rubric=None),
         {"criteria_per_task", "positive_criterion"},
@@ -57,9 +63,15 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
     "same-criterion": (twice_the_same_id("same-criterion"), {"unique_criterion_id"}),
     "title-empty": (spoiled("title-empty", title=""), {"title_not_empty"}),
     "title-blank": (spoiled("title-blank", title=" \n\t"), {"title_not_empty"}),
-    "turns-gap": (good_row("turns-gap", turns=2, prompt_1="And then?"), {"turns_contiguous"}),
+    "turns-gap": (
+        good_row("turns-gap", turns=2, prompt_1="And then?"),
+        {"turns_contiguous"},
+    ),
     "turns-wrong": (good_row("turns-wrong", turns=2), {"turns_contiguous"}),
-    "turns-end": (good_row("turns-end", response_0="A response."), {"turns_contiguous"}),
+    "turns-end": (
+        good_row("turns-end", response_0="A response."),
+        {"turns_contiguous"},
+    ),
     "prompt-empty": (good_row("prompt-empty", prompt_0=" "), {"prompt_not_empty"}),
 }
 
@@ -105,5 +117,8 @@ def all_rows() -> list[Row]:
     rows_by_task = GOOD | TWICE
     for task, (row, _) in (REFUSED | WARNED).items():
         rows_by_task[task] = row
-    duplicates = [TWICE["same-task-same-content"], good_row("same-task", prompt_0="Another one?")]
+    duplicates = [
+        TWICE["same-task-same-content"],
+        good_row("same-task", prompt_0="Another one?"),
+    ]
     return list(rows_by_task.values()) + duplicates

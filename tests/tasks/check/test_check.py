@@ -16,7 +16,17 @@ from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.writing import StageReport
 from tests import kit
-from tests.kit import Fill, admitted, criterion, job_on, response, row, rows_in, values_in, verdict
+from tests.kit import (
+    Fill,
+    admitted,
+    criterion,
+    job_on,
+    response,
+    row,
+    rows_in,
+    values_in,
+    verdict,
+)
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -88,7 +98,9 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked, case):
     root, report = checked
     _, check_name = WARNED[case]
 
-    [warning] = [line for line in report.warnings if line.startswith(f"{check_name} (warn)")]
+    [warning] = [
+        line for line in report.warnings if line.startswith(f"{check_name} (warn)")
+    ]
 
     assert case in warning
     assert case in admitted_in(root)
@@ -97,14 +109,18 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked, case):
 def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked):
     root, _ = checked
 
-    [criterion] = rows_in(root, "from criteria where task_id = 'weight-text' and position = 0")
+    [criterion] = rows_in(
+        root, "from criteria where task_id = 'weight-text' and position = 0"
+    )
     [finding] = rows_in(root, "from checks where check_name = 'positive_criterion'")
 
     assert criterion["weight"] is None
     assert criterion["weight_text"] == "five points"
     assert finding["n_failed"] == 3
     assert finding["failing_keys"] == ["criteria-0", "criteria-none", "no-positive"]
-    assert values_in(root, "select count(*) from tasks where not is_admitted") == [(20,)]
+    assert values_in(root, "select count(*) from tasks where not is_admitted") == [
+        (20,)
+    ]
 
 
 def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked, bad_rows):
@@ -141,10 +157,14 @@ def test_a_check_is_repeated_when_its_policy_changes(bad_rows, unchecked):
     assert admitted_in(unchecked) == sorted([*ADMITTED, *EXPECTED])
 
 
-def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(bad_rows, unchecked):
+def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(
+    bad_rows, unchecked
+):
     job = job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"})
 
-    with pytest.raises(PipelineError, match=r"^positive_criterion \(fail\): .*no-positive.*$"):
+    with pytest.raises(
+        PipelineError, match=r"^positive_criterion \(fail\): .*no-positive.*$"
+    ):
         check(job, ["ingest"])
 
 
@@ -162,7 +182,11 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows, unchecked):
 
 
 def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows, unchecked):
-    job = job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED.keys() - {"weight-0"})})
+    job = job_on(
+        bad_rows,
+        unchecked,
+        quality={"accepted": sorted(EXPECTED.keys() - {"weight-0"})},
+    )
 
     report = check(job, ["ingest"])
 
@@ -203,7 +227,9 @@ def test_a_title_that_shows_nothing_is_empty_and_one_of_a_letter_is_not(tmp_path
 
 
 KEY = {"benchmark": "prbench", "dataset_revision": kit.REVISION}
-TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
+TASK = admitted(["t"], n_criteria=2) | {
+    "criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]
+}
 RESPONSE = response("t")
 CRITERION = TASK["criteria"][0]
 VERDICTS = [verdict(RESPONSE, criterion, 1.0) for criterion in TASK["criteria"]]
@@ -292,9 +318,15 @@ def test_a_verdict_on_a_criterion_that_its_task_does_not_have_is_found(published
     unknown = verdict(RESPONSE, CRITERION | {"criterion_id": "another"}, 1.0)
     foreign = verdict(RESPONSE | {"task_id": "u"}, CRITERION, 1.0, judge_trial=2)
 
-    failures = failing(published, responses=[RESPONSE], verdicts=[*VERDICTS, unknown, foreign])
+    failures = failing(
+        published,
+        responses=[RESPONSE],
+        verdicts=[*VERDICTS, unknown, foreign],
+    )
 
-    assert failures == {"verdict_has_criterion": {unknown["verdict_id"], foreign["verdict_id"]}}
+    assert failures == {
+        "verdict_has_criterion": {unknown["verdict_id"], foreign["verdict_id"]}
+    }
 
 
 def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(published):
@@ -302,7 +334,11 @@ def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(publishe
     untouched = response("t", trial=3)
     verdicts = [*VERDICTS, verdict(begun, CRITERION, 1.0)]
 
-    failures = failing(published, responses=[RESPONSE, begun, untouched], verdicts=verdicts)
+    failures = failing(
+        published,
+        responses=[RESPONSE, begun, untouched],
+        verdicts=verdicts,
+    )
 
     assert failures.keys() == {"verdict_count"}
     [key] = failures["verdict_count"]
@@ -315,7 +351,10 @@ def test_what_people_did_not_label_is_not_missing_beside_a_judge(published):
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
 
     failures = failing(
-        published, responses=[RESPONSE], verdicts=[*VERDICTS, label], labellers=labellers
+        published,
+        responses=[RESPONSE],
+        verdicts=[*VERDICTS, label],
+        labellers=labellers,
     )
 
     assert failures == {}

@@ -11,7 +11,16 @@ from typing import Any
 from tasks.compare.differences import ComparisonResult, apart, compare
 from tasks.compare.pairs import Comparison
 from tasks.config.job import DataRevision
-from tests.kit import REVISION, Row, Rows, admitted, criterion, job_on, response, verdict
+from tests.kit import (
+    REVISION,
+    Row,
+    Rows,
+    admitted,
+    criterion,
+    job_on,
+    response,
+    verdict,
+)
 from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
@@ -49,7 +58,10 @@ MIXED: Decisions = {
 
 
 def tasks_of(
-    rubrics: Rubrics, split: str = "finance", revision: str = REVISION, **values: Any
+    rubrics: Rubrics,
+    split: str = "finance",
+    revision: str = REVISION,
+    **values: Any,
 ) -> Rows:
     """The rows that put the tasks of these rubrics into a split."""
     rows = admitted(list(rubrics), split, **values)
@@ -87,7 +99,9 @@ def judged(
     response_values = of_response or {}
     rows = {"responses": [], "verdicts": []}
     for task, values in decisions.items():
-        response_id = "/".join([task, model, str(trial), *map(str, response_values.values())])
+        response_id = "/".join(
+            [task, model, str(trial), *map(str, response_values.values())]
+        )
         response_row = response(task, model, trial, **response_values)
         response_row["response_id"] = response_id
         rows["responses"].append(response_row)
@@ -97,7 +111,11 @@ def judged(
             verdict_row = verdict(response_row, criterion_row, value, **columns)
             verdict_row["dataset_revision"] = response_row["dataset_revision"]
             verdict_row["verdict_id"] = "/".join(
-                [response_id, criterion_row["criterion_id"], *map(str, verdict_values.values())]
+                [
+                    response_id,
+                    criterion_row["criterion_id"],
+                    *map(str, verdict_values.values()),
+                ]
             )
             rows["verdicts"].append(verdict_row)
     return rows
@@ -115,11 +133,14 @@ def score(rubric: Rubric, values: Sequence[float | None]) -> Fraction:
 
 
 def mean_change(
-    base: Decisions, compared: Decisions, tasks: Iterable[str] = tuple(RUBRICS)
+    base: Decisions,
+    compared: Decisions,
+    tasks: Iterable[str] = tuple(RUBRICS),
 ) -> float:
     """The mean over tasks of the compared score minus the base score."""
     changes = [
-        score(RUBRICS[task], compared[task]) - score(RUBRICS[task], base[task]) for task in tasks
+        score(RUBRICS[task], compared[task]) - score(RUBRICS[task], base[task])
+        for task in tasks
     ]
     return float(mean(changes))
 

@@ -53,7 +53,12 @@ def samplings(tmp_path_factory) -> Iterator[Reader]:
         # Four runs on two vintages of one model.
         judged(selected(ALL_MET, "t1", "t2", "t3"), "night", run_id="run-one"),
         judged(selected(ALL_MET, "t4"), "night", run_id="run-early"),
-        judged(selected(MIXED, "t2", "t3", "t4"), "night", of_response=tonight, run_id="run-two"),
+        judged(
+            selected(MIXED, "t2", "t3", "t4"),
+            "night",
+            of_response=tonight,
+            run_id="run-two",
+        ),
         judged(selected(MIXED, "t1"), "night", of_response=tonight, run_id="run-late"),
         # Vintages whose names are prefixes of run ids.
         judged(ALL_MET, "dated", of_response=first_night, run_id="20260101T1-x"),
@@ -96,7 +101,9 @@ def test_models_differ_by_their_mean_scores_over_tasks(regression):
     assert len(mixed.wanted_tasks) == 4
     assert mixed.paired.n_tasks == 4
     assert mixed.tasks["first_score"].to_list() == pytest.approx([1, 1, 1, 1])
-    assert mixed.tasks["second_score"].to_list() == pytest.approx([5 / 20, 1, 5 / 15, 0])
+    assert mixed.tasks["second_score"].to_list() == pytest.approx(
+        [5 / 20, 1, 5 / 15, 0]
+    )
     assert mixed.paired.difference == pytest.approx((-15 / 20 - 10 / 15 - 1) / 4)
 
 
@@ -114,17 +121,25 @@ def test_a_planted_regression_stands_in_its_category(regression_verdicts):
     assert [row["category"] for row in categories] == ["Risk", "Accuracy", "Clarity"]
     assert [row["n_gained"] for row in categories] == [0, 0, 0]
     assert [row["n_lost"] for row in categories] == [4, 0, 0]
-    assert categories[0]["contribution"] == pytest.approx((-6 / 20 - 2 / 10 - 7 / 15 - 10 / 9) / 4)
+    assert categories[0]["contribution"] == pytest.approx(
+        (-6 / 20 - 2 / 10 - 7 / 15 - 10 / 9) / 4
+    )
 
 
 def test_flips_and_their_tasks_are_sorted_by_loss_and_explain_the_difference(
-    regression, regression_verdicts
+    regression,
+    regression_verdicts,
 ):
     flips = regression_verdicts["flips"]
     tasks = regression_verdicts["tasks"]
     losses = pytest.approx([-10 / 9, -7 / 15, -6 / 20, -2 / 10])
 
-    assert [flip["criterion_id"] for flip in flips] == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
+    assert [flip["criterion_id"] for flip in flips] == [
+        "t4-c1",
+        "t3-c1",
+        "t1-c1",
+        "t2-c1",
+    ]
     assert [flip["effect"] for flip in flips] == losses
     assert [task["task_id"] for task in tasks] == ["t4", "t3", "t1", "t2"]
     assert [task["difference"] for task in tasks] == losses
@@ -153,8 +168,12 @@ def judged_in_t3_with_another_wording() -> Rows:
     return rows
 
 
-@pytest.mark.parametrize("second", [undecided_in_t3(), judged_in_t3_with_another_wording()])
-def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(published, second):
+@pytest.mark.parametrize(
+    "second", [undecided_in_t3(), judged_in_t3_with_another_wording()]
+)
+def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
+    published, second
+):
     reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), second)
 
     result = ask(reader, "a", "b")
@@ -204,7 +223,9 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published):
     assert flip["second_decision"] == "met in 1 of 2 trials"
 
 
-def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(published):
+def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(
+    published,
+):
     criteria = [
         criterion("t1", 0, 4),
         criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1},
@@ -263,7 +284,11 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
             {},
             "a@tonight: a has no verdict in vintage tonight; it has base, later",
         ),
-        (("a", "a@later"), {}, "nothing to compare: a and a@later are the same responses"),
+        (
+            ("a", "a@later"),
+            {},
+            "nothing to compare: a and a@later are the same responses",
+        ),
         (
             ("a@base", "b"),
             {"vintage": "later"},
@@ -279,11 +304,18 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
             {},
             "nothing to compare: finance: no task is complete for both",
         ),
-        (("run-one", "run-early"), {}, r"nothing to compare: .* worked on the same responses"),
+        (
+            ("run-one", "run-early"),
+            {},
+            r"nothing to compare: .* worked on the same responses",
+        ),
     ],
 )
 def test_names_and_options_without_a_comparison_are_refused_with_the_reason(
-    samplings, names, options, message
+    samplings,
+    names,
+    options,
+    message,
 ):
     with pytest.raises(PipelineError, match=message):
         ask(samplings, *names, **options)
@@ -291,7 +323,8 @@ def test_names_and_options_without_a_comparison_are_refused_with_the_reason(
 
 def test_models_are_compared_under_one_judge_configuration_only(samplings):
     with pytest.raises(
-        PipelineError, match="nothing to compare: only-base and elsewhere share no combination"
+        PipelineError,
+        match="nothing to compare: only-base and elsewhere share no combination",
     ) as error:
         ask(samplings, "only-base", "elsewhere")
 
@@ -311,7 +344,9 @@ def test_models_are_compared_under_one_judge_configuration_only(samplings):
     ],
 )
 def test_models_are_compared_in_the_current_vintage_of_each_or_in_the_named_one(
-    samplings, names, vintages
+    samplings,
+    names,
+    vintages,
 ):
     assert vintages_in(ask(samplings, *names)) == [vintages]
 
@@ -325,11 +360,15 @@ def test_every_vintage_is_compared_by_itself_if_all_are_requested(samplings):
 def test_models_are_compared_in_a_requested_vintage(samplings):
     (difference,) = ask(samplings, "a", "b", vintage="later").differences
 
-    assert difference.paired.difference == pytest.approx(mean_change(MIXED, WORSE_IN_RISK))
+    assert difference.paired.difference == pytest.approx(
+        mean_change(MIXED, WORSE_IN_RISK)
+    )
 
 
 def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings):
-    assert vintages_in(ask(samplings, "a", "only-base", vintage="later")) == [("later", "base")]
+    assert vintages_in(ask(samplings, "a", "only-base", vintage="later")) == [
+        ("later", "base")
+    ]
 
 
 def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(samplings):
@@ -346,10 +385,14 @@ def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(sampl
         ask(samplings, "night", "a", vintage="tonight")
 
 
-def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(samplings):
+def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(
+    samplings,
+):
     nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
 
-    with pytest.raises(PipelineError, match="only-base has no verdict in vintage tonight"):
+    with pytest.raises(
+        PipelineError, match="only-base has no verdict in vintage tonight"
+    ):
         ask(samplings, "night", "only-base", vintage="tonight", configured=[nightly])
 
 
@@ -399,7 +442,9 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
 
     result = ask(reader, "a-judge", "other")
 
-    models = [difference.pair.sides[0].model_run.model for difference in result.differences]
+    models = [
+        difference.pair.sides[0].model_run.model for difference in result.differences
+    ]
     assert models == ["a", "b"]
     assert vintages_in(result) == [("later", "later"), ("later", "later")]
 
@@ -407,13 +452,19 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        (("a", "b"), "Comparing a with b, in vintage later, judged by a-judge, on finance."),
+        (
+            ("a", "b"),
+            "Comparing a with b, in vintage later, judged by a-judge, on finance.",
+        ),
         (
             ("a", "b", "only-base"),
             "Comparing a (vintage later) with b (vintage later), only-base (vintage base), judged"
             " by a-judge, on finance.",
         ),
-        (("a@base", "a@later"), "Comparing a@base with a@later, judged by a-judge, on finance."),
+        (
+            ("a@base", "a@later"),
+            "Comparing a@base with a@later, judged by a-judge, on finance.",
+        ),
         (
             ("base", "later"),
             "Comparing base with later, responses of a, b, judged by a-judge, on finance.",
@@ -421,7 +472,9 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
     ],
 )
 def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(
-    samplings, names, sentence
+    samplings,
+    names,
+    sentence,
 ):
     assert subject(rows_of(ask(samplings, *names))) == sentence
 
@@ -488,7 +541,9 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     assert result.kind == "judge"
     assert judge.pair.sides[1].model_run.template_hash == "shared"
     assert judge.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
-    assert person.paired.difference == pytest.approx(mean_change(ALL_MET, WORSE_IN_RISK))
+    assert person.paired.difference == pytest.approx(
+        mean_change(ALL_MET, WORSE_IN_RISK)
+    )
     # All verdicts are on the same responses; each side has those of its judge.
     verdicts_of_judge, verdicts_of_person = verdicts_behind(reader, result)
     flipped = {flip["criterion_id"] for flip in verdicts_of_person["flips"]}
@@ -528,7 +583,8 @@ def test_a_name_that_could_be_two_things_needs_the_option_of(published):
 
     assert difference.pair.sides[0].model_run.model == "base"
     with pytest.raises(
-        UsageError, match="base and later: could be model or vintage; say which with --of"
+        UsageError,
+        match="base and later: could be model or vintage; say which with --of",
     ):
         ask(reader, "base", "later")
 
@@ -548,19 +604,33 @@ def revisions(tmp_path_factory) -> Iterator[Reader]:
     old_revision = {"dataset_revision": "aaaaaa-old"}
     new_revision = {"dataset_revision": "bbbbbb-new"}
     criteria = [
-        criterion("t1", 2, 14, "Risk") | new_revision | {"criterion_id": "new-0", "position": 0},
-        criterion("t1", 1, 6, "Risk") | new_revision | {"criterion_id": "new-1", "position": 1},
-        criterion("t1", 0, 10, "Risk") | new_revision | {"criterion_id": "new-2", "position": 2},
-        criterion("t1", 7, -5, "Risk") | new_revision | {"criterion_id": "new-3", "position": 3},
+        criterion("t1", 2, 14, "Risk")
+        | new_revision
+        | {"criterion_id": "new-0", "position": 0},
+        criterion("t1", 1, 6, "Risk")
+        | new_revision
+        | {"criterion_id": "new-1", "position": 1},
+        criterion("t1", 0, 10, "Risk")
+        | new_revision
+        | {"criterion_id": "new-2", "position": 2},
+        criterion("t1", 7, -5, "Risk")
+        | new_revision
+        | {"criterion_id": "new-3", "position": 3},
     ]
-    new_tasks = tasks_of({"t5": [(1, "Risk")], "t1": RUBRICS["t1"]}, revision="bbbbbb-new")
+    new_tasks = tasks_of(
+        {"t5": [(1, "Risk")], "t1": RUBRICS["t1"]}, revision="bbbbbb-new"
+    )
     new_tasks["criteria"][1:] = criteria
     with reading(
         tmp_path_factory.mktemp("revisions"),
         tasks_of({"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}, revision="aaaaaa-old"),
         new_tasks,
         judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, of_response=old_revision),
-        judged({"t1": [1, 1, 0, 0]}, criteria={"t1": criteria}, of_response=new_revision),
+        judged(
+            {"t1": [1, 1, 0, 0]},
+            criteria={"t1": criteria},
+            of_response=new_revision,
+        ),
     ) as reader:
         yield reader
 
@@ -597,12 +667,16 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings):
     assert result.kind == "run"
     assert list(difference.tasks["task_id"]) == ["t2", "t3"]
     assert len(difference.wanted_tasks) == 2
-    assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED, ("t2", "t3")))
+    assert difference.paired.difference == pytest.approx(
+        mean_change(ALL_MET, MIXED, ("t2", "t3"))
+    )
     assert {flip["task_id"] for flip in verdicts["flips"]} == {"t3"}
 
 
 def test_a_warehouse_without_verdicts_has_nothing_to_compare(published):
-    with pytest.raises(PipelineError, match="nothing to compare: no verdict on prbench yet"):
+    with pytest.raises(
+        PipelineError, match="nothing to compare: no verdict on prbench yet"
+    ):
         ask(published(tasks_of(RUBRICS)), "a", "b")
 
 

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 import sql
-from tests.kit import REVISION, Fill, Row, admitted, at, criterion, response, row, verdict
+from tests.kit import (
+    REVISION,
+    Fill,
+    Row,
+    admitted,
+    at,
+    criterion,
+    response,
+    row,
+    verdict,
+)
 
 CRITERIA = [criterion("t", position, 5.0) for position in range(10)]
 VINTAGES = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
@@ -15,7 +25,12 @@ without_scores = pytest.mark.usefixtures("without_scores")
 
 
 def response_in(vintage: str, model: str = "fresh") -> Row:
-    response_row = response("t", model, vintage=vintage, created_at=at(VINTAGES.index(vintage)))
+    response_row = response(
+        "t",
+        model,
+        vintage=vintage,
+        created_at=at(VINTAGES.index(vintage)),
+    )
     response_row["response_id"] = f"{model} {vintage}"
     return response_row
 
@@ -25,18 +40,28 @@ def all_responses() -> list[Row]:
 
 
 def verdicts_on(
-    response_row: Row, n_verdicts: int = 10, template_hash: str = "a-template"
+    response_row: Row,
+    n_verdicts: int = 10,
+    template_hash: str = "a-template",
 ) -> list[Row]:
     rows = []
     for criterion_row in CRITERIA[:n_verdicts]:
-        verdict_row = verdict(response_row, criterion_row, 1.0, template_hash=template_hash)
+        verdict_row = verdict(
+            response_row,
+            criterion_row,
+            1.0,
+            template_hash=template_hash,
+        )
         verdict_row["verdict_id"] += f" {template_hash}"
         rows.append(verdict_row)
     return rows
 
 
 def last_vintages(
-    published: Fill, responses: list[Row], verdicts: Iterable[list[Row]], **other_rows: Any
+    published: Fill,
+    responses: list[Row],
+    verdicts: Iterable[list[Row]],
+    **other_rows: Any,
 ) -> list[tuple[str, str | None]]:
     """The template and the last vintage of each model run of tonight."""
     rows = {
@@ -47,7 +72,11 @@ def last_vintages(
         "runs": [row("runs", run_id=night, night=night) for night in VINTAGES[1:]],
         **other_rows,
     }
-    parameters = {"benchmark": "prbench", "dataset_revision": REVISION, "night": VINTAGES[-1]}
+    parameters = {
+        "benchmark": "prbench",
+        "dataset_revision": REVISION,
+        "night": VINTAGES[-1],
+    }
     pairs = published(rows).rows(sql.read("queries/nightly/pairs"), parameters)
     return [(pair["template_hash"], pair["last_vintage"]) for pair in pairs]
 
@@ -58,7 +87,9 @@ def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_
     responses = all_responses()
     verdicts = map(verdicts_on, responses, [10, 10, 8, 10])
 
-    assert last_vintages(published, responses, verdicts) == [("a-template", "2026-11-20")]
+    assert last_vintages(published, responses, verdicts) == [
+        ("a-template", "2026-11-20")
+    ]
 
 
 @without_scores
@@ -71,16 +102,22 @@ def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_
     ],
 )
 def test_a_night_is_compared_with_the_last_one_with_half_as_many_verdicts(
-    published, n_verdicts, last_vintage
+    published,
+    n_verdicts,
+    last_vintage,
 ):
     responses = all_responses()
     verdicts = map(verdicts_on, responses, n_verdicts)
 
-    assert last_vintages(published, responses, verdicts) == [("a-template", last_vintage)]
+    assert last_vintages(published, responses, verdicts) == [
+        ("a-template", last_vintage)
+    ]
 
 
 @without_scores
-def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_ones_own(published):
+def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_ones_own(
+    published,
+):
     responses = [
         response_in("base"),
         response_in("2026-11-21") | {"vintage": "an-experiment"},
@@ -92,7 +129,9 @@ def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_one
 
 
 @without_scores
-def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_has_none(published):
+def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_has_none(
+    published,
+):
     responses = all_responses()
     _, first_night, second_night, tonight = responses
     verdicts = [

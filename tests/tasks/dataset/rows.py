@@ -23,7 +23,9 @@ _ANNOTATIONS = pa.struct(
         )
     ]
 )
-_CRITERION = pa.struct([("annotations", _ANNOTATIONS), ("id", pa.string()), ("title", pa.string())])
+_CRITERION = pa.struct(
+    [("annotations", _ANNOTATIONS), ("id", pa.string()), ("title", pa.string())]
+)
 
 
 _OF_TURN = (
@@ -58,7 +60,10 @@ HUB_SCHEMA = pa.schema(
 
 
 def hub_criterion(
-    criterion_id: str, weight_class: str, weight: int, **changes: Any
+    criterion_id: str,
+    weight_class: str,
+    weight: int,
+    **changes: Any,
 ) -> dict[str, Any]:
     """One criterion with `weight` in the field that `weight_class` names.
 
@@ -95,7 +100,12 @@ def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:
         "scratchpad": "Notes of the author.",
         "prompt_0": f"What does {task_id} cost?",
         "rubric": [
-            hub_criterion(f"{task_id}-c0", "critically important", 9, important_weight=5),
+            hub_criterion(
+                f"{task_id}-c0",
+                "critically important",
+                9,
+                important_weight=5,
+            ),
             hub_criterion(f"{task_id}-c1", "detrimental", -6),
         ],
         "reference_texts_0": ["A price list.", "A second price list."],

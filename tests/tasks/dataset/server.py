@@ -60,14 +60,20 @@ def data_file(split: str) -> str:
 def parquet(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """A Parquet file of rows in the hub's shape."""
     buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=HUB_SCHEMA), buffer)
+    pq.write_table(
+        pa.Table.from_pylist([dict(row) for row in rows], schema=HUB_SCHEMA), buffer
+    )
     return buffer.getvalue()
 
 
 def _readme(splits: Iterable[str]) -> bytes:
     """A data card with a header that maps splits to files, like the real one."""
-    paths = "".join(f"  - split: {split}\n    path: data/{split}-*\n" for split in splits)
-    return f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n".encode()
+    paths = "".join(
+        f"  - split: {split}\n    path: data/{split}-*\n" for split in splits
+    )
+    return (
+        f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n".encode()
+    )
 
 
 class HubServer(AnyServer):
@@ -81,7 +87,9 @@ class HubServer(AnyServer):
     @property
     def requests(self) -> list[str]:
         """Each request as "METHOD path"."""
-        return [f"{request.method} {urlsplit(request.path).path}" for request in self.seen]
+        return [
+            f"{request.method} {urlsplit(request.path).path}" for request in self.seen
+        ]
 
     def publish(
         self,
@@ -113,12 +121,20 @@ class HubServer(AnyServer):
                 refusal = self._refusals.get(match["id"])
                 if refusal and refusal.paths in path:
                     return _error(refusal.status, refusal.code)
-                if not any(dataset_id == match["id"] for dataset_id, _ in self._snapshots):
-                    return _error(401, "RepoNotFound")  # as for a private id without a token
-                snapshot = self._snapshots.get((match["id"], unquote(match["rev"] or "main")))
+                if not any(
+                    dataset_id == match["id"] for dataset_id, _ in self._snapshots
+                ):
+                    return _error(
+                        401, "RepoNotFound"
+                    )  # as for a private id without a token
+                snapshot = self._snapshots.get(
+                    (match["id"], unquote(match["rev"] or "main"))
+                )
                 if snapshot is None:
                     return _error(404, "RevisionNotFound")
-                response = respond(snapshot, unquote(match.groupdict().get("path") or ""))
+                response = respond(
+                    snapshot, unquote(match.groupdict().get("path") or "")
+                )
                 if seen.method == "HEAD":
                     response = dataclasses.replace(response, body=tuple)
                 return response
@@ -131,7 +147,9 @@ def _content(body: bytes, **headers: str) -> Plain:
 
 def _error(status: int, code: str | None) -> Plain:
     """Return an error response; the hub states the kind of error in a header, not in the status."""
-    return Plain(status, {"Content-Length": "0"} | ({"X-Error-Code": code} if code else {}))
+    return Plain(
+        status, {"Content-Length": "0"} | ({"X-Error-Code": code} if code else {})
+    )
 
 
 def _info(snapshot: Snapshot, _: str) -> Plain:
@@ -153,7 +171,9 @@ def _tree(snapshot: Snapshot, folder: str) -> Plain:
     for name, body in sorted(snapshot.files.items()):
         child, _, rest = name.removeprefix(prefix).partition("/")
         if name.startswith(prefix):
-            kind, size, oid = ("directory", 0, child) if rest else ("file", len(body), _etag(body))
+            kind, size, oid = (
+                ("directory", 0, child) if rest else ("file", len(body), _etag(body))
+            )
             entries[prefix + child] = {
                 "type": kind,
                 "path": prefix + child,
@@ -169,7 +189,9 @@ def _file(snapshot: Snapshot, path: str) -> Plain:
     """One file's bytes, with the headers by which the client's cache knows its version."""
     commit = {"X-Repo-Commit": snapshot.commit}
     if path not in snapshot.files:
-        return Plain(404, {"Content-Length": "0", "X-Error-Code": "EntryNotFound"} | commit)
+        return Plain(
+            404, {"Content-Length": "0", "X-Error-Code": "EntryNotFound"} | commit
+        )
     body = snapshot.files[path]
     return _content(body, ETag=f'"{_etag(body)}"', **commit)
 

@@ -59,7 +59,11 @@ FAILURES = {
     "token as tag": (("resolve_revision", ID, TOKEN), None, ""),
     "gated": (load("gated"), None, "DatasetNotFoundError: "),
     "failing": (load("failing"), None, "HfHubHTTPError: "),
-    "unknown id": (load("unknown"), "RepositoryNotFoundError", "RepositoryNotFoundError: 401"),
+    "unknown id": (
+        load("unknown"),
+        "RepositoryNotFoundError",
+        "RepositoryNotFoundError: 401",
+    ),
     "unknown split": (
         load("bench", split="medicine"),
         None,
@@ -127,7 +131,10 @@ def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
         "prompt_1": "And taxed?",
     }
     return {
-        split: [hub_row(f"{version}-{split}-0", **turns), hub_row(f"{version}-{split}-1")]
+        split: [
+            hub_row(f"{version}-{split}-0", **turns),
+            hub_row(f"{version}-{split}-1"),
+        ]
         for split in SPLITS
     }
 
@@ -201,7 +208,9 @@ def run(
 ) -> Session:
     """Run `calls` in a new process in `home`, and return their outcomes."""
     n_requests = len(hub.requests)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("HF_")
+    }
     environment = inherited | {
         "PYTHONPATH": str(ROOT),
         "HF_ENDPOINT": hub.address,
@@ -209,9 +218,15 @@ def run(
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "NO_PROXY": "127.0.0.1",
-        "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # downloads are counted at a host other than HF_ENDPOINT
+        # downloads are counted at a host other than HF_ENDPOINT
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
     }
-    command = [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.tasks.dataset.runner",
+        json.dumps(list(calls.values())),
+    ]
     process = subprocess.run(
         command,
         env=environment | settings,
@@ -270,7 +285,9 @@ def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online)
 
 def test_a_repository_of_one_file_of_lines_is_the_split_train(online):
     assert online.result("one file of lines") == RESEARCH
-    assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
+    assert [row["sample_id"] for row in RESEARCH] == [
+        parse_row(row).task_id for row in RESEARCH
+    ]
 
 
 def test_a_configured_file_of_a_repository_is_a_split_and_is_cached(online, offline):
@@ -283,7 +300,9 @@ def test_other_files_of_a_commit_are_another_revision():
         dataset = Dataset(id=ID, revision=FIRST, files=files)
         return open_source(dataset, load_benchmark("healthbench")).revision
 
-    assert revision(a="oss.jsonl", b="hard.jsonl") == revision(full="hard.jsonl", hard="oss.jsonl")
+    assert revision(a="oss.jsonl", b="hard.jsonl") == revision(
+        full="hard.jsonl", hard="oss.jsonl"
+    )
     assert len({FIRST, revision(a="oss.jsonl"), revision(a="consensus.jsonl")}) == 3
 
 
@@ -292,7 +311,9 @@ def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online):
         request = f"GET /datasets/{ID}/resolve/{FIRST}/{data_file(split)}"
         assert online.requests.count(request) == 1
     prefix = f"GET /datasets/{ID}/resolve/"
-    paths = [request.removeprefix(prefix) for request in online.requests if prefix in request]
+    paths = [
+        request.removeprefix(prefix) for request in online.requests if prefix in request
+    ]
     assert {path.partition("/")[0] for path in paths} == {FIRST, SECOND}
 
 
@@ -316,7 +337,9 @@ def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offlin
     assert offline.requests == []
 
 
-@pytest.mark.parametrize("name", ["not cached", "never seen", "tag", "another of several files"])
+@pytest.mark.parametrize(
+    "name", ["not cached", "never seen", "tag", "another of several files"]
+)
 def test_offline_the_message_names_what_is_missing(offline, name):
     assert offline.result(name).startswith("Cannot read made-up/")
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)

@@ -18,7 +18,13 @@ import pytest
 from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.run.writing import StageReport
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    well_behaved,
+)
 from tests.kit import job_on, judged, prepared, rows_in, sampled, values_in
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -97,14 +103,18 @@ def prompts(calls: Sequence[Request]) -> Counter[str]:
 
 def bucket(request) -> float:
     """A number from 0 to 1 that depends on the prompt alone."""
-    digest = hashlib.sha256(b"bucket" + json.dumps(request["messages"]).encode()).digest()
+    digest = hashlib.sha256(
+        b"bucket" + json.dumps(request["messages"]).encode()
+    ).digest()
     return digest[0] / 256
 
 
 def lenient(request, number: int) -> HttpResponse:
     """A judge that now calls two in five criteria met, whatever it decided before."""
     if is_judge_request(request) and bucket(request) < 0.4:
-        return HttpResponse(json.dumps({"explanation": "let pass", "criteria_met": True}))
+        return HttpResponse(
+            json.dumps({"explanation": "let pass", "criteria_met": True})
+        )
     return well_behaved(request, number)
 
 
@@ -117,7 +127,9 @@ def test_the_control_set_is_half_met_and_spread(server, folder):
         "select * from control_set inner join verdicts using (verdict_id, response_id, task_id)",
     )
     assert Counter(member["first_value"] for member in members) == {1.0: 20, 0.0: 20}
-    assert [member["value"] for member in members] == [member["first_value"] for member in members]
+    assert [member["value"] for member in members] == [
+        member["first_value"] for member in members
+    ]
     assert len({member["set_id"] for member in members}) == 1
     assert len({member["task_id"] for member in members}) == 8
     assert max(Counter(member["response_id"] for member in members).values()) <= 8
@@ -161,11 +173,16 @@ def test_another_judge_configuration_gets_its_own_control_set(server, folder):
     judged(warm_job)
     choose_control_set(warm_job)
 
-    assert len(rows_in(job, "select distinct set_id, judge_config_hash from control_set")) == 2
+    assert (
+        len(rows_in(job, "select distinct set_id, judge_config_hash from control_set"))
+        == 2
+    )
     assert set(members) < set(values_in(job, CONTROL_SET))
 
 
-def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(server, folder):
+def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
+    server, folder
+):
     job = job_at(server, folder)
     calls = night(server, job, "2026-11-20").calls
     prompts_sent = prompts(calls)
@@ -175,7 +192,8 @@ def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(serve
     assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(calls)]))
     criteria = "select distinct criterion_id from {} order by all"
     assert values_in(job, criteria.format("control_verdicts")) == values_in(
-        job, criteria.format("control_set")
+        job,
+        criteria.format("control_set"),
     )
     repeated = night(server, job, "2026-11-20")
     assert repeated.calls == []
@@ -199,7 +217,9 @@ def test_no_score_sees_the_control_verdicts(server, folder, monkeypatch):
     server.behaviour = lenient
     night(server, job, "2026-11-20")
 
-    assert {table: rows_in(job, f"from {table} order by all") for table in tables} == rows
+    assert {
+        table: rows_in(job, f"from {table} order by all") for table in tables
+    } == rows
 
 
 def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, folder):
@@ -275,7 +295,10 @@ def test_members_without_their_response_are_lost(server, folder, changes):
 
     n_decided = N - n_lost
     assert len(seen.calls) == n_decided
-    assert f"judge: {n_lost} members of its control set are lost" in seen.report.warnings[0]
+    assert (
+        f"judge: {n_lost} members of its control set are lost"
+        in seen.report.warnings[0]
+    )
     query = "select night, n_decided, n_failed, n_lost from judge_drift order by night"
     assert values_in(job, query) == [
         ("2026-11-20", N, 0, 0),
@@ -307,4 +330,6 @@ def test_a_judge_with_provider_batches_gets_live_calls(server, folder):
     assert len(seen.calls) == N
     assert seen.report.rows == N
     assert seen.report.skipped == 0
-    assert {entry.path for entry in server.entries[n_requests:]} == {"/v1/chat/completions"}
+    assert {entry.path for entry in server.entries[n_requests:]} == {
+        "/v1/chat/completions"
+    }

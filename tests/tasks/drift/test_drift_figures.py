@@ -76,7 +76,10 @@ def random_members(source: random.Random) -> list[Row]:
 
 
 def random_verdicts(
-    source: random.Random, members: Sequence[Row], night: str, change: float
+    source: random.Random,
+    members: Sequence[Row],
+    night: str,
+    change: float,
 ) -> list[Row]:
     """Return the verdicts of a night: equal or changed with a probability, failed, or missing."""
     verdicts = []
@@ -98,7 +101,9 @@ def random_verdicts(
 
 def expected_figures(members: Sequence[Row], verdicts: Sequence[Row]) -> Row:
     """Return the figures of a control set in a night, by counting and by scikit-learn."""
-    first_values = {criterion["criterion_id"]: criterion["first_value"] for criterion in members}
+    first_values = {
+        criterion["criterion_id"]: criterion["first_value"] for criterion in members
+    }
     decided = [verdict for verdict in verdicts if verdict["value"] is not None]
     old_values = [first_values[verdict["criterion_id"]] for verdict in decided]
     new_values = [verdict["value"] for verdict in decided]
@@ -137,11 +142,15 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
         verdicts += verdicts_of_night
         members_of_set = rows_by_set(members)
         for set_id, set_verdicts in rows_by_set(verdicts_of_night).items():
-            expected[set_id, night] = expected_figures(members_of_set[set_id], set_verdicts)
+            expected[set_id, night] = expected_figures(
+                members_of_set[set_id], set_verdicts
+            )
 
     reader = published({"control_set": members, "control_verdicts": verdicts})
 
-    figures = {(row["set_id"], row["night"]): row for row in reader.rows("from judge_drift")}
+    figures = {
+        (row["set_id"], row["night"]): row for row in reader.rows("from judge_drift")
+    }
     assert len(figures) == 12
     assert differing(expected, figures) == []
 
@@ -151,7 +160,11 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
     [(38, "limit", "m", True), (37, None, None, False)],
 )
 def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
-    published, n_decided, cause, method, is_out_of_control
+    published,
+    n_decided,
+    cause,
+    method,
+    is_out_of_control,
 ):
     members = [member("binary", number, 1.0) for number in range(40)]
     verdicts = [
@@ -174,7 +187,11 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
     )
 
     reader = published(
-        {"control_set": members, "control_verdicts": verdicts, "control_limits": [limit]}
+        {
+            "control_set": members,
+            "control_verdicts": verdicts,
+            "control_limits": [limit],
+        }
     )
 
     assert reader.rows("select cause, method, is_out_of_control from judge_drift") == [

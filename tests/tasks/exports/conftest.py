@@ -40,7 +40,11 @@ def sheet_rows(path: Path) -> list[dict[str, str]]:
 def formulas_in(rows: list[dict[str, str]]) -> list[str]:
     """Return the cells of a sheet that a spreadsheet program would run, or strip."""
     cells = chain.from_iterable(row.values() for row in rows)
-    return [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+    return [
+        cell
+        for cell in cells
+        if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    ]
 
 
 def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
@@ -65,7 +69,12 @@ CALL = {
 }
 
 
-def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | None, ...]:
+def values_of(
+    model: str,
+    judge: str,
+    task: int,
+    trial: int,
+) -> tuple[float | None, ...]:
     """Return a judge's decisions on the three criteria."""
     if model == "good" and task == 2 and trial == 1 and judge == "strict":
         return (1.0, None, 0.0)
@@ -84,7 +93,9 @@ def rows_of_world() -> Rows:
     for table in ("criteria", "message_rows", "responses", "verdicts"):
         rows[table] = []
     for number, task in enumerate(TASKS):
-        criteria = [criterion(task, position, weight) for position, weight in enumerate(WEIGHTS)]
+        criteria = [
+            criterion(task, position, weight) for position, weight in enumerate(WEIGHTS)
+        ]
         rows["criteria"] += criteria
         rows["message_rows"] += messages_of(task)
         for model, trial in product(("good", "poor"), (1, 2)):
@@ -128,7 +139,10 @@ def response_of(number: int, model: str, trial: int) -> Row:
 
 
 def verdicts_on(
-    sampled: Row, criteria: Sequence[Row], values: Sequence[float | None], judge: str
+    sampled: Row,
+    criteria: Sequence[Row],
+    values: Sequence[float | None],
+    judge: str,
 ) -> list[Row]:
     """Return a judge's verdicts on a response; an undecided one has no known cost."""
     return [

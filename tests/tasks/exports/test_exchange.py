@@ -41,7 +41,8 @@ from warehouse import TABLES, Warehouse
 
 without_scores = pytest.mark.usefixtures("without_scores")
 LEADERBOARD = (
-    "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
+    "select * from leaderboard order by split, "
+    "judge, judge_trial, model, score_name, vintage"
 )
 
 
@@ -96,12 +97,15 @@ def received(exported: Path, tmp_path_factory) -> Job:
     job = job_on("sample", tmp_path_factory.mktemp("received"))
     report = imported(job, exported)
 
-    assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
+    assert report.rows == sum(
+        table["n_rows"] for table in file_list_of(exported)["tables"]
+    )
     return job
 
 
 @pytest.mark.parametrize(
-    "table", ["task_rows", "criteria", "responses", "verdicts", "measures", "checks"]
+    "table",
+    ["task_rows", "criteria", "responses", "verdicts", "measures", "checks"],
 )
 def test_an_import_has_all_rows_of_an_export(filled, received, table):
     query = f"select * from {table} order by all"
@@ -112,7 +116,9 @@ def test_an_import_has_all_rows_of_an_export(filled, received, table):
 def test_an_import_has_the_leaderboard_with_its_intervals(filled, received):
     assert values_in(received, "select count(ci_low) > 0 from leaderboard") == [(True,)]
     for expected, actual in zip(
-        rows_in(filled, LEADERBOARD), rows_in(received, LEADERBOARD), strict=True
+        rows_in(filled, LEADERBOARD),
+        rows_in(received, LEADERBOARD),
+        strict=True,
     ):
         # Rows may be in another order, so the last digits of sums may differ.
         assert numbers_in(actual) == pytest.approx(numbers_in(expected), rel=1e-12)
@@ -135,7 +141,9 @@ def test_a_second_import_writes_nothing(received, exported):
     assert sorted(received.warehouse.rglob("*.parquet")) == parts
 
 
-def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(copy, empty):
+def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(
+    copy, empty
+):
     table = pq.read_table(copy / "task_rows/part-0.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows/part-0.parquet")
     manifest = file_list_of(copy)
@@ -150,7 +158,9 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
 
     assert report.warnings == ["intervals: not imported: unknown table"]
     assert rows_in(empty, "from measures") == []
-    assert values_in(empty, "select count(*), any_value(expert) from tasks") == [(13, None)]
+    assert values_in(empty, "select count(*), any_value(expert) from tasks") == [
+        (13, None)
+    ]
 
 
 def test_a_large_table_is_cut_into_files_that_hold_it(filled, tmp_path, monkeypatch):
@@ -162,11 +172,15 @@ def test_a_large_table_is_cut_into_files_that_hold_it(filled, tmp_path, monkeypa
     assert len(files) > 2
     assert max(file.num_rows for file in files) <= 100
     exported_ids = pa.concat_tables(files)["verdict_id"].to_pylist()
-    stored_ids = [row["verdict_id"] for row in rows_in(filled, "select verdict_id from verdicts")]
+    stored_ids = [
+        row["verdict_id"] for row in rows_in(filled, "select verdict_id from verdicts")
+    ]
     assert sorted(exported_ids) == sorted(stored_ids)
 
 
-def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled, tmp_path):
+def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
+    filled, tmp_path
+):
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
     assert list(tmp_path.iterdir()) == []
@@ -178,7 +192,8 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path):
     runs = [row("runs", run_id="ended", outcome="done")]
     job = job_on("sample", tmp_path / "warehouse")
     written(
-        job.warehouse, kit.combined(tables, {"task_rows": foreign_tasks, "runs": runs})
+        job.warehouse,
+        kit.combined(tables, {"task_rows": foreign_tasks, "runs": runs}),
     ).publish()
 
     export_tables(job, tmp_path / "out", benchmark="prbench")
@@ -200,7 +215,9 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
 
 
 @pytest.mark.slow
-def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(tmp_path):
+def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(
+    tmp_path,
+):
     failed = verdict(RESPONSE, CRITERION, None, judge="a")
     decided = verdict(RESPONSE, CRITERION, 1.0, judge="b")
     job = warehouse_with(
@@ -226,7 +243,9 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 
 @pytest.mark.slow
-def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(tmp_path):
+def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(
+    tmp_path,
+):
     responses = [RESPONSE | {"import_batch": "a-file", "source": "imported"}]
     retraction = row("retractions", import_batch="a-file", is_retracted=True)
     refusal = row(
@@ -236,10 +255,20 @@ def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay
         severity="quarantine",
         created_at=kit.at(9),
     )
-    later_check = admitted([])["checks"][0] | {"run_id": "later", "created_at": kit.at(9)}
-    job = warehouse_with(tmp_path / "here", responses=responses, retractions=[retraction])
+    later_check = admitted([])["checks"][0] | {
+        "run_id": "later",
+        "created_at": kit.at(9),
+    }
+    job = warehouse_with(
+        tmp_path / "here",
+        responses=responses,
+        retractions=[retraction],
+    )
     source = warehouse_with(
-        tmp_path / "there", responses=responses, checks=[later_check], refusals=[refusal]
+        tmp_path / "there",
+        responses=responses,
+        checks=[later_check],
+        refusals=[refusal],
     )
     export_tables(source, tmp_path / "exported")
 
@@ -251,7 +280,10 @@ def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay
 
 
 DAMAGE = {
-    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
+    "no manifest": (
+        lambda folder: (folder / "manifest.json").unlink(),
+        "not a complete export",
+    ),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (
         lambda folder: rewritten(folder, files=[]),
@@ -265,7 +297,11 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("case", DAMAGE)
-def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy, empty, case):
+def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
+    copy,
+    empty,
+    case,
+):
     damage, reason = DAMAGE[case]
     damage(copy)
 
@@ -279,7 +315,8 @@ def job(tmp_path) -> Job:
     """A warehouse with tasks, their canaries and a response."""
     job = job_on("sample", tmp_path / "warehouse")
     written(
-        job.warehouse, marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]}
+        job.warehouse,
+        marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]},
     ).publish()
     return job
 
@@ -304,7 +341,9 @@ def publications(store: Store) -> set[str]:
     return {name.split("/")[0] for name in store.below("publications").files()}
 
 
-def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(job, store):
+def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(
+    job, store
+):
     publish(job, store)
     publication = latest(store)
     bundle = read_bundle(publication, "publication")
@@ -313,9 +352,15 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
 
     assert files.keys() == {"manifest.json", *(file.name for file in bundle.files)}
     names = {table["name"] for table in bundle.meta["tables"]}
-    assert names == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
+    assert (
+        names
+        == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
+    )
     assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
-    assert publication.read("prbench.duckdb") == (job.warehouse / "prbench.duckdb").read_bytes()
+    assert (
+        publication.read("prbench.duckdb")
+        == (job.warehouse / "prbench.duckdb").read_bytes()
+    )
     version = json.loads((job.warehouse / "warehouse.json").read_text())["version"]
     assert bundle.meta["warehouse_version"] == version
     members = publication.read("tables/split_members/part-0.parquet")
@@ -324,7 +369,10 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
 
 
 def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
-    job, store, empty, monkeypatch
+    job,
+    store,
+    empty,
+    monkeypatch,
 ):
     written_names = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
@@ -338,7 +386,9 @@ def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
 
 @without_scores
 @pytest.mark.slow
-def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job, store):
+def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
+    job, store
+):
     publish(job, store)
     files = store.files()
 
@@ -375,7 +425,9 @@ def test_a_cut_off_publication_leaves_the_last_one(n_missing, job, store, monkey
 
 @without_scores
 @pytest.mark.slow
-def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job, store):
+def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(
+    job, store
+):
     publish(job, store)
     (pointed,) = publications(store)
     newest = "20991231T235959Z-00000000"
@@ -409,7 +461,10 @@ POINTER = {
     ("pointer", "reason"),
     [
         (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
-        (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
+        (
+            POINTER | {"publication": "publications/../../elsewhere"},
+            "which is not a publication",
+        ),
         ({"mine": True}, "is not a prbench-publication"),
     ],
 )
@@ -426,13 +481,19 @@ def test_a_pointer_to_elsewhere_is_left_alone(pointer, reason, job, store):
 
 @without_scores
 @pytest.mark.slow
-def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job, store):
+def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
+    job, store
+):
     folder = job.report_folder
     folder.joinpath("prbench").mkdir(parents=True)
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
     (folder / "report.json").write_text(mark % "../warehouse.json")
     (folder / "prbench" / "report.json").write_text(mark % "gone.html")
-    for path in (folder / "index.html", folder / "prbench" / "index.html", folder / "private.txt"):
+    for path in (
+        folder / "index.html",
+        folder / "prbench" / "index.html",
+        folder / "private.txt",
+    ):
         path.write_text(path.name)
     publish(job, store)
 

@@ -58,7 +58,9 @@ def odd(tmp_path) -> tuple[Job, list[dict[str, Any]]]:
 
 def opened(job: Job, rows: list[dict[str, Any]]) -> Any:
     """The workbook of a leaderboard."""
-    return openpyxl.load_workbook(io.BytesIO(figures_as_workbook(job.key, [(LEADERBOARD, rows)])))
+    return openpyxl.load_workbook(
+        io.BytesIO(figures_as_workbook(job.key, [(LEADERBOARD, rows)]))
+    )
 
 
 def columns_of(sheet: Any) -> list[str]:
@@ -141,7 +143,9 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd):
     }
 
 
-def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(tmp_path):
+def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(
+    tmp_path,
+):
     job = job_on("sample", tmp_path / "data")
     row = {FORMULA: "a\u202eb"}
     write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
@@ -154,7 +158,9 @@ def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visibl
     assert sheet.cell(2, 1).value == r"a\u202eb"
 
 
-def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(inspected):
+def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(
+    inspected,
+):
     rows = leaderboard(inspected)
     book = opened(inspected, rows)
     names = columns_of(book.worksheets[0])
@@ -164,7 +170,9 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
     assert book.sheetnames == ["leaderboard", "leaderboard hashes", "columns"]
     assert names[: len(declared)] == declared
     assert not [name for name in names if name.endswith("_hash")]
-    assert {"row", "benchmark", "dataset_revision", "model_config_hash"} <= set(hash_names)
+    assert {"row", "benchmark", "dataset_revision", "model_config_hash"} <= set(
+        hash_names
+    )
     assert set(rows[0]) <= {*names, *hash_names}
 
 
@@ -201,5 +209,7 @@ def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path):
 
 
 def test_a_text_too_long_for_a_cell_is_refused():
-    with pytest.raises(PipelineError, match="row 1, column text: a workbook has at most"):
+    with pytest.raises(
+        PipelineError, match="row 1, column text: a workbook has at most"
+    ):
         workbook([Sheet("rows", [{"text": "x" * 40_000}])])

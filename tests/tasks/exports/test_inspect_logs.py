@@ -62,12 +62,23 @@ def sample(
 def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     """Equation 1: points / positive weights; None while a criterion is undecided."""
     values = values_of(model, judge, task, trial)
-    if None in values or (judge == "mild" and task == 6) or (model == "poor" and task == 7):
+    if (
+        None in values
+        or (judge == "mild" and task == 6)
+        or (model == "poor" and task == 7)
+    ):
         return None
-    return sum(w * v for w, v in zip(WEIGHTS, values, strict=True) if v is not None) / 15
+    return (
+        sum(w * v for w, v in zip(WEIGHTS, values, strict=True) if v is not None) / 15
+    )
 
 
-MODEL_RUNS = {("good", "strict"), ("good", "mild"), ("poor", "strict"), ("poor", "mild")}
+MODEL_RUNS = {
+    ("good", "strict"),
+    ("good", "mild"),
+    ("poor", "strict"),
+    ("poor", "mild"),
+}
 
 
 def test_each_model_has_a_log_under_each_judge(logs, folder):
@@ -110,12 +121,16 @@ def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs):
                 assert math.isnan(document["scores"]["score"]["value"])
                 assert document["scores"]["score"]["reason"] is not None
             else:
-                assert document["scores"]["score"]["value"] == pytest.approx(expected_score)
+                assert document["scores"]["score"]["value"] == pytest.approx(
+                    expected_score
+                )
                 assert document["scores"]["score"]["reason"] is None
 
 
 def test_a_score_carries_every_criterion_with_its_verdict(logs):
-    criteria = sample(logs["good", "strict"], "t1")["scores"]["score"]["metadata"]["criteria"]
+    criteria = sample(logs["good", "strict"], "t1")["scores"]["score"]["metadata"][
+        "criteria"
+    ]
 
     assert [(row["value"], row["weight"], row["title"]) for row in criteria] == [
         (0.0, 10.0, "t1 needs point 0"),
@@ -170,7 +185,9 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     assert len(names) == 4
     assert len(set(names)) == 4
     assert metrics <= {"mean", "stderr", "unclipped_mean"}
-    assert [score["scored_samples"] for score in scores if score["scorer"] == "score"] == [15, 5]
+    assert [
+        score["scored_samples"] for score in scores if score["scorer"] == "score"
+    ] == [15, 5]
 
 
 def test_tokens_and_cost_of_a_judge_are_as_reported(logs):
@@ -191,7 +208,9 @@ def test_one_unknown_cost_makes_a_sum_unknown(logs):
     assert model_usage["openai-api/imported/strict"]["total_cost"] is None
 
 
-@pytest.mark.parametrize(("error", "explanation"), [(None, ""), ("cut\noff", "cut off")])
+@pytest.mark.parametrize(
+    ("error", "explanation"), [(None, ""), ("cut\noff", "cut off")]
+)
 def test_a_text_cannot_break_out_of_its_cell(error, explanation):
     item = {
         "status": "met",
@@ -203,7 +222,10 @@ def test_a_text_cannot_break_out_of_its_cell(error, explanation):
 
     lines = explanation_of([item]).splitlines()
 
-    assert lines[-1] == rf"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) | {explanation} |"
+    assert (
+        lines[-1]
+        == rf"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) | {explanation} |"
+    )
 
 
 def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs):
@@ -229,7 +251,9 @@ def test_samples_without_a_score_can_be_left_out(inspected, tmp_path):
         for name, document in log.items():
             if name.startswith("samples/"):
                 scores.append(document["scores"]["score"]["value"])
-    assert full.line.endswith("9 samples have no score; for tools that refuse these, add --scored")
+    assert full.line.endswith(
+        "9 samples have no score; for tools that refuse these, add --scored"
+    )
     assert report.rows == full.rows - 9
     assert len(scores) == report.rows
     assert not any(map(math.isnan, scores))
@@ -243,7 +267,9 @@ def test_people_who_label_have_a_log_only_where_they_are_named(inspected, tmp_pa
     aggregate(job)
 
     export_inspect(job, tmp_path / "logs")
-    export_inspect(job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named")
+    export_inspect(
+        job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named"
+    )
 
     assert logs_in(tmp_path / "logs").keys() == MODEL_RUNS
     assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
@@ -267,7 +293,9 @@ def named_logs(inspected: Job, tmp_path_factory) -> Logs:
     """The documents of logs of models and a judge that a stored run and the configuration name."""
     folder = tmp_path_factory.mktemp("named")
     job = kit.copied(inspected, folder / "data")
-    imported = response("t1", "brief", model_config_hash="imported") | {"source": "imported"}
+    imported = response("t1", "brief", model_config_hash="imported") | {
+        "source": "imported"
+    }
     imported["dataset_revision"] = job.data.revision
     label = imported_verdict(job, imported, "reader")
     endpoints = {
@@ -306,7 +334,10 @@ def named_logs(inspected: Job, tmp_path_factory) -> Logs:
     ],
 )
 def test_a_log_names_the_model_as_its_provider_does_and_the_label_beside_it(
-    named_logs, label, judge, name
+    named_logs,
+    label,
+    judge,
+    name,
 ):
     spec = named_logs[label, judge]["header.json"]["eval"]
 
@@ -338,10 +369,14 @@ def without_name(log: Path):
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
-    inspected, tmp_path, is_old
+    inspected,
+    tmp_path,
+    is_old,
 ):
     export_inspect(
-        inspected.model_copy(update={"named_models": ("good",), "named_judges": ("strict",)}),
+        inspected.model_copy(
+            update={"named_models": ("good",), "named_judges": ("strict",)}
+        ),
         tmp_path,
     )
     (log,) = tmp_path.iterdir()
@@ -367,7 +402,12 @@ VERSION = "inspect-ai==0.3.285"
 def read_logs(folder: Path) -> Logs:
     """The logs as Inspect reads them, each with its number of summaries, by model and judge."""
     command = ["uv", "run", "--no-project", "--quiet", "--python", sys.executable]
-    command += ["--with", VERSION, "python", str(Path(__file__).with_name("inspect_reader.py"))]
+    command += [
+        "--with",
+        VERSION,
+        "python",
+        str(Path(__file__).with_name("inspect_reader.py")),
+    ]
     process = subprocess.run(
         [*command, str(folder)],
         capture_output=True,
@@ -380,11 +420,15 @@ def read_logs(folder: Path) -> Logs:
     logs = {}
     for log, n_summaries in json.loads(process.stdout):
         metadata = log["eval"]["metadata"]
-        logs[metadata["model_label"], metadata["judge"]] = log | {"n_summaries": n_summaries}
+        logs[metadata["model_label"], metadata["judge"]] = log | {
+            "n_summaries": n_summaries
+        }
     return logs
 
 
-needs_uv = pytest.mark.skipif(shutil.which("uv") is None, reason="no uv to run Inspect with")
+needs_uv = pytest.mark.skipif(
+    shutil.which("uv") is None, reason="no uv to run Inspect with"
+)
 
 
 @pytest.mark.slow
@@ -395,7 +439,9 @@ def test_inspect_reads_every_sample(read_logs):
     for log in read_logs.values():
         assert log["status"] == "success"
         assert log["n_summaries"] == 16
-        assert [(document["id"], document["epoch"]) for document in log["samples"]] == cells
+        assert [
+            (document["id"], document["epoch"]) for document in log["samples"]
+        ] == cells
 
 
 @pytest.mark.slow

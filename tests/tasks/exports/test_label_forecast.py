@@ -54,7 +54,11 @@ def shared(tmp_path_factory) -> Job:
         rows = [good_row(task, rubric=criteria_of(task), field=field) for task in tasks]
         write_jsonl(source / f"{split}.jsonl", rows)
     job = prepared(job_on(source, folder / "warehouse"))
-    cells = [{"task": task, "model": model} for task in (*FINANCE, *LEGAL) for model in MODELS]
+    cells = [
+        {"task": task, "model": model}
+        for task in (*FINANCE, *LEGAL)
+        for model in MODELS
+    ]
     responses = [cell | {"response": str(cell)} for cell in cells]
     import_responses(job, write_jsonl(folder / "r.jsonl", responses))
     decisions = [
@@ -86,14 +90,18 @@ def label(job: Job, file: Path):
     """Fill in a sheet and import it."""
     rows = [dict(row) for row in sheet_rows(file)]
     for row in rows:
-        is_met = random.Random(f"{row['task']} {row['model']} {row['criterion']}").random() < 0.6
+        is_met = (
+            random.Random(f"{row['task']} {row['model']} {row['criterion']}").random()
+            < 0.6
+        )
         row |= {"judge": "eva", "criteria_met": "yes" if is_met else "no"}
     import_verdicts(job, save_sheet(file.with_suffix(".filled.csv"), rows))
     aggregate(job)
 
 
 def stored_figures(
-    job: Job, condition: str = "breakdown = 'all' and is_primary"
+    job: Job,
+    condition: str = "breakdown = 'all' and is_primary",
 ) -> list[tuple[Any, ...]]:
     query = "select model, split, n_labels, no_figure from debiased_scores where judge = 'a-judge'"
     return values_in(job, f"{query} and {condition} order by split, model")
@@ -110,12 +118,17 @@ NEEDED = r"-n (\d+) gives an interval to all 4 that can have one"
 
 def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
     return [
-        (row["model"], row["split"], row["n_labels"], row["no_figure"]) for row in report.figures
+        (row["model"], row["split"], row["n_labels"], row["no_figure"])
+        for row in report.figures
     ]
 
 
 @pytest.mark.parametrize("n_rows", [110, 500])
-def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(job, tmp_path, n_rows):
+def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
+    job,
+    tmp_path,
+    n_rows,
+):
     report = exported(job, tmp_path / "a.csv", n_rows, seed=n_rows)
     label(job, tmp_path / "a.csv")
 
@@ -141,7 +154,9 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job, tmp_
 
     assert "that can have one" not in report.line
     figures = stored_figures(job)
-    assert [(model, split) for model, split, _, no_figure in figures if no_figure is None] == [
+    assert [
+        (model, split) for model, split, _, no_figure in figures if no_figure is None
+    ] == [
         ("ada", "finance"),
         ("bob", "finance"),
         ("ada", "finance_hard"),
@@ -180,7 +195,9 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job, tmp_path):
         report.line,
     )
     promised = [figure for figure in promised_figures(report) if figure[1] == "finance"]
-    assert promised == stored_figures(job, "split = 'finance' and breakdown = 'all' and is_primary")
+    assert promised == stored_figures(
+        job, "split = 'finance' and breakdown = 'all' and is_primary"
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,7 +208,10 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job, tmp_path):
     ],
 )
 def test_a_sheet_for_a_pair_or_a_category_promises_by_the_same_rule(
-    job, tmp_path, sampled_for, condition
+    job,
+    tmp_path,
+    sampled_for,
+    condition,
 ):
     report = exported(job, tmp_path / "a.csv", 100, sampled_for=sampled_for)
     label(job, tmp_path / "a.csv")

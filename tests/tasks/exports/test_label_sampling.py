@@ -37,7 +37,9 @@ def truth(row: Row) -> bool:
 
 def response_cells(*models: str) -> list[Row]:
     """Return the first columns of a row on each response of these models, or of all."""
-    return [{"task": task, "model": model} for task in TASKS for model in models or MODELS]
+    return [
+        {"task": task, "model": model} for task in TASKS for model in models or MODELS
+    ]
 
 
 def verdict_cells(*models: str) -> list[Row]:
@@ -65,9 +67,17 @@ def shared(tmp_path_factory) -> Job:
     """Thirty tasks with responses of two models, and a judge that errs on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
     rows = [good_row(task, rubric=rubric_of(task)) for task in TASKS]
-    job = prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
-    responses = [cell | {"response": f"a response to {cell['task']}"} for cell in response_cells()]
-    verdicts = [cell | {"judge": "a-judge", "criteria_met": err(cell)} for cell in verdict_cells()]
+    job = prepared(
+        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
+    )
+    responses = [
+        cell | {"response": f"a response to {cell['task']}"}
+        for cell in response_cells()
+    ]
+    verdicts = [
+        cell | {"judge": "a-judge", "criteria_met": err(cell)}
+        for cell in verdict_cells()
+    ]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     import_verdicts(job, write_jsonl(folder / "judged.jsonl", verdicts))
     aggregate(job)
@@ -78,10 +88,18 @@ def rubric_of(task: str) -> list[Row]:
     """Return a criterion of weight 10, and nine of weight 4 in two categories in turn."""
     categories = ("Practical Utility", "Financial Accuracy")
     heavy_criterion = hub_criterion(
-        f"{task}-c0", "critically important", 10, criteria_category=categories[0]
+        f"{task}-c0",
+        "critically important",
+        10,
+        criteria_category=categories[0],
     )
     light_criteria = [
-        hub_criterion(f"{task}-c{number}", "important", 4, criteria_category=categories[number % 2])
+        hub_criterion(
+            f"{task}-c{number}",
+            "important",
+            4,
+            criteria_category=categories[number % 2],
+        )
         for number in range(1, N_CRITERIA)
     ]
     return [heavy_criterion, *light_criteria]
@@ -89,7 +107,10 @@ def rubric_of(task: str) -> list[Row]:
 
 def filled(rows: list[Row], person: str = "eva") -> list[Row]:
     """Return rows with a person's decisions."""
-    return [row | {"judge": person, "criteria_met": "yes" if truth(row) else "no"} for row in rows]
+    return [
+        row | {"judge": person, "criteria_met": "yes" if truth(row) else "no"}
+        for row in rows
+    ]
 
 
 def drawn_sheet(
@@ -106,7 +127,11 @@ def drawn_sheet(
 
 def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job, tmp_path):
     report = export_sampled_labelling(
-        job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3
+        job,
+        tmp_path / "a.csv",
+        sampled_for="leaderboard",
+        n_rows=80,
+        seed=3,
     )
 
     rows = sheet_rows(tmp_path / "a.csv")
@@ -119,7 +144,9 @@ def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job, tmp_p
     assert sheet["n_population"] == N_TASKS * N_CRITERIA * len(MODELS)
     assert sheet["sheet_id"] == report.sheet_id
     assert {draw["sheet_id"] for draw in draws} == {report.sheet_id}
-    assert {draw["criterion_id"] for draw in draws} == {row["criterion"] for row in rows}
+    assert {draw["criterion_id"] for draw in draws} == {
+        row["criterion"] for row in rows
+    }
     assert set(Counter(row["model"] for row in rows).values()) == {40}
 
 
@@ -129,13 +156,16 @@ def test_the_probabilities_of_sampled_verdicts_follow_their_weights(job, tmp_pat
     draws = rows_in(job, "select * from label_draws")
     assert not any(draw["is_known"] for draw in draws)
     assert all(0 < draw["probability"] <= 1 for draw in draws)
-    is_first = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
+    is_first = {
+        draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws
+    }
     # Weight 10 and weight 4.
     assert is_first[True] == pytest.approx(2.5 * is_first[False])
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(
-    job, tmp_path
+    job,
+    tmp_path,
 ):
     judged_tasks = TASKS[:20]
     verdicts = [
@@ -169,7 +199,9 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     assert sum(score["n_labels"] for score in scores) == 100 - n_incomplete
 
 
-def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(job, tmp_path):
+def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(
+    job, tmp_path
+):
     verdicts = [
         cell
         | {
@@ -184,7 +216,13 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(j
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", verdicts))
 
     def vintages(name, **options):
-        rows = drawn_sheet(job, tmp_path / f"{name}.csv", 20, sampled_for=name, **options)
+        rows = drawn_sheet(
+            job,
+            tmp_path / f"{name}.csv",
+            20,
+            sampled_for=name,
+            **options,
+        )
         return {(row["model"], row["vintage"].lstrip("'")) for row in rows}
 
     base = {("ada", "base"), ("bob model", "base")}
@@ -203,25 +241,36 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job, tmp_path):
         drawn_sheet(job, tmp_path / "a.csv", 20, seed=3)
 
 
-def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(job, tmp_path):
+def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(
+    job, tmp_path
+):
     labelled = drawn_sheet(job, tmp_path / "a.csv", 150)
     import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(labelled)))
     aggregate(job)
 
     report = export_sampled_labelling(
-        job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=100
+        job,
+        tmp_path / "b.csv",
+        sampled_for="leaderboard",
+        n_rows=100,
     )
 
-    drawn_cells = {(row["model"], row["criterion"]) for row in sheet_rows(tmp_path / "b.csv")}
+    drawn_cells = {
+        (row["model"], row["criterion"]) for row in sheet_rows(tmp_path / "b.csv")
+    }
     assert drawn_cells.isdisjoint((row["model"], row["criterion"]) for row in labelled)
     width = "select avg(debiased_ci_high - debiased_ci_low) from debiased_scores"
-    ((current_width,),) = values_in(job, f"{width} where breakdown = 'all' and is_primary")
+    ((current_width,),) = values_in(
+        job, f"{width} where breakdown = 'all' and is_primary"
+    )
     assert report.expected_widths[0]["width"] == pytest.approx(current_width)
     query = "select is_known, count(*) from label_draws where sheet_id = ? group by all"
     assert dict(values_in(job, query, report.sheet_id)) == {True: 150, False: 100}
 
 
-def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(job, tmp_path):
+def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(
+    job, tmp_path
+):
     rows = filled(random.Random(1).sample(verdict_cells(), 150))
     n_ada = sum(row["model"] == "ada" for row in rows)
     n_bob = 150 - n_ada
@@ -244,7 +293,9 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
         "select distinct factor, model from intermediate.sampled_labels "
         "inner join responses using (response_id) order by model",
     )
-    assert [factor for factor, _ in factors] == pytest.approx([300 / n_ada, 300 / n_bob])
+    assert [factor for factor, _ in factors] == pytest.approx(
+        [300 / n_ada, 300 / n_bob]
+    )
     ((batch,),) = values_in(job, "select distinct import_batch from labellers")
     retract(job, batch)
     assert values_in(job, query) == []
@@ -290,12 +341,15 @@ def test_what_cannot_be_sampled_is_refused(job, tmp_path):
         drawn_sheet(nobody, file, 5)
 
 
-def test_a_sheet_is_no_simple_random_sample_and_nothing_is_left_after_a_full_one(job, tmp_path):
+def test_a_sheet_is_no_simple_random_sample_and_nothing_is_left_after_a_full_one(
+    job, tmp_path
+):
     rows = filled(drawn_sheet(job, tmp_path / "a.csv", 10_000))
     labels = save_sheet(tmp_path / "filled.csv", rows)
 
     with pytest.raises(
-        PipelineError, match="whose probabilities are stored; leave --random-sample out"
+        PipelineError,
+        match="whose probabilities are stored; leave --random-sample out",
     ):
         import_verdicts(job, labels, is_random_sample=True)
     import_verdicts(job, labels)

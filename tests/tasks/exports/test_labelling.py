@@ -16,7 +16,15 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import as_before, defused, shows
-from tests.kit import copied, good_row, job_on, prepared, rows_in, values_in, write_jsonl
+from tests.kit import (
+    copied,
+    good_row,
+    job_on,
+    prepared,
+    rows_in,
+    values_in,
+    write_jsonl,
+)
 from tests.tasks.exports.conftest import formulas_in, save_sheet, sheet_rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -42,7 +50,9 @@ def shared(tmp_path_factory) -> Job:
     return job
 
 
-def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(shared, tmp_path):
+def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
+    shared, tmp_path
+):
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
 
     rows = sheet_rows(tmp_path / "sheet.csv")
@@ -64,7 +74,9 @@ def test_a_sheet_shows_what_a_grader_needs(shared, tmp_path):
             assert row[column] == ""
 
 
-def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job, tmp_path):
+def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(
+    job, tmp_path
+):
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
     rows = sheet_rows(tmp_path / "sheet.csv")
     assert formulas_in(rows) == []
@@ -75,20 +87,27 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(j
 
     assert report.rows == 120
     counts = values_in(
-        job, "select task_id, model, judge, count(*), sum(value) from verdicts group by all"
+        job,
+        "select task_id, model, judge, count(*), sum(value) from verdicts group by all",
     )
     assert len(counts) == 12
-    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= set(counts)
+    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= set(
+        counts
+    )
 
 
-def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(job, tmp_path):
+def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(
+    job, tmp_path
+):
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
     rows = sheet_rows(tmp_path / "sheet.csv")
     rows[0]["criteria_met"] = "yes"
     rows[1]["criteria_met"] = " "
     file = save_sheet(tmp_path / "filled.csv", rows)
 
-    with pytest.raises(PipelineError, match=r"row 2: the decision is missing \(--skip-empty"):
+    with pytest.raises(
+        PipelineError, match=r"row 2: the decision is missing \(--skip-empty"
+    ):
         import_verdicts(job, file, judge="eva")
     with pytest.raises(
         PipelineError,
@@ -139,7 +158,8 @@ def filled(
     """The sheet of a job with some options, filled in with every criterion met."""
     export_labelling(job.model_copy(update=options), folder / "sheet.csv", n_rows=100)
     return [
-        row | {"judge": "eva", "criteria_met": "TRUE"} for row in sheet_rows(folder / "sheet.csv")
+        row | {"judge": "eva", "criteria_met": "TRUE"}
+        for row in sheet_rows(folder / "sheet.csv")
     ]
 
 
@@ -156,19 +176,28 @@ FRESH = ("fresh", NIGHT, f"- fresh\nin {NIGHT}")
 PINNED = ("pinned", "base", "- pinned\nin base")
 CASES = {
     "nothing": ({}, [("fresh", "base", "- fresh\nin base"), PINNED]),
-    "a vintage": ({"vintage": NIGHT}, [FRESH, ("pinned", NIGHT, f"- pinned\nin {NIGHT}")]),
+    "a vintage": (
+        {"vintage": NIGHT},
+        [FRESH, ("pinned", NIGHT, f"- pinned\nin {NIGHT}")],
+    ),
     "a night": ({"night": NIGHT}, [FRESH, PINNED]),
     "a night of one model": ({"night": NIGHT, "named_models": ("fresh",)}, [FRESH]),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_verdicts_land_on_the_responses_that_were_read_in_every_case(twice, tmp_path, case):
+def test_verdicts_land_on_the_responses_that_were_read_in_every_case(
+    twice,
+    tmp_path,
+    case,
+):
     options, expected = CASES[case]
     rows = filled(twice, tmp_path, **options)
 
     import_verdicts(twice, save_sheet(tmp_path / "filled.csv", rows))
-    import_verdicts(twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv")
+    import_verdicts(
+        twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv"
+    )
 
     assert judged_texts(twice) == expected
     assert len(rows_in(twice, "select 1 from verdicts")) == len(expected) * N_CRITERIA
@@ -193,7 +222,8 @@ def test_rows_without_a_vintage_are_of_the_job_s(twice, tmp_path):
         del row["response"]
 
     import_verdicts(
-        twice.model_copy(update={"night": NIGHT}), save_sheet(tmp_path / "filled.csv", rows)
+        twice.model_copy(update={"night": NIGHT}),
+        save_sheet(tmp_path / "filled.csv", rows),
     )
 
     assert judged_texts(twice) == [FRESH, PINNED]
@@ -216,7 +246,11 @@ def test_responses_spread_over_tasks_and_models(n_tasks, n_models, seed, data):
     assert sorted(order, key=str) == sorted(cells, key=str)
     assert list(spread(cells, seed)) == order
     task_counts = Counter(cell["task_id"] for cell in beginning)
-    assert max(task_counts.values()) - min(task_counts[f"t{task}"] for task in range(n_tasks)) <= 1
+    assert (
+        max(task_counts.values())
+        - min(task_counts[f"t{task}"] for task in range(n_tasks))
+        <= 1
+    )
     # Each round over the tasks gives every model its share; the last round may be incomplete.
     model_counts = Counter(cell["model"] for cell in beginning)
     share = -(-len(beginning) // n_models)

@@ -48,14 +48,19 @@ def library(tmp_path_factory) -> Any:
         patched.setenv("HF_HUB_OFFLINE", "1")
         import datasets
 
-        patched.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+        patched.setattr(
+            datasets.config,
+            "HF_DATASETS_CACHE",
+            tmp_path_factory.mktemp("cache"),
+        )
         datasets.disable_progress_bars()
         yield datasets
 
 
 def stored(job: Job, name: str) -> list[dict[str, Any]]:
     query = (
-        f"select * from {name} where benchmark = 'prbench' and dataset_revision = ? order by all"
+        f"select * from {name} where benchmark = "
+        "'prbench' and dataset_revision = ? order by all"
     )
     return rows_in(job, query, job.data.revision)
 
@@ -75,7 +80,9 @@ def test_both_loaders_give_the_stored_rows(library, folder, job, name):
     assert loaded.features == mapped.features
 
 
-def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(library, folder):
+def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(
+    library, folder
+):
     assert list(library.load_from_disk(str(folder))) == list(USUAL)
     assert library.get_dataset_config_names(str(folder)) == list(USUAL)
     assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
@@ -92,16 +99,26 @@ def test_the_card_has_the_meaning_of_every_column(folder, name):
 
 
 def test_the_card_has_licence_notice_revision_and_sizes(folder, job):
-    _, header, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    _, header, text = (
+        (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    )
 
     assert yaml.safe_load(header)["license"] == "cc-by-4.0"
     assert "**Do not train on this data.**" in text
     assert f"| revision of its data set | `{job.data.revision}` |" in text
     n_verdicts = len(stored(job, "verdicts"))
-    assert re.search(rf"^\| `verdicts` \| .* \| {n_verdicts} \| [\d.]+ MB ", text, re.MULTILINE)
+    assert re.search(
+        rf"^\| `verdicts` \| .* \| {n_verdicts} \| [\d.]+ MB ",
+        text,
+        re.MULTILINE,
+    )
 
 
-def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(folder, job, tmp_path):
+def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(
+    folder,
+    job,
+    tmp_path,
+):
     export_data_sets(job, tmp_path / "members", ["split_members", "tasks"])
 
     for file in (*folder.rglob("*.*"), *tmp_path.rglob("*.*")):

@@ -12,7 +12,15 @@ from tasks.config.job import Job
 from tasks.exports.sheets import export_review
 from tasks.imports.reviews import import_reviews
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, one_line, prepared, rows_in, values_in, write_jsonl
+from tests.kit import (
+    good_row,
+    job_on,
+    one_line,
+    prepared,
+    rows_in,
+    values_in,
+    write_jsonl,
+)
 from tests.tasks.exports.conftest import formulas_in, save_sheet, sheet_rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -37,7 +45,9 @@ def shared(tmp_path_factory) -> Job:
         row["canary"] = f"prbench:sample:finance:{row['task']}"
         for item in row["rubric"][:2]:
             item["annotations"]["criteria_category"] = "Practical Utility"
-    return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
+    return prepared(
+        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
+    )
 
 
 def exported(
@@ -76,7 +86,9 @@ def test_a_sheet_for_reviewers_has_no_weights_canaries_or_formulas(job, tmp_path
     rows = exported(job, tmp_path, n_criteria=1_000)
 
     assert "weight" not in rows[0]
-    assert "prbench:sample" not in (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
+    assert "prbench:sample" not in (tmp_path / "sheet.csv").read_text(
+        encoding="utf-8-sig"
+    )
     assert formulas_in(rows) == []
 
 
@@ -91,7 +103,11 @@ DESIGNS = {
         [("Financial Accuracy", 5, 5 / 32), ("Practical Utility", 5, 5 / 8)],
         "stratified by category sample of 10 of 40 criteria, seed 0",
     ),
-    "tasks": ({"n_tasks": 3}, [("all", 30, 3 / 4)], "all criteria of 3 of 4 tasks, seed 0"),
+    "tasks": (
+        {"n_tasks": 3},
+        [("all", 30, 3 / 4)],
+        "all criteria of 3 of 4 tasks, seed 0",
+    ),
 }
 
 
@@ -105,7 +121,10 @@ def test_the_probability_of_each_criterion_is_stored(case, job, tmp_path):
     query = "select distinct design, n_population from review_samples"
     assert values_in(job, query) == [(design, 40)]
     stored_cells = values_in(job, "select task_id, criterion_id from review_samples")
-    cells = [(row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows]
+    cells = [
+        (row["task"].removeprefix("'"), row["criterion"].removeprefix("'"))
+        for row in rows
+    ]
     assert sorted(cells) == sorted(stored_cells)
 
 
@@ -115,7 +134,9 @@ def test_whole_tasks_are_sampled_with_all_their_criteria(job, tmp_path):
     assert list(Counter(row["task"] for row in rows).values()) == [N_CRITERIA] * 3
 
 
-def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job, tmp_path):
+def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
+    job, tmp_path
+):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         export_review(job, tmp_path / name / "sheet.csv", n_criteria=12, seed=seed)
 
@@ -129,7 +150,9 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job, 
     assert values_in(job, query) == [(24, 2, 1)]
 
 
-def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job, tmp_path):
+def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
+    job, tmp_path
+):
     export_review(job, tmp_path / "sheets", n_criteria=5)
 
     (file,) = (tmp_path / "sheets").iterdir()
@@ -139,13 +162,17 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(j
 
 
 def test_fewer_criteria_than_strata_are_refused(job, tmp_path):
-    with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"):
+    with pytest.raises(
+        UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"
+    ):
         export_review(job, tmp_path / "other.csv", n_criteria=1, labels=("category",))
 
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path):
     row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
-    job = prepared(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse"))
+    job = prepared(
+        job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse")
+    )
     conversation = exported(job, tmp_path)[0]["conversation"]
 
     assert len(conversation) < 32_767
@@ -165,7 +192,9 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job, tmp_path):
     (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
     assert report.rows == N_TASKS * N_CRITERIA
-    columns = "value, status, explanation, better_wording, source, reviewer, review_check"
+    columns = (
+        "value, status, explanation, better_wording, source, reviewer, review_check"
+    )
     assert values_in(
         job,
         f"select {columns} from criterion_reviews where explanation is not null order by value",
@@ -173,10 +202,14 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job, tmp_path):
         (0.0, "fail", "=vague", "Says 5.", "imported", "eva", "agree"),
         (1.0, "pass", "fine", None, "imported", "eva", "agree"),
     ]
-    assert {("-t0",), ("t1",)} <= set(values_in(job, "select task_id from expert_reviews"))
+    assert {("-t0",), ("t1",)} <= set(
+        values_in(job, "select task_id from expert_reviews")
+    )
 
 
-def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(job, tmp_path):
+def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(
+    job, tmp_path
+):
     rows = exported(job, tmp_path)
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}
@@ -189,13 +222,16 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(jo
     assert repeated.rows == 0
 
 
-def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(job, tmp_path):
+def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
+    job, tmp_path
+):
     rows = exported(job, tmp_path)
     eva = save_sheet(tmp_path / "eva.csv", agreeing(rows, "eva"))
     unnamed = save_sheet(tmp_path / "unnamed.csv", agreeing(rows, ""))
 
     with pytest.raises(
-        PipelineError, match=r"unnamed.csv: row 1: `reviewer` is missing; add it \(--by NAME"
+        PipelineError,
+        match=r"unnamed.csv: row 1: `reviewer` is missing; add it \(--by NAME",
     ):
         import_reviews(job, [eva, unnamed])
     assert rows_in(job, "select 1 from expert_reviews") == []
@@ -239,14 +275,20 @@ WRONG = {
     "a changed sample": (lambda _: {"sample": "7"}, "is not in sample '7'"),
     "a criterion outside of the sample": (outside, "is not in sample"),
     "a different row before": (
-        lambda rows: rows.append(rows[0]) or {"decision": "disagree", "reason": "after all"},
+        lambda rows: (
+            rows.append(rows[0]) or {"decision": "disagree", "reason": "after all"}
+        ),
         "a different review already exists (reviewer eva, value 0, earlier in this import)",
     ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case, job, tmp_path):
+def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(
+    case,
+    job,
+    tmp_path,
+):
     wrong_cells, reason = WRONG[case]
     rows = agreeing(exported(job, tmp_path, n_tasks=1))
     rows[0] = rows[0] | wrong_cells(rows)

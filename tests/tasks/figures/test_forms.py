@@ -33,7 +33,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "diff_tasks": _DIFF,
     "diff_flips": _DIFF,
     "cascade": {"cheap": "mild-judge", "strong": "strict-judge"},
-    "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
+    "debiased_differences": {
+        "first": "alder-large",
+        "others": ["birch-2", "cedar-mini"],
+    },
 }
 """Parameters of the figures that need some."""
 
@@ -79,19 +82,29 @@ def test_a_terminal_has_each_cell_of_the_page(figure_rows):
         terminal_cells = {MISSING}
         for column in terminal:
             # Both ends of an interval share a cell there.
-            terminal_cells |= {column.cells[index], *re.split(r" to | \(|\)", column.cells[index])}
-        assert set(page_cells[index * n_columns : (index + 1) * n_columns]) <= terminal_cells
+            terminal_cells |= {
+                column.cells[index],
+                *re.split(r" to | \(|\)", column.cells[index]),
+            }
+        assert (
+            set(page_cells[index * n_columns : (index + 1) * n_columns])
+            <= terminal_cells
+        )
 
 
 def test_csv_has_all_values(figure_rows):
-    heading, *lines = csv.reader(io.StringIO(as_csv(figure_rows.names, figure_rows.rows)))
+    heading, *lines = csv.reader(
+        io.StringIO(as_csv(figure_rows.names, figure_rows.rows))
+    )
 
     assert heading == figure_rows.names
     assert [list(map(as_before, line)) for line in lines] == figure_rows.plain_rows
 
 
 def test_a_workbook_has_all_values(figure_rows, scope):
-    content = figures_as_workbook(scope.job.key, [(figure_rows.figure, figure_rows.rows)])
+    content = figures_as_workbook(
+        scope.job.key, [(figure_rows.figure, figure_rows.rows)]
+    )
 
     book = openpyxl.load_workbook(io.BytesIO(content))
     sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets[:2]]
@@ -102,7 +115,9 @@ def test_a_workbook_has_all_values(figure_rows, scope):
         for sheet in sheets:
             cells |= dict(zip(sheet[0], sheet[index], strict=True))
         for name, value in row.items():
-            assert are_equal(spreadsheet_value(cells[name]), spreadsheet_value(value)), name
+            assert are_equal(
+                spreadsheet_value(cells[name]), spreadsheet_value(value)
+            ), name
 
 
 def test_a_data_frame_has_all_values(figure_rows, scope):
@@ -114,7 +129,10 @@ def test_a_data_frame_has_all_values(figure_rows, scope):
     )
 
     assert frame.column_names == figure_rows.names
-    assert FigureRows(figure_rows.figure, frame.to_pylist()).plain_rows == figure_rows.plain_rows
+    assert (
+        FigureRows(figure_rows.figure, frame.to_pylist()).plain_rows
+        == figure_rows.plain_rows
+    )
 
 
 def plain(value: Any) -> str:

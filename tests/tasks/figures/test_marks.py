@@ -18,7 +18,11 @@ FIGURE = Figure(
 
 
 def row(
-    model: str, value: float | None, *, is_small: bool, is_hard: bool = False
+    model: str,
+    value: float | None,
+    *,
+    is_small: bool,
+    is_hard: bool = False,
 ) -> dict[str, object]:
     values = {
         "mean_score": value,
@@ -56,7 +60,9 @@ def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
 
 def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():
     (plain,) = FIGURE.drawn([row("a", 0.5, is_small=False)])
-    (marked,) = FIGURE.drawn([row("a", 0.5, is_small=False), row("b", 0.4, is_small=True)])
+    (marked,) = FIGURE.drawn(
+        [row("a", 0.5, is_small=False), row("b", 0.4, is_small=True)]
+    )
 
     assert not plain.has_marks
     assert marked.has_marks

@@ -51,7 +51,9 @@ def decisions() -> Decisions:
     one.
     """
     dice = random.Random(4)
-    cells = [(task, position) for task in range(N_TASKS) for position in range(N_CRITERIA)]
+    cells = [
+        (task, position) for task in range(N_TASKS) for position in range(N_CRITERIA)
+    ]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
     decided = {}
     for grader, noise in NOISE.items():
@@ -65,7 +67,11 @@ def stored_rows(decisions: Decisions) -> Rows:
     """Return the rows, by table, of the decisions."""
     task_ids = [f"t{task:02d}" for task in range(N_TASKS)]
     tables = admitted(task_ids, n_criteria=N_CRITERIA)
-    tables |= {"responses": list(map(response, task_ids)), "criteria": [], "verdicts": []}
+    tables |= {
+        "responses": list(map(response, task_ids)),
+        "criteria": [],
+        "verdicts": [],
+    }
     for task, task_id in enumerate(task_ids):
         for position in range(N_CRITERIA):
             criterion_row = criterion(task_id, position, 5)
@@ -129,13 +135,19 @@ def test_the_decisions_of_a_judge_are_pooled(decisions, rows):
 
     judge = rows["judge"]
 
-    agreements = [value == other for value, other in zip(values, people_values, strict=True)]
+    agreements = [
+        value == other for value, other in zip(values, people_values, strict=True)
+    ]
     assert judge["kappa"] == pytest.approx(cohen_kappa_score(values, people_values))
-    assert judge["macro_f1"] == pytest.approx(f1_score(values, people_values, average="macro"))
+    assert judge["macro_f1"] == pytest.approx(
+        f1_score(values, people_values, average="macro")
+    )
     assert judge["agreement"] == pytest.approx(fmean(agreements))
 
 
-def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(decisions, rows):
+def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(
+    decisions, rows
+):
     scores = []
     for pair in JUDGE_PAIRS:
         scores.append(f1_score(*decided_by(decisions, pair), average="macro"))
@@ -152,4 +164,6 @@ def test_each_pair_of_people_counts_in_both_orders(decisions, rows):
     people = rows[PEOPLE]
 
     assert people["macro_f1"] == pytest.approx(f1_score(first, second, average="macro"))
-    assert people["kappa"] == pytest.approx(cohen_kappa_score(first + second, second + first))
+    assert people["kappa"] == pytest.approx(
+        cohen_kappa_score(first + second, second + first)
+    )

@@ -15,7 +15,12 @@ from tests.tasks.report.synthetic.attacks import ATTACKS
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 finite = st.floats(allow_nan=False, allow_infinity=False)
 values = st.one_of(
-    texts, st.sampled_from(ATTACKS), st.integers(-(2**31), 2**31), finite, st.booleans(), st.none()
+    texts,
+    st.sampled_from(ATTACKS),
+    st.integers(-(2**31), 2**31),
+    finite,
+    st.booleans(),
+    st.none(),
 )
 connection = duckdb.connect()
 COLUMNS = {"a": "varchar", "b": "bigint"}
@@ -34,7 +39,9 @@ def test_a_list_is_read_as_the_list(listed):
     assert [(listed,)] == connection.execute(f"select {literal(listed)}").fetchall()
 
 
-@given(st.lists(st.tuples(texts, st.none() | st.integers(0, 9)), min_size=1, max_size=5))
+@given(
+    st.lists(st.tuples(texts, st.none() | st.integers(0, 9)), min_size=1, max_size=5)
+)
 def test_rows_are_joined_as_a_table(rows):
     query = f"select a, b from {literal(Table(COLUMNS, rows))} as named"
 

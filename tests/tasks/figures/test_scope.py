@@ -34,7 +34,9 @@ def test_labels_are_unique_and_begin_with_the_name(samplings):
     assert len({row["entry"] for row in labelled_rows}) == len(samplings)
     for labelled_row, sampling in zip(labelled_rows, samplings, strict=True):
         assert labelled_row["entry"].startswith(labelled_row["model"])
-        assert labelled_row == sampling_row(*sampling) | {"entry": labelled_row["entry"]}
+        assert labelled_row == sampling_row(*sampling) | {
+            "entry": labelled_row["entry"]
+        }
 
 
 def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs():
@@ -55,9 +57,14 @@ def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})]
+    ("vintage", "nights"),
+    [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})],
 )
-def test_the_latest_samplings_are_shown_unless_a_vintage_is_named(world_job, vintage, nights):
+def test_the_latest_samplings_are_shown_unless_a_vintage_is_named(
+    world_job,
+    vintage,
+    nights,
+):
     with Warehouse(world_job.warehouse).reader() as reader:
         entries = Scope(world_job, reader, vintage).entries
 
@@ -73,7 +80,9 @@ def test_only_named_models_are_shown(world_job, scope):
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope):
-    (current,) = [row for row in scope.judge_configs if row["judge_config"] == scope.main]
+    (current,) = [
+        row for row in scope.judge_configs if row["judge_config"] == scope.main
+    ]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
     earlier = {
         **current,
@@ -81,7 +90,11 @@ def test_after_a_new_template_the_judge_as_configured_comes_first(scope):
         "judge_config": "strict-judge template an earli",
     }
 
-    judge_config = first_judge_config(scope.job, scope.benchmark, [earlier, *scope.judge_configs])
+    judge_config = first_judge_config(
+        scope.job,
+        scope.benchmark,
+        [earlier, *scope.judge_configs],
+    )
 
     assert scope.main == "strict-judge"
     assert judge_config is not None
@@ -95,7 +108,14 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     for vintage in vintages:
         values = (1, 1, 1, vintage == "base")
         samplings.append(
-            Sampling(vintage, times_s[vintage], values, "cedar", judge, verdict_columns=columns)
+            Sampling(
+                vintage,
+                times_s[vintage],
+                values,
+                "cedar",
+                judge,
+                verdict_columns=columns,
+            )
         )
     return samplings
 
@@ -105,13 +125,27 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     [
         (resampled("eva", "base", **IMPORTED), {"judge"}, {"n1"}),
         # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
-        (resampled("elsewhere", "base", **IMPORTED), {"judge", "elsewhere"}, {"base", "n1"}),
+        (
+            resampled("elsewhere", "base", **IMPORTED),
+            {"judge", "elsewhere"},
+            {"base", "n1"},
+        ),
         (resampled("second", "base"), {"judge", "second"}, {"base", "n1"}),
         (resampled("second", "n2"), {"judge", "second"}, {"n1", "n2"}),
     ],
-    ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
+    ids=[
+        "people who label",
+        "an imported judge",
+        "a judge that saw less",
+        "a judge that saw more",
+    ],
 )
-def test_the_current_vintage_under_each_judge_is_shown(tmp_path, samplings, judges, vintages):
+def test_the_current_vintage_under_each_judge_is_shown(
+    tmp_path,
+    samplings,
+    judges,
+    vintages,
+):
     tables = rows_by_table([*resampled("judge", "base", "n1"), *samplings])
 
     scope = scope_of(tmp_path, tables | LABELLERS)

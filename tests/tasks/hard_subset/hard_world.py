@@ -25,7 +25,9 @@ def random_tenths() -> Tenths:
     for model, n_trials in {"gpt": 2, "kimi": 1, "opus": 2}.items():
         tenths[model] = {}
         for task in TASKS:
-            tenths[model][task] = [ease[task] + dice.randint(-1, 2) for _ in range(n_trials)]
+            tenths[model][task] = [
+                ease[task] + dice.randint(-1, 2) for _ in range(n_trials)
+            ]
     return tenths
 
 
@@ -33,13 +35,21 @@ TENTHS = random_tenths()
 
 
 def job_with(
-    folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance", size: int = SIZE
+    folder: Path,
+    tenths: Tenths,
+    splits: Splits,
+    field: str = "Finance",
+    size: int = SIZE,
 ) -> Job:
     """A job that selects `size` tasks of a field, with these scores in a new warehouse."""
     (folder / "data").mkdir()
     for split in splits:
         write_jsonl(folder / "data" / f"{split}.jsonl", [{"made up": split}])
-    job = job_on(folder / "data", folder / "warehouse", hard_subset={"share": {field: size}})
+    job = job_on(
+        folder / "data",
+        folder / "warehouse",
+        hard_subset={"share": {field: size}},
+    )
     store(job, rows_of(tenths, splits, field))
     return job
 
@@ -68,7 +78,11 @@ def rows_of(tenths: Tenths, splits: Splits, field: str, vintage: str = "base") -
                 if len(n_met) >= trial:
                     decisions[task] = decisions_with(n_met[trial - 1])
             responses = judged(
-                decisions, model, rubrics=rubrics, trial=trial, of_response={"vintage": vintage}
+                decisions,
+                model,
+                rubrics=rubrics,
+                trial=trial,
+                of_response={"vintage": vintage},
             )
             parts.append(responses)
     return combined(*parts)
@@ -82,5 +96,7 @@ def members_of(splits: Splits) -> list[Row]:
     rows = []
     for split, tasks in splits.items():
         for position, task in enumerate(tasks):
-            rows.append(row("split_members", split=split, task_id=task, position=position))
+            rows.append(
+                row("split_members", split=split, task_id=task, position=position)
+            )
     return rows

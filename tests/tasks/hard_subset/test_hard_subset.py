@@ -45,7 +45,9 @@ def hardest(tenths: Tenths, tasks: Sequence[str] = TASKS) -> set[str]:
 
     def difficulty(task):
         trials_by_model = [scores[task] for scores in tenths.values()]
-        return sum(Fraction(sum(trials), len(trials)) for trials in trials_by_model), task
+        return sum(
+            Fraction(sum(trials), len(trials)) for trials in trials_by_model
+        ), task
 
     return set(sorted(tasks, key=difficulty)[:SIZE])
 
@@ -65,7 +67,9 @@ def overlaps(job: Job, kind: str) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(figures) for name, *figures in values_in(job, query)}
 
 
-def expected_overlap(selection: set[str], compared: set[str]) -> tuple[int, int, int, Any]:
+def expected_overlap(
+    selection: set[str], compared: set[str]
+) -> tuple[int, int, int, Any]:
     n_shared = len(selection & compared)
     jaccard = pytest.approx(n_shared / len(selection | compared))
     return len(selection), len(compared), n_shared, jaccard
@@ -118,20 +122,30 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selectio
 
     rows = rows_in(job, "from hard_stability order by task_id")
 
-    assert [row["inclusion_probability"] for row in rows] == pytest.approx(exact, abs=0.03)
+    assert [row["inclusion_probability"] for row in rows] == pytest.approx(
+        exact, abs=0.03
+    )
 
 
-def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_border(selection):
+def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_border(
+    selection,
+):
     job, report = selection
 
-    border = values_in(job, "select inclusion_probability from hard_stability where is_border")
-    inside = values_in(job, "select inclusion_probability from hard_stability where not is_border")
+    border = values_in(
+        job, "select inclusion_probability from hard_stability where is_border"
+    )
+    inside = values_in(
+        job, "select inclusion_probability from hard_stability where not is_border"
+    )
 
     assert border
     assert inside
     assert all(0.05 <= probability <= 0.95 for (probability,) in border)
     assert not any(0.05 <= probability <= 0.95 for (probability,) in inside)
-    assert report.notes == [f"Finance: 6 of 12 tasks are hard, {len(border)} on the border"]
+    assert report.notes == [
+        f"Finance: 6 of 12 tasks are hard, {len(border)} on the border"
+    ]
 
 
 def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selection):
@@ -139,13 +153,17 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(sele
 
     expected = {}
     for model in TENTHS:
-        expected[model] = expected_overlap(hardest(TENTHS), hardest(without(TENTHS, model)))
+        expected[model] = expected_overlap(
+            hardest(TENTHS), hardest(without(TENTHS, model))
+        )
 
     assert overlaps(job, "leave_one_out") == expected
     assert any(n_shared < SIZE for _, _, n_shared, _ in expected.values())
 
 
-def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path):
+def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
+    tmp_path,
+):
     # The hardest three of eight; the official split has two of these and one other.
     tasks = [f"task-{i}" for i in range(8)]
     splits = {
@@ -162,7 +180,8 @@ def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
     assert overlaps(job, "leave_one_out") == {}
     assert report.notes == ["Legal: 3 of 8 tasks are hard, 0 on the border"]
     assert values_in(
-        job, "select distinct inclusion_probability from hard_stability order by all"
+        job,
+        "select distinct inclusion_probability from hard_stability order by all",
     ) == [(0.0,), (1.0,)]
 
 
@@ -211,9 +230,14 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
     ("min_coverage", "bar"),
     [(None, "coverage.min is 99.0%"), (0.76, "hard_subset.min_coverage is 76.0%")],
 )
-def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(partial_job, min_coverage, bar):
+def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(
+    partial_job,
+    min_coverage,
+    bar,
+):
     with pytest.raises(
-        PipelineError, match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"
+        PipelineError,
+        match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)",
     ):
         select_hard(with_rule(partial_job, min_coverage=min_coverage))
 
@@ -250,7 +274,9 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job
 
 
 @pytest.mark.parametrize("named_judges", [("a-judge",), None])
-def test_a_judge_that_judged_several_times_selects_by_its_first_time(job_copy, named_judges):
+def test_a_judge_that_judged_several_times_selects_by_its_first_time(
+    job_copy, named_judges
+):
     verdicts = rows_in(job_copy, "from verdicts")
     for verdict in verdicts:
         verdict["verdict_id"] += "/2"
@@ -273,7 +299,8 @@ def stability_with(folder: Path, trials: Sequence[int]) -> list[Any]:
     select_hard(job)
     assert set(selected_tasks(job)) == hardest(tenths)
     return values_in(
-        job, "select task_id, inclusion_probability from hard_stability order by task_id"
+        job,
+        "select task_id, inclusion_probability from hard_stability order by task_id",
     )
 
 
@@ -284,7 +311,9 @@ def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tm
     candidates = stability_with(tmp_path / "lacking", [first_trial])
 
     assert len(candidates) == len(TASKS)
-    assert candidates == stability_with(tmp_path / "repeated", [first_trial, first_trial])
+    assert candidates == stability_with(
+        tmp_path / "repeated", [first_trial, first_trial]
+    )
 
 
 @pytest.fixture
@@ -305,7 +334,9 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_j
     assert selected_tasks(nightly_job) == sorted(hardest(TENTHS))
 
 
-def test_a_night_selects_by_itself_and_a_vintage_without_verdicts_is_refused(nightly_job):
+def test_a_night_selects_by_itself_and_a_vintage_without_verdicts_is_refused(
+    nightly_job,
+):
     report = select_hard(nightly_job.model_copy(update={"night": "2026-11-21"}))
 
     assert len(report.notes) == 1

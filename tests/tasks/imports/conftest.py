@@ -10,7 +10,8 @@ from tests.kit import good_row, job_on, write_jsonl
 def ingested(folder: Path, *task_ids: str) -> Job:
     """A job with valid tasks, ingested."""
     job = job_on(
-        write_jsonl(folder / "finance.jsonl", map(good_row, task_ids)), folder / "warehouse"
+        write_jsonl(folder / "finance.jsonl", map(good_row, task_ids)),
+        folder / "warehouse",
     )
     ingest(job)
     return job

@@ -67,7 +67,10 @@ READ = {
     "messages": (CONVERSATION, "A response."),
     "content in parts": (IN_PARTS[-1:], "Two parts."),
     "messages as JSON": (json.dumps(IN_PARTS), "Two parts."),
-    "messages as JSON in a text of JSON": (json.dumps(json.dumps(CONVERSATION)), "A response."),
+    "messages as JSON in a text of JSON": (
+        json.dumps(json.dumps(CONVERSATION)),
+        "A response.",
+    ),
     "JSON of no messages": (
         '[{"name": "Ann", "role": "assistant"}]',
         '[{"name": "Ann", "role": "assistant"}]',
@@ -90,7 +93,10 @@ REFUSED = {
     "a list": (["A response."], "list"),
     "an empty list": ([], "list"),
     "a struct": ({"text": "A response."}, "dict"),
-    "a map": (pa.scalar([("text", "A response.")], pa.map_(pa.string(), pa.string())), "list"),
+    "a map": (
+        pa.scalar([("text", "A response.")], pa.map_(pa.string(), pa.string())),
+        "list",
+    ),
     "a number": (3, "int"),
     "a number with decimals": (0.5, "float"),
     "a decimal": (Decimal("1.50"), "Decimal"),
@@ -151,7 +157,11 @@ def refusal(bring_in: Bring, job: Job, file: Path) -> PipelineError:
 
 
 @pytest.mark.parametrize("case", READ)
-def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job, tmp_path, case):
+def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
+    job,
+    tmp_path,
+    case,
+):
     cell, text = READ[case]
     file = parquet(
         tmp_path / "x.parquet",
@@ -167,7 +177,11 @@ def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job, tmp_pat
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared, tmp_path, case):
+def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
+    shared,
+    tmp_path,
+    case,
+):
     cell, type_name = REFUSED[case]
     file = parquet(
         tmp_path / "x.parquet",
@@ -186,14 +200,26 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared, tmp_pat
 @pytest.mark.parametrize("kind", ["image_url", "input_audio", "tool_use"])
 @pytest.mark.parametrize("form", [json.dumps, list])
 def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
-    shared, tmp_path, kind, form
+    shared,
+    tmp_path,
+    kind,
+    form,
 ):
     parts = [{"type": kind}, {"type": "text", "text": "See above."}]
     response = [{"role": "assistant", "content": parts}]
 
-    line = str(refusal(import_responses, shared, response_file(tmp_path, response=form(response))))
+    line = str(
+        refusal(
+            import_responses,
+            shared,
+            response_file(tmp_path, response=form(response)),
+        )
+    )
 
-    assert f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})" in line
+    assert (
+        f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})"
+        in line
+    )
 
 
 def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job, tmp_path):
@@ -202,7 +228,9 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job, tmp_
     import_responses(job, tmp_path / "x.json", "bell")
     import_responses(job, response_file(tmp_path, model="cora", response=CONVERSATION))
 
-    texts = values_in(job, "select model, text from responses where task_id = 't2' order by model")
+    texts = values_in(
+        job, "select model, text from responses where task_id = 't2' order by model"
+    )
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
 
 
@@ -212,22 +240,38 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job, tmp_
 
     import_responses(job, response_file(tmp_path, response=response))
     import_verdicts(
-        job, response_file(tmp_path, criterion="t2-c0", criteria_met=True, response=dialogue)
+        job,
+        response_file(
+            tmp_path,
+            criterion="t2-c0",
+            criteria_met=True,
+            response=dialogue,
+        ),
     )
 
-    assert values_in(job, "select text from responses where model = 'bell'") == [(dialogue,)]
-    assert values_in(job, "select value from verdicts where criterion_id = 't2-c0'") == [(1.0,)]
+    assert values_in(job, "select text from responses where model = 'bell'") == [
+        (dialogue,)
+    ]
+    assert values_in(
+        job, "select value from verdicts where criterion_id = 't2-c0'"
+    ) == [(1.0,)]
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
-def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(shared, tmp_path, name):
+def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
+    shared,
+    tmp_path,
+    name,
+):
     row = {
         "task": "t1",
         "model": "ada",
         "criterion": "t1-c0",
         "criteria_met": True,
     }
-    file = write_jsonl(tmp_path / "x.jsonl", [row, row | {"criterion": "t1-c1", name: ["x"]}])
+    file = write_jsonl(
+        tmp_path / "x.jsonl", [row, row | {"criterion": "t1-c1", name: ["x"]}]
+    )
 
     line = str(refusal(import_verdicts, shared, file))
 
@@ -253,9 +297,13 @@ def test_an_id_may_be_a_number(tmp_path):
     ],
 )
 def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path, changes, column):
-    file = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes])
+    file = write_jsonl(
+        tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes]
+    )
 
-    line = str(refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file))
+    line = str(
+        refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file)
+    )
 
     assert f"finance.jsonl: row 2: {column} is not a text" in line
 
@@ -267,7 +315,9 @@ def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path):
         if isinstance(value, str):
             binary_cells[name] = value.encode()
 
-    assert tasks_in(tmp_path / "binary", binary_cells) == tasks_in(tmp_path / "texts", texts)
+    assert tasks_in(tmp_path / "binary", binary_cells) == tasks_in(
+        tmp_path / "texts", texts
+    )
 
 
 def tasks_in(folder: Path, row: Row) -> list[tuple[Any, ...]]:
@@ -314,10 +364,14 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job, tmp_path, case):
 
     import_responses(job, tmp_path / "x.csv")
 
-    assert values_in(job, "select text, trial from responses where model = 'bell'") == [("Two.", 2)]
+    assert values_in(job, "select text, trial from responses where model = 'bell'") == [
+        ("Two.", 2)
+    ]
 
 
-@pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
+@pytest.mark.parametrize(
+    "trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")]
+)
 def test_a_first_trial_is_read_in_every_form(job, tmp_path, trial):
     file = parquet(
         tmp_path / "x.parquet",

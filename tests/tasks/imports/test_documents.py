@@ -23,7 +23,13 @@ from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
 from tests.tasks.imports import written_documents
-from tests.tasks.imports.written_documents import body, heading, table, write_docx, write_pdf
+from tests.tasks.imports.written_documents import (
+    body,
+    heading,
+    table,
+    write_docx,
+    write_pdf,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +62,12 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path, monkeypatch):
         ("a.docx", "markdownify"),
     ],
 )
-def test_without_the_extra_one_line_says_what_to_install(tmp_path, monkeypatch, name, library):
+def test_without_the_extra_one_line_says_what_to_install(
+    tmp_path,
+    monkeypatch,
+    name,
+    library,
+):
     monkeypatch.setitem(sys.modules, library, None)
 
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
@@ -74,7 +85,9 @@ def test_text_needs_no_library(tmp_path, monkeypatch):
 
 
 def test_a_document_is_converted_beside_modules_of_the_user(tmp_path, monkeypatch):
-    (tmp_path / "json.py").write_text("raise SystemExit('a module of the user')", encoding="utf-8")
+    (tmp_path / "json.py").write_text(
+        "raise SystemExit('a module of the user')", encoding="utf-8"
+    )
     file = write_docx(tmp_path / "a.docx", "In Word.")
     monkeypatch.chdir(tmp_path)
 
@@ -105,7 +118,11 @@ def test_headings_emphasis_and_lists_of_a_docx_become_markdown_in_order(tmp_path
 def test_a_table_of_a_docx_becomes_markdown(tmp_path):
     document = Document()
     table = document.add_table(rows=2, cols=2)
-    for cell, text in zip(table._cells, ("Land", "Rate", "Köln", "3|5\nand more"), strict=True):
+    for cell, text in zip(
+        table._cells,
+        ("Land", "Rate", "Köln", "3|5\nand more"),
+        strict=True,
+    ):
         cell.text = text
 
     assert docx_text(tmp_path / "x.docx", document) == (
@@ -118,7 +135,9 @@ def test_links_and_descriptions_of_pictures_of_a_docx_are_kept(tmp_path):
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
     document = Document()
     written_documents.add_link(
-        document.add_paragraph("See "), "the source", "https://example.org/a"
+        document.add_paragraph("See "),
+        "the source",
+        "https://example.org/a",
     )
     for description in ("Prices\nby year", ""):
         document.add_picture(picture)
@@ -134,7 +153,9 @@ def test_formulas_of_a_docx_are_left_out_and_reported(tmp_path):
     written_documents.add_formula(document.add_paragraph("It is "), "a+b")
     document.save(str(tmp_path / "x.docx"))
 
-    assert docx_to_markdown(tmp_path / "x.docx") == Converted("It is\n", lacks_formulas=True)
+    assert docx_to_markdown(tmp_path / "x.docx") == Converted(
+        "It is\n", lacks_formulas=True
+    )
 
 
 def test_an_empty_docx_has_no_text(tmp_path):
@@ -142,7 +163,11 @@ def test_an_empty_docx_has_no_text(tmp_path):
 
 
 def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path):
-    with ZipFile(write_docx(tmp_path / "x.docx", "A bomb."), "a", ZIP_DEFLATED) as archive:
+    with ZipFile(
+        write_docx(tmp_path / "x.docx", "A bomb."),
+        "a",
+        ZIP_DEFLATED,
+    ) as archive:
         archive.writestr("word/more.xml", bytes(60 * 2**20))
 
     with pytest.raises(FileTooLarge, match="would unpack to 64 MB"):
@@ -182,7 +207,9 @@ WORDS = st.builds(
 def test_no_letter_is_lost_and_none_changes_its_place(words):
     document = markdown_of(list(lines_of(words, 1)))
 
-    assert "".join(filter(str.isalpha, document)) == "".join(word["text"] for word in words)
+    assert "".join(filter(str.isalpha, document)) == "".join(
+        word["text"] for word in words
+    )
 
 
 def test_sentences_go_on_over_pages():
@@ -203,10 +230,17 @@ def test_levels_of_headings_follow_sizes():
         at("and the text of it", 0, 90),
     ]
 
-    assert markdown_of(list(lines_of(words, 1))) == "# Big One\n\n## Small\n\nand the text of it\n"
+    assert (
+        markdown_of(list(lines_of(words, 1)))
+        == "# Big One\n\n## Small\n\nand the text of it\n"
+    )
 
 
-RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %", "two words"]]
+RATES = [
+    ["Land", "Rate", "Note"],
+    ["Köln", "3,5 %", "a|b"],
+    ["Genève", "4 %", "two words"],
+]
 
 
 def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path):
@@ -247,7 +281,10 @@ LINKS = (
 LATIN = "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”"
 JAPANESE = "東京の報告"
 SHOWN = {
-    "rows without lines": (table(RATES, is_ruled=False), "\n\n".join(map("\t".join, RATES))),
+    "rows without lines": (
+        table(RATES, is_ruled=False),
+        "\n\n".join(map("\t".join, RATES)),
+    ),
     "a box around text": (table([["In a box."]]), "In a box."),
     "latin": (body(LATIN, "Vera"), LATIN),
     "japanese": (body(JAPANESE, "HeiseiMin-W3"), JAPANESE),
@@ -305,8 +342,16 @@ def _broken_stream(content: bytes) -> bytes:
 TWO_PAGES = [f"Page {number} says something that one can read." for number in (1, 2)]
 DAMAGES = {
     "empty": (".pdf", lambda _: b"", "no readable PDF"),
-    "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "no readable PDF"),
-    "cut off": (".pdf", lambda content: content[: len(content) // 2], "no readable PDF"),
+    "another kind of file": (
+        ".pdf",
+        lambda _: b"<html>Not found</html>",
+        "no readable PDF",
+    ),
+    "cut off": (
+        ".pdf",
+        lambda content: content[: len(content) // 2],
+        "no readable PDF",
+    ),
     "a page that can't be unpacked": (".pdf", _broken_stream, "damaged (page 2"),
     "a page that is gone": (
         ".pdf",
@@ -314,7 +359,11 @@ DAMAGES = {
         "2 of 3 pages",
     ),
     "empty DOCX": (".docx", lambda _: b"", "no readable DOCX"),
-    "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "no readable DOCX"),
+    "DOCX cut off": (
+        ".docx",
+        lambda content: content[: len(content) // 2],
+        "no readable DOCX",
+    ),
     "encrypted, or old Word": (
         ".docx",
         lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600),

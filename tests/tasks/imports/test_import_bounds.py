@@ -63,7 +63,12 @@ def folder(tmp_path) -> Path:
     ],
 )
 def test_a_link_that_leads_out_or_a_pipe_is_refused(
-    job, folder, secret, target, reason, skip_other
+    job,
+    folder,
+    secret,
+    target,
+    reason,
+    skip_other,
 ):
     file = folder / "ada" / "t1.md"
     if target is None:
@@ -105,7 +110,9 @@ def test_a_table_names_files_of_its_folder_alone(job, folder, secret, name):
             "file": name.format(secret=secret),
         },
     ]
-    reason = "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
+    reason = (
+        "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
+    )
 
     with pytest.raises(PipelineError, match=rf"files.jsonl: row 2: [\s\S]*{reason}"):
         import_responses(job, write_jsonl(folder / "files.jsonl", rows))
@@ -131,7 +138,11 @@ def test_a_table_may_name_a_file_of_its_folder_by_any_path(job, folder):
     assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
 
 
-def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(job, folder, tmp_path):
+def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(
+    job,
+    folder,
+    tmp_path,
+):
     (tmp_path / "by-link").symlink_to(folder / "ada")
 
     assert import_responses(job, tmp_path / "by-link", "bell").rows == 1
@@ -139,7 +150,10 @@ def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(job, folder, 
 
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_link_that_replaces_a_checked_name_is_not_followed(
-    folder, secret, is_folder, monkeypatch
+    folder,
+    secret,
+    is_folder,
+    monkeypatch,
 ):
     resolve = Path.resolve
 
@@ -159,15 +173,26 @@ def test_a_link_that_replaces_a_checked_name_is_not_followed(
 
 
 @pytest.mark.parametrize("name", ["t1.md", "t1.pdf", "t1.docx"])
-def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder, secret, name):
+def test_a_document_is_opened_within_its_folder_when_it_is_converted(
+    folder,
+    secret,
+    name,
+):
     (folder / name).symlink_to(secret)
 
     with pytest.raises(NotInside, match="leads out of"):
         convert([folder / name], folder, is_quiet=True)
 
 
-@pytest.mark.parametrize(("write", "read"), [(export_tables, imported), (backup, restore)])
-def test_an_export_or_backup_with_links_out_of_it_is_refused(job, tmp_path, write, read):
+@pytest.mark.parametrize(
+    ("write", "read"), [(export_tables, imported), (backup, restore)]
+)
+def test_an_export_or_backup_with_links_out_of_it_is_refused(
+    job,
+    tmp_path,
+    write,
+    read,
+):
     folder = tmp_path / "bundle"
     write(job, folder)
     largest_file = max(folder.rglob("*.parquet"), key=lambda path: path.stat().st_size)
@@ -188,7 +213,8 @@ READERS = {
     "report.html": lambda job, file: import_results(job, [file]),
     "manifest.json": lambda job, file: imported(job, file.parent),
     "backup.json": lambda job, file: restore(
-        job.model_copy(update={"warehouse": job.warehouse / "x"}), file.parent
+        job.model_copy(update={"warehouse": job.warehouse / "x"}),
+        file.parent,
     ),
     "figures.zip": lambda _, file: verify(file),
     "finance.jsonl": lambda job, file: ingest(job_on(file, job.warehouse)),
@@ -214,7 +240,11 @@ def test_only_regular_files_of_bounded_size_are_read(job, tmp_path, name, kind):
         os.truncate(path, MOST_BYTES + 1)  # without using disk space
     else:
         path.symlink_to(kind.rsplit(maxsplit=1)[-1])
-    reason = "is too large (2.1 GB of at most 2.1); split it" if kind == "too large" else "not a"
+    reason = (
+        "is too large (2.1 GB of at most 2.1); split it"
+        if kind == "too large"
+        else "not a"
+    )
     with pytest.raises(PipelineError, match=one_line(reason)):
         READERS[name](job, path)
 
@@ -227,7 +257,11 @@ def test_only_regular_files_of_bounded_size_are_read(job, tmp_path, name, kind):
     ],
 )
 def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
-    job, tmp_path, n_members, n_bytes, reason
+    job,
+    tmp_path,
+    n_members,
+    n_bytes,
+    reason,
 ):
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")
@@ -238,8 +272,14 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
         import_results(job, [tmp_path / "log.eval"])
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job, tmp_path, method):
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
+    job,
+    tmp_path,
+    method,
+):
     n_bytes = 30_000_000
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
@@ -254,12 +294,17 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job, tmp_pa
     tracemalloc.stop()
 
 
-def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(job, tmp_path):
+def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(
+    job, tmp_path
+):
     text = pa.DictionaryArray.from_arrays(
-        pa.array([0] * 100_000, pa.int32()), ["A response. " * 10_000]
+        pa.array([0] * 100_000, pa.int32()),
+        ["A response. " * 10_000],
     )
     pq.write_table(pa.table({"response": text}), tmp_path / "r.parquet")
-    with pytest.raises(PipelineError, match=r"r.parquet: (it would unpack to|cannot be read)"):
+    with pytest.raises(
+        PipelineError, match=r"r.parquet: (it would unpack to|cannot be read)"
+    ):
         import_responses(job, tmp_path / "r.parquet")
 
 
@@ -281,7 +326,9 @@ def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job, tmp_path, 
         "<h3>Sampled message</h3>",
         "<h3>Results</h3><p>Rubrics with grades: ",
     )
-    (tmp_path / "r.html").write_text("".join(heading + part * 40_000 for heading in headings))
+    (tmp_path / "r.html").write_text(
+        "".join(heading + part * 40_000 for heading in headings)
+    )
     # A pattern that scans to the end from each position takes minutes.
     with pytest.raises(PipelineError):
         import_results(job, [tmp_path / "r.html"], model="m", judge="j")

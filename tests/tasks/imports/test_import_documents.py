@@ -26,7 +26,9 @@ from tests.tasks.imports.written_documents import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-RESPONSES = "select model, task_id, trial, vintage, status, text from responses order by all"
+RESPONSES = (
+    "select model, task_id, trial, vintage, status, text from responses order by all"
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,9 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job, folder):
         ("bell", "t2", 1, "base", "ok", "żółć"),
     ]
     assert "4 responses imported" in report.line
-    assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
+    assert re.search(
+        "4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line
+    )
 
 
 def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
@@ -116,7 +120,9 @@ def test_other_files_are_skipped_only_on_demand_and_then_counted(job, folder):
     with pytest.raises(PipelineError, match=f"{folder / '.DS_Store'}, and 1 more"):
         import_responses(job, folder)
     assert values_in(job, RESPONSES) == []
-    assert "2 other files skipped" in import_responses(job, folder, skip_other=True).line
+    assert (
+        "2 other files skipped" in import_responses(job, folder, skip_other=True).line
+    )
     assert len(values_in(job, RESPONSES)) == 1
 
 
@@ -138,7 +144,9 @@ def test_a_document_with_text_replaces_a_scan(job, folder):
     write_pdf(folder / "ada" / "t1.pdf", body("Read by a machine."))
 
     assert import_responses(job, folder).rows == 1
-    assert values_in(job, "select status, text from responses") == [("ok", "Read by a machine.\n")]
+    assert values_in(job, "select status, text from responses") == [
+        ("ok", "Read by a machine.\n")
+    ]
 
 
 def test_the_same_folder_again_converts_nothing(job, folder, monkeypatch):
@@ -146,7 +154,9 @@ def test_the_same_folder_again_converts_nothing(job, folder, monkeypatch):
     assert import_responses(job, folder).rows == 1
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
 
-    assert "0 responses imported, 1 already present" in import_responses(job, folder).line
+    assert (
+        "0 responses imported, 1 already present" in import_responses(job, folder).line
+    )
 
 
 def test_two_files_for_one_response_are_refused_unless_they_are_equal(job, folder):
@@ -173,7 +183,9 @@ def test_a_table_is_another_batch_once_a_document_changes(job, tmp_path):
     write(tmp_path, a="B.")
     import_responses(job, table)
 
-    assert values_in(job, "select text, import_batch = ? from responses", batch) == [("B.", False)]
+    assert values_in(job, "select text, import_batch = ? from responses", batch) == [
+        ("B.", False)
+    ]
 
 
 def _row(**values: Any) -> Callable[[Path], Path]:
@@ -187,12 +199,17 @@ def _row(**values: Any) -> Callable[[Path], Path]:
 @pytest.mark.parametrize(
     ("make", "pattern", "reason"),
     [
-        (_row(file="a.md", response="B."), None, "row 2: has both `response` and `file`"),
+        (
+            _row(file="a.md", response="B."),
+            None,
+            "row 2: has both `response` and `file`",
+        ),
         (_row(file="gone.md"), None, "`file`: "),
         (_row(file="a.xlsx"), None, "is not a document"),
         (
             lambda folder: write_locked_pdf(
-                write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x"
+                write(folder, ada__t2="A.") / "ada" / "t1.pdf",
+                password="x",
             ).parents[1],
             None,
             "t1.pdf: no readable PDF",
@@ -203,11 +220,19 @@ def _row(**values: Any) -> Callable[[Path], Path]:
             "{model}/{task}/{trial}",
             "`trial` is 'one'",
         ),
-        (lambda folder: write(folder, a_b_t2="A."), "{model}_{task}", "task 'b_t2' or task 't2'"),
+        (
+            lambda folder: write(folder, a_b_t2="A."),
+            "{model}_{task}",
+            "task 'b_t2' or task 't2'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
-    job, folder, make, pattern, reason
+    job,
+    folder,
+    make,
+    pattern,
+    reason,
 ):
     source = make(folder)
 
@@ -240,7 +265,8 @@ def test_options_for_folders_are_refused_with_a_file(job, tmp_path):
 )
 def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text):
     with pytest.raises(
-        UsageError, match="with text between two fields and without the files' ending"
+        UsageError,
+        match="with text between two fields and without the files' ending",
     ):
         parts_of(text, None)
 

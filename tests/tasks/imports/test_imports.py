@@ -98,14 +98,24 @@ LONG = "word " * 40_000
     ("name", "text", "response"),
     [
         ("an object by task.json", json.dumps({"t2": "Two."}), "Two."),
-        ("a list of rows.json", json.dumps([{"task": "t2", "response": "Two."}]), "Two."),
+        (
+            "a list of rows.json",
+            json.dumps([{"task": "t2", "response": "Two."}]),
+            "Two.",
+        ),
         ("lines.jsonl", json.dumps({"task": "t2", "response": "Two."}), "Two."),
         ("plain.csv", 'task,response\nt2,"Two."\n', "Two."),
         ("byte order mark.csv", '\ufefftask,response\nt2,"Two."\n', "Two."),
         ("long.csv", f"task,response\nt2,{LONG}\n", LONG),
     ],
 )
-def test_a_response_is_read_from_every_form_of_file(job, tmp_path, name, text, response):
+def test_a_response_is_read_from_every_form_of_file(
+    job,
+    tmp_path,
+    name,
+    text,
+    response,
+):
     (tmp_path / name).write_text(text, encoding="utf-8")
 
     import_responses(job, tmp_path / name, model="bell")
@@ -120,7 +130,10 @@ REFUSED_RESPONSES = [
     ([RESPONSE | {"trial": 0}], "`trial` is 0"),
     ([RESPONSE | {"trial": "²"}], "`trial` is '²'"),
     ([RESPONSE | {"response": "Another."}], "row 1"),
-    ([RESPONSE | {"trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
+    (
+        [RESPONSE | {"trial": 10**9}],
+        "row 1: `trial` is 1000000000; it is a whole number",
+    ),
     ([RESPONSE | {"trial": 2}, RESPONSE | {"task": "t9"}], "row 2"),
 ]
 
@@ -129,7 +142,9 @@ def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job, file):
     dated = RESPONSE | {"model": "bell", "vintage": "2026-11-03"}
     undated = RESPONSE | {"model": "bell", "vintage": " "}
 
-    import_responses(job.model_copy(update={"vintage": "later"}), file([dated, undated]))
+    import_responses(
+        job.model_copy(update={"vintage": "later"}), file([dated, undated])
+    )
 
     query = "select vintage from responses where model = 'bell' order by vintage"
     assert values_in(job, query) == [("2026-11-03",), ("later",)]
@@ -145,7 +160,9 @@ def test_an_empty_response_has_failed(job, file):
 def _twice() -> bytes:
     columns = [pa.array(["t2"])] * 3
     buffer = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(columns, names=["task", "response", "response"]), buffer)
+    pq.write_table(
+        pa.Table.from_arrays(columns, names=["task", "response", "response"]), buffer
+    )
     return bytes(buffer.getvalue())
 
 
@@ -173,7 +190,11 @@ UNREADABLE = {
         b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n',
         "x.csv: row 1: a quote",
     ),
-    "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n', "x.csv: row 1: a quote"),
+    "text after a quote": (
+        "x.csv",
+        b'task,response\nt2,"A."B\n',
+        "x.csv: row 1: a quote",
+    ),
     "a quote that is never closed": (
         "x.csv",
         b'task,response\nt1,A.\n\nt2,"B.\nt1,C.\nt1,D.\n',
@@ -184,13 +205,21 @@ UNREADABLE = {
         b'task,"response\nt1,A.\n',
         "x.csv: its headings: a quote",
     ),
-    "a workbook": ("x.csv", b"PK\x03\x04\x14\0\6\0\x08", "x.csv: not CSV but a workbook"),
+    "a workbook": (
+        "x.csv",
+        b"PK\x03\x04\x14\0\6\0\x08",
+        "x.csv: not CSV but a workbook",
+    ),
     "a workbook of old Excel": (
         "x.csv",
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
         "x.csv: not CSV but a workbook",
     ),
-    "Parquet with another ending": ("x.csv", b"PAR1\x15\4\x15", "x.csv: not CSV but Parquet"),
+    "Parquet with another ending": (
+        "x.csv",
+        b"PAR1\x15\4\x15",
+        "x.csv: not CSV but Parquet",
+    ),
     "a page": (
         "x.csv",
         b"\xef\xbb\xbf\r\n <!DOCTYPE html>\n<table>\n",
@@ -201,7 +230,11 @@ UNREADABLE = {
         _twice(),
         "x.parquet: has the column 'response' twice",
     ),
-    "a cell less": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1\n', "row 2: has fewer or more cells"),
+    "a cell less": (
+        "x.csv",
+        b'task,response\nt2,"A\nB"\n\nt1\n',
+        "row 2: has fewer or more cells",
+    ),
     "a cell more": (
         "x.csv",
         b'task,response\nt2,"A\nB"\n\nt1,B.,C.\n',
@@ -253,7 +286,9 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job, tmp_path, end):
 
     import_responses(job, tmp_path / "x.csv", "bell")
 
-    texts = values_in(job, "select text from responses where model = 'bell' order by trial")
+    texts = values_in(
+        job, "select text from responses where model = 'bell' order by trial"
+    )
     assert texts == [*((text,) for text in AS_WRITTEN), (None,)]
 
 
@@ -270,7 +305,13 @@ DECISIONS = [
 
 
 @pytest.mark.parametrize(("decision", "value", "status"), DECISIONS)
-def test_a_decision_is_read_in_every_way_of_writing_it(job, file, decision, value, status):
+def test_a_decision_is_read_in_every_way_of_writing_it(
+    job,
+    file,
+    decision,
+    value,
+    status,
+):
     cell = {
         "task": "t1",
         "model": "ada",
@@ -302,7 +343,11 @@ WORDS = {
 
 
 @pytest.mark.parametrize("column", ["verdict", "value", "criteria_met"])
-def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job, file, column):
+def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
+    job,
+    file,
+    column,
+):
     undecided = VERDICT | {"criteria_met": None}
     rows = [undecided | {column: word, "judge": word} for word in WORDS]
 
@@ -325,10 +370,14 @@ def test_the_same_file_for_another_judge_is_another_batch(job, file):
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
 
-    ((batch,),) = values_in(job, "select import_batch from verdicts where judge = 'dora'")
+    ((batch,),) = values_in(
+        job, "select import_batch from verdicts where judge = 'dora'"
+    )
     retract(job, batch)
 
-    assert values_in(job, "select judge from verdicts where judge <> 'imported'") == [("emil",)]
+    assert values_in(job, "select judge from verdicts where judge <> 'imported'") == [
+        ("emil",)
+    ]
 
 
 REFUSED_VERDICTS = [
@@ -352,7 +401,10 @@ REFUSED_VERDICTS = [
         "row 1: a different verdict already exists (judge imported, value 1, import batch ",
     ),
     (
-        [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
+        [
+            VERDICT | {"judge": "dora"},
+            VERDICT | {"judge": "dora", "criteria_met": False},
+        ],
         "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)",
     ),
 ]
@@ -360,14 +412,20 @@ REFUSED_VERDICTS = [
 
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_RESPONSES)
 def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared, file, rows, reason
+    shared,
+    file,
+    rows,
+    reason,
 ):
     refuse(shared, import_responses, file(rows), reason)
 
 
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_VERDICTS)
 def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared, file, rows, reason
+    shared,
+    file,
+    rows,
+    reason,
 ):
     refuse(shared, import_verdicts, file(rows), reason)
 
@@ -389,7 +447,8 @@ def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job, file)
     rows = file([verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}])
 
     with pytest.raises(
-        PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips"
+        PipelineError,
+        match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips",
     ):
         import_verdicts(job, rows)
     report = import_verdicts(job, rows, skip_unknown=True)
@@ -417,7 +476,8 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
     )
 
     with pytest.raises(
-        PipelineError, match=r"`task` is missing; add it \(--task ID gives it to all rows\)"
+        PipelineError,
+        match=r"`task` is missing; add it \(--task ID gives it to all rows\)",
     ):
         import_verdicts(job, rows)
     import_verdicts(job, rows, task="t1", judge="emil", grading="ternary")
@@ -426,7 +486,9 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
     assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
 
 
-def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp_path, file):
+def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
+    tmp_path, file
+):
     rubric = good_rubric("t1")
     title = rubric[0]["title"]
     rubric[2]["title"] = title
@@ -455,12 +517,15 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
 def counts(job: Job) -> list[tuple[int, int]]:
     """Numbers of published responses and verdicts."""
     return values_in(
-        job, "select (select count(*) from responses), (select count(*) from verdicts)"
+        job,
+        "select (select count(*) from responses), (select count(*) from verdicts)",
     )
 
 
 def batch_of(job: Job, table: str = "responses") -> str:
-    ((batch,),) = values_in(job, f"select distinct import_batch from {table} where model = 'ada'")
+    ((batch,),) = values_in(
+        job, f"select distinct import_batch from {table} where model = 'ada'"
+    )
     return str(batch)
 
 
@@ -471,7 +536,13 @@ def batch_of(job: Job, table: str = "responses") -> str:
         ("verdicts", ": 1 verdicts", 2),
     ],
 )
-def test_a_retracted_import_goes_with_verdicts_on_it(table, content, n_responses, job, file):
+def test_a_retracted_import_goes_with_verdicts_on_it(
+    table,
+    content,
+    n_responses,
+    job,
+    file,
+):
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
     batch = batch_of(job, table)
 
@@ -485,7 +556,9 @@ def test_an_unknown_batch_is_not_retracted(shared):
         retract(shared, "deadbeef")
 
 
-def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(job, file):
+def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(
+    job, file
+):
     command = "prbench import responses rows.jsonl"
     written(
         job.warehouse,

@@ -28,7 +28,8 @@ FILES = [
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    not all(file.is_file() for file in FILES), reason="real data are not beside the checkout"
+    not all(file.is_file() for file in FILES),
+    reason="real data are not beside the checkout",
 )
 def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path):
     tasks, responses, verdicts = FILES
@@ -42,14 +43,18 @@ def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path):
 
     assert checked(tmp_path / "real.zip")[1] == []
     assert values_in(
-        job, "select count(*), min(n_tasks), max(n_tasks_ranked) from leaderboard"
+        job,
+        "select count(*), min(n_tasks), max(n_tasks_ranked) from leaderboard",
     ) == [(6, 95, 95)]
-    assert values_in(job, "select check_name, count(*) from quarantine group by all") == [
-        ("criteria_per_task", 7)
+    assert values_in(
+        job, "select check_name, count(*) from quarantine group by all"
+    ) == [("criteria_per_task", 7)]
+    rows = [
+        json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()
     ]
-    rows = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
     decisions = Counter((row["model"], float(row["criteria_met"])) for row in rows)
     assert Counter(values_in(job, "select model, value from verdicts")) == decisions
     assert values_in(
-        job, "select (select count(*) from responses), (select count(*) from verdicts)"
+        job,
+        "select (select count(*) from responses), (select count(*) from verdicts)",
     ) == [(300, 4734)]

@@ -31,7 +31,9 @@ pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
 
 def heading(text: str, level: int = 2) -> platypus.Flowable:
     """A heading; level 1 is the title."""
-    return platypus.Paragraph(text, _STYLES["Title" if level == 1 else f"Heading{level}"])
+    return platypus.Paragraph(
+        text, _STYLES["Title" if level == 1 else f"Heading{level}"]
+    )
 
 
 def body(text: str, font: str = "Helvetica") -> platypus.Flowable:
@@ -44,12 +46,20 @@ def body(text: str, font: str = "Helvetica") -> platypus.Flowable:
 
 def points(*texts: str) -> platypus.Flowable:
     """A list with bullets."""
-    return platypus.ListFlowable([body(text) for text in texts], bulletType="bullet", start="•")
+    return platypus.ListFlowable(
+        [body(text) for text in texts],
+        bulletType="bullet",
+        start="•",
+    )
 
 
 def table(rows: Sequence[Sequence[str]], *, is_ruled: bool = True) -> platypus.Flowable:
     """A table with lines around its cells, or without any."""
-    return platypus.Table(rows, colWidths=[150] * len(rows[0]), style=_GRID if is_ruled else [])
+    return platypus.Table(
+        rows,
+        colWidths=[150] * len(rows[0]),
+        style=_GRID if is_ruled else [],
+    )
 
 
 def write_pdf(file: Path, *parts: platypus.Flowable) -> Path:
@@ -83,7 +93,9 @@ def write_pages(
 def write_locked_pdf(file: Path, *, password: str) -> Path:
     """A PDF that its owner protected; with an empty password everyone can read it."""
     return write_pages(
-        file, "Behind a lock.", encrypt=StandardEncryption(password, ownerPassword="owner")
+        file,
+        "Behind a lock.",
+        encrypt=StandardEncryption(password, ownerPassword="owner"),
     )
 
 
@@ -111,7 +123,11 @@ def add_formula(paragraph: Any, text: str):
 
 def add_link(paragraph: Any, text: str, address: str):
     """Append a link to a paragraph of a DOCX."""
-    number = paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+    number = paragraph.part.relate_to(
+        address,
+        RELATIONSHIP_TYPE.HYPERLINK,
+        is_external=True,
+    )
     spaces = f'xmlns:w="{_WORD}" xmlns:r="{_LINKS}"'
     paragraph._p.append(
         parse_xml(

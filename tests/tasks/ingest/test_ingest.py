@@ -29,7 +29,9 @@ def write_parquet(path: Path, rows: Rows) -> Path:
 
 
 def parts_of(root: Path) -> list[str]:
-    return sorted(str(path.relative_to(root)) for path in (root / "parts").rglob("*.parquet"))
+    return sorted(
+        str(path.relative_to(root)) for path in (root / "parts").rglob("*.parquet")
+    )
 
 
 @pytest.fixture
@@ -41,10 +43,14 @@ ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
 
 
 @pytest.mark.parametrize(
-    ("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")]
+    ("write", "name"),
+    [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")],
 )
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
-    tmp_path, root, write, name
+    tmp_path,
+    root,
+    write,
+    name,
 ):
     file = write(tmp_path / name, ROWS)
 
@@ -65,15 +71,21 @@ def test_the_revision_of_a_file_is_a_hash_of_its_bytes(tmp_path, root):
     ingest(job_on(file, root))
 
     revision = hashlib.sha256(file.read_bytes()).hexdigest()[:40]
-    assert values_in(root, "select distinct dataset_revision from tasks") == [(revision,)]
+    assert values_in(root, "select distinct dataset_revision from tasks") == [
+        (revision,)
+    ]
 
 
 def test_a_configured_split_names_the_file(tmp_path, root):
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
-    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is skipped
+    file.write_bytes(
+        b"\xef\xbb\xbf" + file.read_bytes()
+    )  # a byte order mark is skipped
     ingest(job_on("", root, dataset={"source": str(file), "splits": ["legal_hard"]}))
 
-    assert values_in(root, "select distinct split from split_members") == [("legal_hard",)]
+    assert values_in(root, "select distinct split from split_members") == [
+        ("legal_hard",)
+    ]
 
 
 def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path, root):
@@ -84,7 +96,9 @@ def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path, root):
 
     ingest(job_on(folder, root))
 
-    splits = values_in(root, "select task_id, splits, n_rows from tasks order by task_id")
+    splits = values_in(
+        root, "select task_id, splits, n_rows from tasks order by task_id"
+    )
     assert splits == [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)]
 
 
@@ -106,12 +120,16 @@ def test_another_revision_is_stored_beside_the_earlier_one(tmp_path, root):
     assert values_in(root, query) == [("t1", 2), ("t2", 1)]
 
 
-def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(tmp_path, root):
+def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
+    tmp_path, root
+):
     row = good_row("t", scratchpad="planted-notes")
 
     ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), root))
 
-    query = "select table_name from information_schema.columns where column_name = 'canary'"
+    query = (
+        "select table_name from information_schema.columns where column_name = 'canary'"
+    )
     assert values_in(root, query) == [("split_members",)]
     text = str([pq.read_table(root / part).to_pylist() for part in parts_of(root)])
     assert "planted-notes" not in text
@@ -146,13 +164,15 @@ BROKEN = {
     ),
     "a key twice": (
         lambda p: bytes_file(
-            p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'
+            p / "x.jsonl",
+            GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n',
         ),
         "x.jsonl:2: not a JSON object (key 'task' appears twice",
     ),
     "a value nested deeply": (
         lambda p: bytes_file(
-            p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"
+            p / "x.jsonl",
+            GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}",
         ),
         "x.jsonl:1: not a JSON",
     ),
@@ -174,7 +194,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
-    tmp_path, root, case
+    tmp_path,
+    root,
+    case,
 ):
     make, reason = BROKEN[case]
     file = make(tmp_path)
@@ -183,17 +205,32 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
         ingest(job_on(file, root))
 
     assert str(file) in str(caught.value)
-    assert [part for part in parts_of(root) if "task" in part or "criteria" in part] == []
+    assert [
+        part for part in parts_of(root) if "task" in part or "criteria" in part
+    ] == []
 
 
-def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(tmp_path, root, monkeypatch):
-    source = write_jsonl(tmp_path / "x.jsonl", [good_row("good"), {**good_row("bad"), "rubric": 7}])
+def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
+    tmp_path,
+    root,
+    monkeypatch,
+):
+    source = write_jsonl(
+        tmp_path / "x.jsonl", [good_row("good"), {**good_row("bad"), "rubric": 7}]
+    )
     benchmark = load_benchmark("prbench")
     careless = replace(
-        benchmark, parse_row=lambda row: benchmark.parse_row(row | {"rubric": [*row["rubric"]]})
+        benchmark,
+        parse_row=lambda row: benchmark.parse_row(row | {"rubric": [*row["rubric"]]}),
     )
-    monkeypatch.setattr(import_module("tasks.ingest"), "load_benchmark", lambda _: careless)
-    with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row: TypeError: "):
+    monkeypatch.setattr(
+        import_module("tasks.ingest"),
+        "load_benchmark",
+        lambda _: careless,
+    )
+    with pytest.raises(
+        PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row: TypeError: "
+    ):
         ingest(job_on(source, root))
 
 
@@ -202,7 +239,10 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path, root)
 
     ingest(job_on(write_jsonl(tmp_path / "x.jsonl", rows), root))
 
-    assert values_in(root, "select turns from tasks order by task_id") == [(None,), (1,)]
+    assert values_in(root, "select turns from tasks order by task_id") == [
+        (None,),
+        (1,),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +256,11 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path, root)
     ],
 )
 def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
-    tmp_path, root, monkeypatch, dataset, reason
+    tmp_path,
+    root,
+    monkeypatch,
+    dataset,
+    reason,
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("task\n", encoding="utf-8")
@@ -228,7 +272,11 @@ def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
 
 
 @pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
-def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(tmp_path, root, name):
+def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(
+    tmp_path,
+    root,
+    name,
+):
     folder = tmp_path / "folder"
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("t")])

@@ -53,14 +53,19 @@ class Outcome(NamedTuple):
 
 def cascade(**when: Any) -> dict[str, Any]:
     """The configuration of the cascade."""
-    return {"label": "careful", "cascade": {"first": "cheap", "then": "strong", "when": when}}
+    return {
+        "label": "careful",
+        "cascade": {"first": "cheap", "then": "strong", "when": when},
+    }
 
 
 def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     """A job on half of the sample, with one model and some judges."""
     configured = []
     for judge in judges:
-        configured.append(judge if "cascade" in judge else {**judge, "api_base": api_base})
+        configured.append(
+            judge if "cascade" in judge else {**judge, "api_base": api_base}
+        )
     job = job_on(
         "sample",
         folder,
@@ -93,8 +98,12 @@ def two_sound_judges(request, number: int) -> HttpResponse:
     prompt = prompt_of(request)
     # The second repetition sends the same prompt again.
     is_second = number % 2 == 1
-    is_wrong = share_of("err", prompt) < 0.2 or (is_second and share_of("waver", prompt) < 0.3)
-    text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != is_wrong})
+    is_wrong = share_of("err", prompt) < 0.2 or (
+        is_second and share_of("waver", prompt) < 0.3
+    )
+    text = json.dumps(
+        {"explanation": "cheaply", "criteria_met": meets(prompt) != is_wrong}
+    )
     return HttpResponse(text, certainty=0.5 + share_of("sure", prompt) / 2)
 
 
@@ -153,7 +162,9 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
 
 def n_calls_to(model: str, server: FaultServer) -> int:
     return sum(
-        n_calls for (called_model, _), n_calls in calls_of(server).items() if called_model == model
+        n_calls
+        for (called_model, _), n_calls in calls_of(server).items()
+        if called_model == model
     )
 
 
@@ -213,7 +224,11 @@ def outcomes_of(job: Job) -> dict[Key, Outcome]:
 
 @pytest.mark.parametrize("name", WHENS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
-    name, all_verdicts, provider, server, tmp_path
+    name,
+    all_verdicts,
+    provider,
+    server,
+    tmp_path,
 ):
     when = WHENS[name]
     expected = replayed(all_verdicts, when)
@@ -245,7 +260,8 @@ def test_a_second_run_of_a_cascade_makes_no_calls(server, tmp_path):
 
 
 def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_were_free(
-    server, tmp_path
+    server,
+    tmp_path,
 ):
     when = {"disagreement": True, "weight_above": 8}
     server.behaviour = two_sound_judges  # failures would be tried again
@@ -291,7 +307,9 @@ def test_a_second_judge_s_failure_is_the_verdict_s(failed_job):
 def test_a_second_judge_s_failure_is_tried_again_as_planned(failed_job, server):
     n_failed = sum(row["value"] is None for row in verdicts_of(failed_job))
     n_cheap = n_calls_to("cheap", server)
-    planned = {row.label: row.calls for row in plan(failed_job) if row.purpose == "judge"}
+    planned = {
+        row.label: row.calls for row in plan(failed_job) if row.purpose == "judge"
+    }
     server.behaviour = two_judges
 
     report = judged(failed_job)
@@ -318,7 +336,9 @@ def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server, tmp_path):
     query = """
         select sum(cost_usd) from calls where model in ('hosted_vllm/strong', 'hosted_vllm/cheap')
     """
-    with contextlib.closing(sqlite3.connect(ledger_path(job.warehouse / "ledger"))) as ledger:
+    with contextlib.closing(
+        sqlite3.connect(ledger_path(job.warehouse / "ledger"))
+    ) as ledger:
         (spent_usd,) = ledger.execute(query).fetchone()
     rows = verdicts_of(job)
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
@@ -335,14 +355,19 @@ WITHOUT_LOGPROBS: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap
 
 
 def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and_is_kept(
-    server, tmp_path
+    server,
+    tmp_path,
 ):
     server.behaviour = two_sound_judges
     job = job_at(server.api_base, tmp_path, WITHOUT_LOGPROBS)
     sampled(job)
     judged(job)
     n_before = len(server.book)
-    with_logprobs = job_at(server.api_base, tmp_path, {**WITHOUT_LOGPROBS, "logprobs": True})
+    with_logprobs = job_at(
+        server.api_base,
+        tmp_path,
+        {**WITHOUT_LOGPROBS, "logprobs": True},
+    )
 
     report = judged(with_logprobs)
 
@@ -360,12 +385,16 @@ def test_log_probabilities_give_verdicts_a_confidence(is_streamed, server, tmp_p
 
     judged(job)
 
-    confidences = {row["confidence"] for row in verdicts_of(job) if row["value"] is not None}
+    confidences = {
+        row["confidence"] for row in verdicts_of(job) if row["value"] is not None
+    }
     assert len(confidences) > 5
     assert all(0.5 <= confidence <= 1 for confidence in confidences)
 
 
-@pytest.mark.parametrize("settings", [{"logprobs": True}, {"logprobs": True, "stream": True}])
+@pytest.mark.parametrize(
+    "settings", [{"logprobs": True}, {"logprobs": True, "stream": True}]
+)
 def test_log_probabilities_are_no_part_of_a_judge_s_identity(settings):
     without = Judge(**WITHOUT_LOGPROBS)
     judge = Judge(**WITHOUT_LOGPROBS, **settings)

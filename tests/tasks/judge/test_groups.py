@@ -38,7 +38,13 @@ from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.behaviours import criteria_of, prompt_of, well_behaved
-from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
+from tests.faults.server import (
+    Behaviour,
+    FaultServer,
+    HttpResponse,
+    Request,
+    is_judge_request,
+)
 from tests.kit import (
     copied,
     endpoint,
@@ -56,7 +62,11 @@ from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
 OPENAI = {"name": "openai/a-decider", "kind": "decisions", "criteria_per_call": "all"}
-SYSTEM_ONE = {"name": "hosted_vllm/a-decider", "kind": "decisions", "criteria_per_call": 4}
+SYSTEM_ONE = {
+    "name": "hosted_vllm/a-decider",
+    "kind": "decisions",
+    "criteria_per_call": 4,
+}
 CHAT = {"name": "hosted_vllm/a-chat", "criteria_per_call": 4, "temperature": 0.0}
 JUDGES = {"decisions": OPENAI, "systemone": SYSTEM_ONE, "chat": CHAT}
 PIECES = {
@@ -82,7 +92,12 @@ def job_of(
     **settings: Any,
 ) -> Job:
     """A job on two tasks with one model, a judge with these settings, and more judges."""
-    first_judge = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
+    first_judge = {
+        "label": "judge",
+        "api_base": server.api_base,
+        "price": PRICE,
+        **judge,
+    }
     job = job_on(
         source,
         warehouse,
@@ -164,7 +179,10 @@ def verdicts(job: Job) -> Rows:
 
 
 def requests_to_judge(
-    server: FaultServer, job: Job, *, retry_failed: bool = False
+    server: FaultServer,
+    job: Job,
+    *,
+    retry_failed: bool = False,
 ) -> list[Request]:
     """Judge what is missing, and return the requests that it took."""
     n_before = len(server.judge_requests)
@@ -180,7 +198,11 @@ def cost_nano(server: FaultServer, since: int = 0, model: str = "") -> int:
     return total
 
 
-def token_counts(server: FaultServer, since: int = 0, model: str = "") -> list[tuple[int, int]]:
+def token_counts(
+    server: FaultServer,
+    since: int = 0,
+    model: str = "",
+) -> list[tuple[int, int]]:
     """The tokens of each paid call of a judge: prompt, reply."""
     counts = []
     for entry in server.paid[since:]:
@@ -335,7 +357,10 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(kind, make, serv
 
 
 def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts_once(
-    kind, make, server, monkeypatch
+    kind,
+    make,
+    server,
+    monkeypatch,
 ):
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind], retention={"replies_days": 1})
@@ -371,7 +396,9 @@ def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch) -> J
 
 
 def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_retry_failed(
-    kind, unreadable_job, server
+    kind,
+    unreadable_job,
+    server,
 ):
     n_calls = []
     for retry_failed in (False, False, False, True, False):
@@ -401,13 +428,19 @@ def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job):
     judged(unreadable_job)
 
     failed = [row for row in verdicts(unreadable_job) if row["value"] is None]
-    (verdict_cell,) = [cell for cell in coverage(unreadable_job) if cell.judge is not None]
+    (verdict_cell,) = [
+        cell for cell in coverage(unreadable_job) if cell.judge is not None
+    ]
     assert distinct(failed, "status") == {"parse_error"}
     assert all("--retry-failed asks again" in row["error"] for row in failed)
     assert verdict_cell.failures == {"parse_error": len(failed)}
 
 
-def test_a_settled_piece_that_becomes_readable_takes_one_call(kind, unreadable_job, server):
+def test_a_settled_piece_that_becomes_readable_takes_one_call(
+    kind,
+    unreadable_job,
+    server,
+):
     judged(unreadable_job)
     judged(unreadable_job)
     server.behaviour = well_behaved
@@ -418,7 +451,9 @@ def test_a_settled_piece_that_becomes_readable_takes_one_call(kind, unreadable_j
     assert distinct(verdicts(unreadable_job), "status") == {"met", "unmet"}
 
 
-def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(make, server):
+def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
+    make, server
+):
     def behaviour(request, number):
         if is_judge_request(request):
             return HttpResponse("I cannot say.")
@@ -447,7 +482,10 @@ def reversing(request, number: int) -> HttpResponse:
 
 
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
-    kind, make, server, tmp_path
+    kind,
+    make,
+    server,
+    tmp_path,
 ):
     server.behaviour = reversing
     job = make(JUDGES[kind])
@@ -466,12 +504,21 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
             assert row["attempts"] == 1
 
 
-def test_lost_rows_are_restored_from_the_ledger_without_a_call(kind, make, server, tmp_path):
+def test_lost_rows_are_restored_from_the_ledger_without_a_call(
+    kind,
+    make,
+    server,
+    tmp_path,
+):
     server.behaviour = reversing
     job = make(JUDGES[kind])
     without_rows = copied(job, tmp_path / "without rows")
     judged(job)
-    shutil.copytree(job.warehouse / "ledger", without_rows.warehouse / "ledger", dirs_exist_ok=True)
+    shutil.copytree(
+        job.warehouse / "ledger",
+        without_rows.warehouse / "ledger",
+        dirs_exist_ok=True,
+    )
 
     requests = requests_to_judge(server, without_rows)
 
@@ -479,11 +526,17 @@ def test_lost_rows_are_restored_from_the_ledger_without_a_call(kind, make, serve
     assert verdicts(without_rows) == verdicts(job)
 
 
-def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(make, server):
+def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
+    make, server
+):
     first_job = make(OPENAI)
     judged(first_job)
     n_first = len(verdicts(first_job))
-    prune(first_job.warehouse / "ledger", math.inf, lambda cells: dict.fromkeys(cells, True))
+    prune(
+        first_job.warehouse / "ledger",
+        math.inf,
+        lambda cells: dict.fromkeys(cells, True),
+    )
     job = make({**OPENAI, "threshold": 0.75})
 
     requests = requests_to_judge(server, job)
@@ -510,7 +563,11 @@ HOSTILE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(name, make, server):
+def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
+    name,
+    make,
+    server,
+):
     server.behaviour = lambda _request, _number: HttpResponse(raw=HOSTILE[name])
     job = make(OPENAI, limits={"attempts": 1, "outage_s": 1.0})
 
@@ -585,7 +642,9 @@ def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(kind, make, 
     assert distinct(verdicts(job), "value") == {None}
 
 
-def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(make, server):
+def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(
+    make, server
+):
     half = spoiled(lambda entries: entries[:2], n_replies=1)
 
     def behaviour(request, number):
@@ -604,7 +663,10 @@ def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too
 
 @pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    threshold, make, server, monkeypatch
+    threshold,
+    make,
+    server,
+    monkeypatch,
 ):
     monkeypatch.undo()  # here scores are published
     second = second_judge(server)
@@ -629,12 +691,18 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
 
 
 @pytest.mark.parametrize(
-    ("settings_of_second", "n_in_call"), [({}, None), ({"kind": "decisions"}, 1)]
+    ("settings_of_second", "n_in_call"),
+    [({}, None), ({"kind": "decisions"}, 1)],
 )
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
-    settings_of_second, n_in_call, make, server
+    settings_of_second,
+    n_in_call,
+    make,
+    server,
 ):
-    job = make(OPENAI, other_judges=[second_judge(server, **settings_of_second), CASCADE])
+    job = make(
+        OPENAI, other_judges=[second_judge(server, **settings_of_second), CASCADE]
+    )
 
     judged(job)
 
@@ -653,22 +721,32 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     assert all(row["confidence"] >= 0.75 for row in decided_at_once)
 
 
-def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(make, server):
+def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
+    make, server
+):
     def second_is_unreadable(request, number):
         is_second = is_judge_request(request) and request["model"] == "second"
-        return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
+        return (
+            HttpResponse("I cannot say.")
+            if is_second
+            else well_behaved(request, number)
+        )
 
     job = make(SYSTEM_ONE, other_judges=[second_judge(server), CASCADE])
     server.behaviour = second_is_unreadable
     failures = judged(job).failures
-    planned = {row.cascade.partition(",")[0]: row.calls for row in plan(job) if row.cascade}
+    planned = {
+        row.cascade.partition(",")[0]: row.calls for row in plan(job) if row.cascade
+    }
     server.behaviour = well_behaved
 
     requests = requests_to_judge(server, job)
 
     assert failures["parse_error"] > 0
     assert planned["first judge of cascade"] == 0
-    assert planned["second judge of cascade"] == len({prompt_of(request) for request in requests})
+    assert planned["second judge of cascade"] == len(
+        {prompt_of(request) for request in requests}
+    )
     assert {request["model"] for request in requests} == {"second"}
     assert judged(job).failures == {}
 
@@ -688,10 +766,16 @@ def test_an_unused_threshold_is_refused_and_part_of_no_identity():
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
-def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name, tmp_path):
+def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
+    name, tmp_path
+):
     judge = Judge(name="openai/judge", criteria_per_call=4)
-    benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
-    with pytest.raises(UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"):
+    benchmark = replace(
+        load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)}
+    )
+    with pytest.raises(
+        UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"
+    ):
         configs_of(judge, benchmark)
     shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "mine_group_v1.txt")
 
@@ -773,7 +857,9 @@ def neighbours(sample: Sampled, tmp_path_factory) -> Neighbours:
     shutil.copytree(sample.warehouse, warehouse)
     with provider(sample.port) as server:
         server.behaviour = influenced
-        job = job_of(server, warehouse, SYSTEM_ONE).model_copy(update={"n_responses": 2})
+        job = job_of(server, warehouse, SYSTEM_ONE).model_copy(
+            update={"n_responses": 2}
+        )
         judged(job)
         n_before = len(server.judge_requests)
         judge_arrangements(job)
@@ -790,7 +876,9 @@ def test_neighbours_measures_the_effect_that_the_judge_has(neighbours):
         alone_values[row["response_id"], row["criterion_id"]] = row["value"]
     changes = []
     for row in neighbours.rows("grouped"):
-        changes.append(row["value"] - alone_values[row["response_id"], row["criterion_id"]])
+        changes.append(
+            row["value"] - alone_values[row["response_id"], row["criterion_id"]]
+        )
 
     effect = neighbours.effect()
 
@@ -821,7 +909,10 @@ def test_no_score_includes_verdicts_of_neighbours(neighbours):
 
 @pytest.mark.long
 def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_measured_on(
-    neighbours, server, tmp_path, monkeypatch
+    neighbours,
+    server,
+    tmp_path,
+    monkeypatch,
 ):
     monkeypatch.undo()  # here scores are published
     server.behaviour = influenced
@@ -840,9 +931,14 @@ def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_meas
     assert distinct(rows, "neighbour_effect") == {neighbours.effect()["change"]}
 
 
-@pytest.mark.parametrize("has_own_template", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "has_own_template", [False, pytest.param(True, marks=pytest.mark.long)]
+)
 def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
-    has_own_template, make, server, tmp_path
+    has_own_template,
+    make,
+    server,
+    tmp_path,
 ):
     judge = SYSTEM_ONE
     if has_own_template:
@@ -861,7 +957,9 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
     judge_arrangements(job)
 
     arrangements = ("alone", "grouped", "shuffled")
-    assert failed == [{"arrangement": name, "is_undecided": True} for name in arrangements]
+    assert failed == [
+        {"arrangement": name, "is_undecided": True} for name in arrangements
+    ]
     assert rows_in(job, query) == [
         {"arrangement": name, "is_undecided": False} for name in arrangements
     ]
@@ -887,7 +985,9 @@ def test_a_control_set_holds_whole_pieces(is_lacking, make, server):
 
     members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
 
-    sizes = {(row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members}
+    sizes = {
+        (row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members
+    }
     n_lacking = len(sizes) if is_lacking else 0
     assert len(members) >= 6
     assert len(members) == sum(sizes.values()) - n_lacking
@@ -908,12 +1008,16 @@ def test_a_night_calls_once_for_each_piece_of_a_control_set(is_lacking, make, se
     rows = rows_in(tonight, "from control_verdicts")
     assert n_planned == len(pieces)
     assert len(server.judge_requests) - n_before == len(pieces)
-    assert sorted(row["value"] for row in rows) == sorted(row["value"] for row in members)
+    assert sorted(row["value"] for row in rows) == sorted(
+        row["value"] for row in members
+    )
     assert nano_of(rows) == cost_nano(server, since=n_paid)
 
 
 def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
-    make, server, tmp_path
+    make,
+    server,
+    tmp_path,
 ):
     job = job_with_control_set(make, server, is_lacking=False)
     tonight = job.model_copy(update={"night": NIGHT})
@@ -922,7 +1026,11 @@ def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
     rows = rows_in(tonight, "from control_verdicts")
     Warehouse(killed.warehouse).write("control_verdicts", rows[:1])
     Warehouse(killed.warehouse).publish()
-    shutil.copytree(tonight.warehouse / "ledger", killed.warehouse / "ledger", dirs_exist_ok=True)
+    shutil.copytree(
+        tonight.warehouse / "ledger",
+        killed.warehouse / "ledger",
+        dirs_exist_ok=True,
+    )
 
     asyncio.run(judge_control_set(killed))
 
@@ -931,18 +1039,27 @@ def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
 
 SECRET = "sk-of-a-test-1234567890"
 AWAY = HttpResponse(
-    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/decisions"}
+    status=307,
+    raw=b"",
+    headers={"Location": "http://elsewhere.example/v1/decisions"},
 )
 WRONG_KEY = HttpResponse(
-    status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None}
+    status=401,
+    error={"message": f"Incorrect API key provided: {SECRET}", "type": None},
 )
 
 
 @pytest.mark.parametrize(
-    ("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")]
+    ("http_response", "status"),
+    [(AWAY, "redirected"), (WRONG_KEY, "provider_error")],
 )
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
-    http_response, status, kind, make, server, monkeypatch
+    http_response,
+    status,
+    kind,
+    make,
+    server,
+    monkeypatch,
 ):
     for name in KEYS:
         monkeypatch.setenv(name, SECRET)

@@ -35,7 +35,12 @@ EARLIER_TEMPLATES = [
         "researchrubrics_ternary_v1",
         "411a18cf21b3e29784a6f41693a9b406",
     ),
-    ("researchrubrics", "binary", "researchrubrics_binary_v1", "682c3f7ef6a048272383cc6de6e919e2"),
+    (
+        "researchrubrics",
+        "binary",
+        "researchrubrics_binary_v1",
+        "682c3f7ef6a048272383cc6de6e919e2",
+    ),
 ]
 
 
@@ -45,24 +50,36 @@ def judge_config_of(benchmark: str, **settings: Any) -> JudgeConfig:
     return judge_configs(job, load_benchmark(benchmark))[0]
 
 
-@pytest.mark.parametrize(("benchmark", "grading", "name", "template_hash"), EARLIER_TEMPLATES)
+@pytest.mark.parametrize(
+    ("benchmark", "grading", "name", "template_hash"), EARLIER_TEMPLATES
+)
 def test_an_earlier_template_has_the_hash_that_it_always_had(
-    benchmark, grading, name, template_hash
+    benchmark,
+    grading,
+    name,
+    template_hash,
 ):
     config = judge_config_of(benchmark, grading=grading, template=name)
 
     assert config.template_hash == template_hash
 
 
-@pytest.mark.parametrize(("benchmark", "grading", "_name", "template_hash"), EARLIER_TEMPLATES)
+@pytest.mark.parametrize(
+    ("benchmark", "grading", "_name", "template_hash"), EARLIER_TEMPLATES
+)
 def test_the_default_template_is_another_one_that_marks_its_quotes(
-    benchmark, grading, _name, template_hash
+    benchmark,
+    grading,
+    _name,
+    template_hash,
 ):
     default = judge_config_of(benchmark, grading=grading)
 
     assert default.template_hash != template_hash
     assert "<<marker>>" in default.template
-    assert default.evidence_template is None or "<<marker>>" in default.evidence_template
+    assert (
+        default.evidence_template is None or "<<marker>>" in default.evidence_template
+    )
 
 
 def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path):
@@ -172,11 +189,17 @@ def test_stored_responses_are_read_without_their_thinking_without_a_call(make, s
     ],
 )
 def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
-    table, stage, judge, make, server
+    table,
+    stage,
+    judge,
+    make,
+    server,
 ):
     def odd_end(request, number):
         is_odd = is_judge_request(request) == (stage is judged)
-        return replace(well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop")
+        return replace(
+            well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop"
+        )
 
     def job_accepting(*words):
         return make({**judge, "ends_ok": words}, {"ends_ok": words})
@@ -198,7 +221,9 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
 
 
 AWAY = HttpResponse(
-    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"}
+    status=307,
+    raw=b"",
+    headers={"Location": "http://elsewhere.example/v1/chat/completions"},
 )
 LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
@@ -225,13 +250,21 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     ],
 )
 def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_requests_again(
-    http_response, status, cause, table, stage, make, server
+    http_response,
+    status,
+    cause,
+    table,
+    stage,
+    make,
+    server,
 ):
     server.behaviour = first_fails(http_response, is_judge=stage is judged)
     job = make(n_tasks=2)
     sampled(job)
     stage(job)
-    stage(job)  # a redirect stops the model for its run, so the other calls are made now
+    stage(
+        job
+    )  # a redirect stops the model for its run, so the other calls are made now
     n_calls = len(server.book)
     failures = f"from {table} where error is not null"
     (row,) = rows_in(job, failures)
@@ -256,5 +289,8 @@ def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(make, server):
 
     report = sampled(job, size=1)
 
-    assert sum("a: responses begin with <scratchpad>" in line for line in report.warnings) == 1
+    assert (
+        sum("a: responses begin with <scratchpad>" in line for line in report.warnings)
+        == 1
+    )
     assert distinct(rows_in(job, "from responses"), "text") == {text}

@@ -39,10 +39,12 @@ CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
 TOO_LONG = HttpResponse(
-    status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None}
+    status=400,
+    error={"message": "prompt is too long", "type": "x", "param": None, "code": None},
 )
 SECTION = (
-    "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
+    "## Section {0}\n\n"
+    + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
 )
 TEXT = "\n\n".join(SECTION.format(number) for number in range(200))
 REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
@@ -90,7 +92,9 @@ class Judge:
             verdict = "satisfied"
         elif HINT in quotations:
             verdict = "partially satisfied"
-        return HttpResponse(json.dumps({"explanation": "as it says", "verdict": verdict}))
+        return HttpResponse(
+            json.dumps({"explanation": "as it says", "verdict": verdict})
+        )
 
     def n_tokens(self, text: str) -> int:
         return len(self.encoding.encode(text))
@@ -107,7 +111,11 @@ def chunk_number(prompt: str) -> int:
 
 def searched_text(prompt: str) -> str:
     """The chunk that is searched."""
-    match = re.search(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)
+    match = re.search(
+        r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]",
+        prompt,
+        re.DOTALL,
+    )
     assert match is not None
     return match[2]
 
@@ -188,7 +196,9 @@ class World:
     def searches(self, criterion: str = "Says ") -> list[str]:
         """The prompts that search chunks for evidence on criteria."""
         prompts = [prompt for prompt in self.prompts() if is_search(prompt)]
-        return [prompt for prompt in prompts if criterion_of(prompt).startswith(criterion)]
+        return [
+            prompt for prompt in prompts if criterion_of(prompt).startswith(criterion)
+        ]
 
 
 @contextmanager
@@ -222,7 +232,13 @@ def judged_world(imported: Path, tmp_path_factory) -> Iterator[JudgedWorld]:
         report = world.judged()
         assert report.rows == 2 * CRITERIA
         assert report.failures == {}
-        yield JudgedWorld(world.folder, world.server, world.judge, total_of(planned), notes)
+        yield JudgedWorld(
+            world.folder,
+            world.server,
+            world.judge,
+            total_of(planned),
+            notes,
+        )
 
 
 def test_the_last_paragraph_of_a_long_report_decides(judged_world):
@@ -235,7 +251,9 @@ def test_the_last_paragraph_of_a_long_report_decides(judged_world):
 
 def test_the_last_call_has_the_evidence_instead_of_the_report(judged_world):
     prompts = [
-        prompt for prompt in judged_world.verdict_prompts() if "too long to be shown" in prompt
+        prompt
+        for prompt in judged_world.verdict_prompts()
+        if "too long to be shown" in prompt
     ]
 
     assert len(prompts) == CRITERIA
@@ -262,7 +280,9 @@ def test_every_prompt_leaves_room_for_the_reply(judged_world):
 
 def test_a_report_that_fits_takes_one_call_for_each_criterion(judged_world):
     verdicts = judged_world.verdicts("short")
-    query = "from evidence inner join responses using (response_id) where model = 'short'"
+    query = (
+        "from evidence inner join responses using (response_id) where model = 'short'"
+    )
 
     assert sum(SHORT in prompt for prompt in judged_world.prompts()) == CRITERIA
     assert distinct(verdicts.values(), "attempts") == {1}
@@ -279,7 +299,9 @@ def test_the_plan_counts_the_calls_of_chunks(judged_world):
     assert judged_world.notes == {"its price is unknown; set its `price`"}
 
 
-def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunks_as_planned(world):
+def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunks_as_planned(
+    world,
+):
     def behaviour(request, number):
         prompt = prompt_of(request)
         if is_search(prompt):
@@ -288,7 +310,9 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
         for position, criterion in enumerate(criteria_of(prompt), start=1):
             is_met = criterion.startswith("Says 7 ") and PROOF in prompt
             verdict = "satisfied" if is_met else "not satisfied"
-            entries.append({"number": position, "explanation": "so", "verdict": verdict})
+            entries.append(
+                {"number": position, "explanation": "so", "verdict": verdict}
+            )
         return HttpResponse(json.dumps(entries))
 
     world.server.behaviour = behaviour
@@ -305,9 +329,13 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
     assert set(statuses.values()) == {"unmet"}
 
 
-def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(judged_world):
+def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(
+    judged_world,
+):
     entries = [
-        entry for entry in judged_world.server.entries if is_search(prompt_of(entry.request))
+        entry
+        for entry in judged_world.server.entries
+        if is_search(prompt_of(entry.request))
     ]
     n_chunks = len(judged_world.searches("Says 0 "))
     prompts = [prompt_of(entry.request) for entry in entries[:n_chunks]]
@@ -428,7 +456,11 @@ def test_the_control_set_is_judged_by_chunks_too_and_its_evidence_kept(world):
 def test_a_judge_of_unknown_context_says_itself_that_a_prompt_is_too_long(world):
     report = world.judged(context_tokens=None)
 
-    refused = [prompt_of(entry.request) for entry in world.server.entries if entry.status == 400]
+    refused = [
+        prompt_of(entry.request)
+        for entry in world.server.entries
+        if entry.status == 400
+    ]
     (n_chunks,) = distinct(world.rows("from evidence where status = 'ok'"), "n_chunks")
     assert report.failures == {}
     assert world.statuses()["Says 7"] == "met"
@@ -489,7 +521,9 @@ def killed_world(world: World) -> World:
 
     world.server.behaviour = world.judge
     job = world.job()
-    one_by_one = job.settings.model_copy(update={"limits": Limits(attempts=1, concurrency=1)})
+    one_by_one = job.settings.model_copy(
+        update={"limits": Limits(attempts=1, concurrency=1)}
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VerdictRows, "write", write_four)
         patch.setattr(PartWriter, "flush", lambda _: None)

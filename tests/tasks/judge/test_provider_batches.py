@@ -48,7 +48,9 @@ class Sampled(NamedTuple):
 def sample(tmp_path_factory) -> Sampled:
     with FaultServer() as server:
         models = [endpoint("a", server.api_base, max_tokens=1000)]
-        job = prepared(job_on("sample", tmp_path_factory.mktemp("sampled"), models=models))
+        job = prepared(
+            job_on("sample", tmp_path_factory.mktemp("sampled"), models=models)
+        )
         sampled(job.model_copy(update={"limit": LIMIT}))
         return Sampled(job.warehouse, urlsplit(server.api_base).port or 0)
 
@@ -95,13 +97,16 @@ def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
 
 def verdicts_of(job: Job) -> list[dict[str, Any]]:
     return rows_in(
-        job, "select verdict_id, status, value, explanation from verdicts order by verdict_id"
+        job,
+        "select verdict_id, status, value, explanation from verdicts order by verdict_id",
     )
 
 
 def paid_verdicts(server: FaultServer) -> Counter[str]:
     """The number of paid calls for verdicts, by path."""
-    return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
+    return Counter(
+        entry.path for entry in server.paid if is_judge_request(entry.request)
+    )
 
 
 def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server, make):
@@ -149,7 +154,8 @@ def test_each_request_that_a_provider_refuses_at_first_is_repeated(server, make)
 
 
 def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_paid_twice(
-    server, make
+    server,
+    make,
 ):
     server.strikes, n_requests = striking_once(0)
 
@@ -163,7 +169,9 @@ def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_pa
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, make):
     job = make()
-    server.strikes = lambda request: 503 if request.startswith("GET /v1/batches/") else None
+    server.strikes = lambda request: (
+        503 if request.startswith("GET /v1/batches/") else None
+    )
     first_report = judged(job)
     server.strikes = lambda _: None
 
@@ -171,13 +179,19 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, ma
 
     assert first_report.rows == 0
     assert first_report.skipped == N_CRITERIA
-    assert "batch batch_000001 is still running, with 47 calls" in first_report.warnings[0]
+    assert (
+        "batch batch_000001 is still running, with 47 calls" in first_report.warnings[0]
+    )
     assert "Struck" in first_report.warnings[0]
     assert report.rows == N_CRITERIA
 
 
 @pytest.mark.parametrize("broken_line", [None, b"[]\n", b"[" * 100_000 + b"\n"])
-def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(broken_line, server, make):
+def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
+    broken_line,
+    server,
+    make,
+):
     def written(line, number):
         if number != 5:
             return line
@@ -199,19 +213,29 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(broken_line
 
 def fails_at_first(request, number: int) -> HttpResponse:
     is_struck = is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
-    return HttpResponse(status=500) if is_struck and number == 0 else well_behaved(request, number)
+    return (
+        HttpResponse(status=500)
+        if is_struck and number == 0
+        else well_behaved(request, number)
+    )
 
 
 def talks_at_first(request, number: int) -> HttpResponse:
-    is_first = is_judge_request(request) and len(request["messages"]) == 1 and number == 0
+    is_first = (
+        is_judge_request(request) and len(request["messages"]) == 1 and number == 0
+    )
     return HttpResponse("Certainly!") if is_first else well_behaved(request, number)
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")]
+    ("behaviour", "status"),
+    [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")],
 )
 def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
-    behaviour, status, server, make
+    behaviour,
+    status,
+    server,
+    make,
 ):
     server.behaviour = behaviour
     job = make()
@@ -241,7 +265,11 @@ def test_a_warning_counts_the_calls_that_failed_in_a_batch(server, make):
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
-def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(behaviour, server, make):
+def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(
+    behaviour,
+    server,
+    make,
+):
     server.behaviour = behaviour
 
     report = judged(make(allow_live=True))
@@ -255,7 +283,9 @@ def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(behavio
 
 
 def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
-    server, make, monkeypatch
+    server,
+    make,
+    monkeypatch,
 ):
     async def crash(*_):
         raise KeyboardInterrupt
@@ -274,10 +304,17 @@ def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
 
 @pytest.mark.parametrize(
     ("end", "n_responses", "warning"),
-    [("failed", 0, "ended as failed"), ("expired", 20, "27 of 47 calls have no result")],
+    [
+        ("failed", 0, "ended as failed"),
+        ("expired", 20, "27 of 47 calls have no result"),
+    ],
 )
 def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submits_the_rest(
-    end, n_responses, warning, server, make
+    end,
+    n_responses,
+    warning,
+    server,
+    make,
 ):
     server.batch_end = end
     server.responses_before_end = n_responses
@@ -314,7 +351,11 @@ def batched_calls(target: Target) -> list[Call]:
     return calls
 
 
-def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server, make, tmp_path):
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
+    server,
+    make,
+    tmp_path,
+):
     server.polls_until_done = 1
     target = judge_target(make().settings.judges[0])
     calls = batched_calls(target)

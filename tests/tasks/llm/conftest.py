@@ -3,7 +3,14 @@
 import asyncio
 import inspect
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Sequence,
+)
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,11 +67,22 @@ class Calling:
     async def opened(self) -> AsyncIterator[tuple[Gateway, Ledger]]:
         """A gateway and its ledger, for one run."""
         self.limiter = Limiter(
-            self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits
+            self.concurrency,
+            Budget(self.max_usd, self.max_tokens),
+            **self.limits,
         )
         with closing(Ledger(self.folder)) as ledger:
             async with asyncio.timeout(self.patience_s):
-                yield Gateway(self.limiter, ledger, "a-run", self.attempts, self.deadline_s), ledger
+                yield (
+                    Gateway(
+                        self.limiter,
+                        ledger,
+                        "a-run",
+                        self.attempts,
+                        self.deadline_s,
+                    ),
+                    ledger,
+                )
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
         """Do some work with a gateway in one run, and return its result."""
@@ -105,7 +123,9 @@ class Calling:
     @property
     def stopped(self) -> dict[str, str | None]:
         """Why models were stopped in the last run, by their endpoint."""
-        return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
+        return {
+            name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()
+        }
 
     @property
     def reason_to_stop(self) -> str | None:
@@ -124,7 +144,10 @@ DECISION_ROUTES: dict[str, dict[str, Any]] = {
         "parameters": {"api": "decisions"},
     },
 }
-DECISION_ROUTES["systemone"] = {**DECISION_ROUTES["decisions"], "name": "hosted_vllm/candidate"}
+DECISION_ROUTES["systemone"] = {
+    **DECISION_ROUTES["decisions"],
+    "name": "hosted_vllm/candidate",
+}
 """Route -> target settings: the routes to a decision model."""
 
 
@@ -149,7 +172,9 @@ def call_to(
 
 def calls_to(server: FaultServer | str, n_calls: int, **target: Any) -> list[Call]:
     """Calls with different prompts to a model at a server."""
-    return [call_to(server, f"Question {number}?", **target) for number in range(n_calls)]
+    return [
+        call_to(server, f"Question {number}?", **target) for number in range(n_calls)
+    ]
 
 
 def prompts_at(server: FaultServer) -> list[str]:
@@ -157,7 +182,9 @@ def prompts_at(server: FaultServer) -> list[str]:
     return [behaviours.prompt_of(request) for request in server.book]
 
 
-def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row, Route]]:
+def in_turn(
+    rows: Collection[Row], routes: Collection[Route]
+) -> list[tuple[Row, Route]]:
     """Pair each row with one of the routes, in turn: each row and each route occurs.
 
     Every row on every route would take minutes, and few differences are both a row's and a route's.

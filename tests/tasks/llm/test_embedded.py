@@ -30,7 +30,11 @@ WITHOUT_KEY = (
 )
 
 
-def response_to(method: str, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+def response_to(
+    method: str,
+    path: str,
+    headers: dict[str, str],
+) -> http.client.HTTPResponse:
     """The embedded model's response to a request without its key."""
     address = urlsplit(embedded.api_base())
     assert address.hostname == "127.0.0.1"
@@ -83,7 +87,9 @@ def test_no_page_may_read_responses_of_the_embedded_model(origin):
 @pytest.mark.slow
 def test_waiting_threads_of_the_embedded_model_sleep():
     # The process leaves without waiting for the server's threads.
-    script = "import os; from tasks.llm import embedded; embedded.api_base(); os._exit(0)"
+    script = (
+        "import os; from tasks.llm import embedded; embedded.api_base(); os._exit(0)"
+    )
 
     process = subprocess.run(
         [sys.executable, "-c", script],
@@ -168,7 +174,8 @@ def embedding_of(text: str, target: Target) -> Any:
 def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route):
     with FaultServer() as server:
         reply = embedding_of(
-            "reading long leases", target_at(server.api_base, route, dimensions=64)
+            "reading long leases",
+            target_at(server.api_base, route, dimensions=64),
         )
         (request,) = server.book
 

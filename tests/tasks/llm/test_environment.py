@@ -28,16 +28,25 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
         {"headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}},
         "TEAM_TOKEN is not set",
     ),
-    "a key of its own": ({"parameters": {"api_key": "${TEAM_TOKEN}"}}, "TEAM_TOKEN is not set"),
+    "a key of its own": (
+        {"parameters": {"api_key": "${TEAM_TOKEN}"}},
+        "TEAM_TOKEN is not set",
+    ),
     "a key of its own and a header": (
-        {"parameters": {"api_key": "${OWN_KEY}"}, "headers": {"X-Team": "${TEAM_TOKEN}"}},
+        {
+            "parameters": {"api_key": "${OWN_KEY}"},
+            "headers": {"X-Team": "${TEAM_TOKEN}"},
+        },
         "TEAM_TOKEN is not set, OWN_KEY is not set",
     ),
     "a key in the address": (
         {"api_base": "https://gateway/v1?subscription-key=${TEAM_TOKEN}"},
         "OPENAI_API_KEY is set, TEAM_TOKEN is not set",
     ),
-    "an address without a key": ({"api_base": "https://${HOST}/v1"}, "OPENAI_API_KEY is set"),
+    "an address without a key": (
+        {"api_base": "https://${HOST}/v1"},
+        "OPENAI_API_KEY is set",
+    ),
 }
 
 
@@ -50,18 +59,26 @@ def test_a_refusal_names_every_variable_that_may_be_refused(case, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"]
+    "name",
+    ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"],
 )
-def test_certificates_that_do_not_exist_are_refused_with_the_variable(name, tmp_path, monkeypatch):
+def test_certificates_that_do_not_exist_are_refused_with_the_variable(
+    name,
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
 
     with pytest.raises(
-        UsageError, match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z"
+        UsageError,
+        match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z",
     ):
         refuse_unusable_network()
 
 
-def test_a_file_without_certificates_is_refused_with_the_variable(tmp_path, monkeypatch):
+def test_a_file_without_certificates_is_refused_with_the_variable(
+    tmp_path, monkeypatch
+):
     file = tmp_path / "empty.pem"
     file.write_text("nothing")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -80,7 +97,9 @@ def test_certificates_that_can_be_read_are_accepted(tmp_path, monkeypatch):
 
 
 def output_of(
-    script: str, *arguments: str, environment: dict[str, str]
+    script: str,
+    *arguments: str,
+    environment: dict[str, str],
 ) -> subprocess.CompletedProcess[str]:
     """What a script prints in an environment."""
     return subprocess.run(
@@ -117,11 +136,14 @@ def test_one_folder_of_several_is_enough(tmp_path, monkeypatch):
     refuse_unusable_network()
 
 
-def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(tmp_path, monkeypatch):
+def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path))
 
     with pytest.raises(
-        UsageError, match=r"\ASSL_CERT_FILE is \S+, .*\(it is a folder\); correct or unset it\Z"
+        UsageError,
+        match=r"\ASSL_CERT_FILE is \S+, .*\(it is a folder\); correct or unset it\Z",
     ):
         refuse_unusable_network()
 
@@ -132,12 +154,20 @@ def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(monkeyp
     monkeypatch.setenv("SSL_CERT_DIR", certifi.where())
 
     with pytest.raises(
-        UsageError, match=r"\ASSL_CERT_DIR is \S+, .*\(it is no folder\); correct or unset it\Z"
+        UsageError,
+        match=r"\ASSL_CERT_DIR is \S+, .*\(it is no folder\); correct or unset it\Z",
     ):
         refuse_unusable_network()
 
 
-PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "http_proxy", "https_proxy")
+PROXIES = (
+    "ALL_PROXY",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+)
 
 
 UNUSABLE = [
@@ -164,7 +194,11 @@ USABLE = [
 
 
 @pytest.mark.parametrize(("address", "name"), in_turn(UNUSABLE, PROXIES))
-def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(name, address, monkeypatch):
+def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
+    name,
+    address,
+    monkeypatch,
+):
     monkeypatch.setenv(name, address)
 
     message = rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z"
@@ -211,20 +245,29 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_requests_to_this_machine_go_through_no_proxy(host):
     proxies = dict.fromkeys(
-        ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
+        ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"),
+        "http://127.0.0.1:9",
     )
     settings = {"NO_PROXY": "intranet.example", "OPENAI_API_KEY": "none"}
 
     with FaultServer() as server:
         address = server.api_base.replace("127.0.0.1", host)
-        process = output_of(CALL, address, environment={**os.environ, **proxies, **settings})
+        process = output_of(
+            CALL,
+            address,
+            environment={**os.environ, **proxies, **settings},
+        )
 
     assert process.stdout.split() == ["ok", "ok", "404", "404"], process.stderr
 
 
 def environment_without(ending: str) -> dict[str, str]:
     """The environment without the variables whose name has this ending."""
-    return {name: value for name, value in os.environ.items() if not name.lower().endswith(ending)}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.lower().endswith(ending)
+    }
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,23 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "502": (HttpResponse(status=502, raw=b"<html>No</html>"), "provider_error", 2),
     "408": (HttpResponse(status=408, raw=b""), "timeout", 2),
     "504": (HttpResponse(status=504, raw=b""), "timeout", 2),
-    "429 of another type": (failed(429, kind="invalid_request_error"), "provider_error", 2),
-    "500 of another type": (failed(500, kind="invalid_request_error"), "provider_error", 2),
+    "429 of another type": (
+        failed(429, kind="invalid_request_error"),
+        "provider_error",
+        2,
+    ),
+    "500 of another type": (
+        failed(500, kind="invalid_request_error"),
+        "provider_error",
+        2,
+    ),
     "401": (
-        failed(401, "Incorrect API key provided", "invalid_api_key", "invalid_request_error"),
+        failed(
+            401,
+            "Incorrect API key provided",
+            "invalid_api_key",
+            "invalid_request_error",
+        ),
         "provider_error",
         1,
     ),
@@ -89,11 +102,21 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "a code for a filter": (failed(400, "filtered", "content_filter"), "refused", 1),
     "refusal": (HttpResponse(None, refusal="I will not."), "refused", 1),
     "cut at the limit": (HttpResponse("cut", finish_reason="length"), "truncated", 1),
-    "cut by a filter": (HttpResponse("cut", finish_reason="content_filter"), "refused", 1),
-    "400 for an unknown model": (failed(400, "The model `c` does not exist"), "provider_error", 1),
+    "cut by a filter": (
+        HttpResponse("cut", finish_reason="content_filter"),
+        "refused",
+        1,
+    ),
+    "400 for an unknown model": (
+        failed(400, "The model `c` does not exist"),
+        "provider_error",
+        1,
+    ),
     "429 for an exhausted quota": (
         failed(
-            429, "You exceeded your current quota, please check your plan", "insufficient_quota"
+            429,
+            "You exceeded your current quota, please check your plan",
+            "insufficient_quota",
         ),
         "provider_error",
         1,
@@ -109,7 +132,9 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
         2,
     ),
     "400 that quotes a question about payment": (
-        failed(400, "Invalid value for 'messages[0].content': 'Is this payment taxed?'"),
+        failed(
+            400, "Invalid value for 'messages[0].content': 'Is this payment taxed?'"
+        ),
         "provider_error",
         1,
     ),
@@ -170,7 +195,9 @@ def every_state() -> list[tuple[str, str]]:
     for state, decision_route in in_turn(STATES, DECISION_ROUTES):
         for route in ALL_ROUTES if state in MAIN else ("vllm", decision_route):
             is_impossible = state == "no choices" and "streamed" in route
-            if not is_impossible and not (state in CHAT_STATES and route in DECISION_ROUTES):
+            if not is_impossible and not (
+                state in CHAT_STATES and route in DECISION_ROUTES
+            ):
                 states.append((state, route))
     return states
 
@@ -208,7 +235,9 @@ def test_a_reply_that_is_too_late_is_a_timeout(late, route, calling, serve):
     assert reply.status == "timeout"
     assert reply.text is None
     assert reply.attempts == 2
-    assert len(server.book) <= 2  # on a busy machine the time may be up before a request is sent
+    assert (
+        len(server.book) <= 2
+    )  # on a busy machine the time may be up before a request is sent
     assert "0.3 s" in str(reply.error)
 
 
@@ -223,13 +252,20 @@ def test_a_server_that_is_not_there_is_a_provider_error(route, calling):
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(route, calling, serve):
+def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
+    route,
+    calling,
+    serve,
+):
     """A lone surrogate in its text is replaced.
 
     LiteLLM drops the fingerprint on two routes, on one before 1.110.
     """
     http_response = HttpResponse(
-        "A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"
+        "A \ud83d debt.",
+        model="candidate-0613",
+        reasoning_tokens=7,
+        fingerprint="fp_1",
     )
     server = serve(http_response)
 
@@ -251,7 +287,9 @@ def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(route, callin
     assert len(server.book) == 1
 
 
-@pytest.mark.parametrize(("attempt", "middle_s"), [(1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)])
+@pytest.mark.parametrize(
+    ("attempt", "middle_s"), [(1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)]
+)
 def test_waits_between_attempts_double_and_are_spread(attempt, middle_s):
     waits = [backoff_s(attempt) for _ in range(200)]
 
@@ -297,7 +335,10 @@ def test_the_wait_that_a_server_requests_is_kept(route, calling, serve):
         ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None),
         ({"retry-after-ms": "60000"}, 60.0),
         ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),
-        ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
+        (
+            {"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"},
+            None,
+        ),
     ],
 )
 def test_a_requested_wait_is_read_if_it_is_believed(headers, wait_s):
@@ -309,14 +350,20 @@ NUMBERS = st.floats().map(str) | st.integers().map(str)
 DATES = st.datetimes().map(lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
 
 
-@given(headers=st.dictionaries(st.sampled_from(NAMES), NUMBERS | DATES | st.text(max_size=30)))
+@given(
+    headers=st.dictionaries(
+        st.sampled_from(NAMES), NUMBERS | DATES | st.text(max_size=30)
+    )
+)
 def test_no_header_gives_a_wait_beyond_the_bound(headers):
     wait_s = retry_after_s(headers, now_s=1.8e9)
 
     assert wait_s is None or 0 <= wait_s <= 600
 
 
-@pytest.mark.parametrize("wait", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
+@pytest.mark.parametrize(
+    "wait", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"]
+)
 def test_no_requested_wait_stops_a_model(wait, calling, serve):
     refusal = failed(429, "come back tomorrow", retry_after=wait)
     server = serve(then(refusal, HttpResponse("now")))
@@ -338,7 +385,10 @@ def test_no_wait_is_begun_that_ends_after_the_deadline(calling, serve):
     assert len(server.book) == 1
 
 
-HIGH: dict[str, Any] = {"parameters": {"temperature": 1.0}, "fallback": {"temperature": 0.0}}
+HIGH: dict[str, Any] = {
+    "parameters": {"temperature": 1.0},
+    "fallback": {"temperature": 0.0},
+}
 
 
 def only_low(request, _number: int) -> HttpResponse:
@@ -358,7 +408,9 @@ def low_server(calling: Calling, serve: Serve) -> FaultServer:
     return server
 
 
-def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(calling, low_server):
+def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
+    calling, low_server
+):
     reply = calling(call_to(low_server, **HIGH))
 
     assert temperatures(low_server) == [1, 1, 0]
@@ -367,8 +419,14 @@ def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(c
     assert reply.attempts == 3
 
 
-def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(calling, low_server):
-    call = call_to(low_server, cell="of its parameters", parameters={"temperature": 0.0})
+def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
+    calling, low_server
+):
+    call = call_to(
+        low_server,
+        cell="of its parameters",
+        parameters={"temperature": 0.0},
+    )
 
     reply = calling(call)
 
@@ -400,7 +458,9 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling,
     assert temperatures(server).count(0) == 1
 
 
-def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(calling, serve):
+def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
+    calling, serve
+):
     server = serve(failed(500))
     failure = calling(call_to(server, **HIGH))
     calling.spend(failure)

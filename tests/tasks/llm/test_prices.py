@@ -61,8 +61,12 @@ def test_a_name_of_the_table_at_another_provider_has_no_price():
         ({"max_output_tokens": 77}, 77),
     ],
 )
-def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(parameters, n_tokens):
-    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), parameters) == n_tokens
+def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(
+    parameters, n_tokens
+):
+    assert (
+        request.most_reply_tokens(Target("openai/gpt-4o-mini"), parameters) == n_tokens
+    )
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -139,7 +143,8 @@ MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words
     ],
 )
 def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_without_the_network(
-    name, encoding
+    name,
+    encoding,
 ):
     n_tokens = request.count_tokens(Target(name), MIXED)
 
@@ -149,7 +154,9 @@ def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_without_the_ne
 def test_the_two_tokenizers_differ():
     openai_tokens = request.count_tokens(Target("openai/gpt-4o"), MIXED)
 
-    assert openai_tokens != request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
+    assert openai_tokens != request.count_tokens(
+        Target("groq/llama-3.1-8b-instant"), MIXED
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,7 +179,11 @@ def test_a_prompt_leaves_room_for_the_reply(name, context_tokens, parameters, ro
 
 @pytest.mark.slow
 def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling):
-    target = Target("embedded/smollm2-135m-instruct", parameters={"max_tokens": 1}, timeout_s=60.0)
+    target = Target(
+        "embedded/smollm2-135m-instruct",
+        parameters={"max_tokens": 1},
+        timeout_s=60.0,
+    )
     text = MIXED[:100]
 
     reply = calling(Call(target, [{"role": "user", "content": text}], "a-cell"))

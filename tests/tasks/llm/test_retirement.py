@@ -31,8 +31,14 @@ def dates(monkeypatch):
         "soon": {"litellm_provider": "openai", "deprecation_date": "2027-02-26"},
         "later": {"litellm_provider": "openai", "deprecation_date": "2027-02-27"},
         "endless": {"litellm_provider": "openai"},
-        "twin": {"litellm_provider": "vertex_ai-language-models", "deprecation_date": "2026-10-20"},
-        "hosted_vllm/old": {"litellm_provider": "hosted_vllm", "deprecation_date": "2026-10-23"},
+        "twin": {
+            "litellm_provider": "vertex_ai-language-models",
+            "deprecation_date": "2026-10-20",
+        },
+        "hosted_vllm/old": {
+            "litellm_provider": "hosted_vllm",
+            "deprecation_date": "2026-10-23",
+        },
         "gemini/twin": {"litellm_provider": "gemini", "deprecation_date": "2026-12-01"},
     }
     for name, entry in table.items():
@@ -58,7 +64,11 @@ def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name, last_day):
 
 def test_a_server_of_ones_own_that_speaks_openai_s_protocol_has_no_known_end():
     assert retirement_date(Target("openai/ended", "http://localhost:8000/v1")) is None
-    assert retirement_date(Target("gemini/twin", "https://gemini.example.org")) == date(2026, 12, 1)
+    assert retirement_date(Target("gemini/twin", "https://gemini.example.org")) == date(
+        2026,
+        12,
+        1,
+    )
 
 
 def test_a_model_is_retired_from_its_last_day_on():
@@ -86,7 +96,9 @@ def test_a_later_end_is_not_announced(name):
     assert retirement_notice(Target(name), TODAY) is None
 
 
-def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(tmp_path):
+def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
+    tmp_path,
+):
     file = tmp_path / "prbench.yaml"
     file.write_text(
         "dataset: {source: sample}\n"
@@ -139,4 +151,6 @@ def test_no_example_names_a_model_that_ends_within_a_year():
     last_days = {name: retirement_date(Target(name)) for name in names}
 
     assert {"gpt-5.6-sol", "gpt-5.6-terra"} <= names
-    assert {name: day for name, day in last_days.items() if day and day < TODAY + A_YEAR} == {}
+    assert {
+        name: day for name, day in last_days.items() if day and day < TODAY + A_YEAR
+    } == {}

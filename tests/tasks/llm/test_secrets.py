@@ -27,14 +27,17 @@ def traces(folder: Path, secret: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"]
+    "name",
+    ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"],
 )
 def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name, monkeypatch):
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
 
-    assert redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
+    assert (
+        redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
+    )
     assert redacted("somewhere-nice is true") == "somewhere-nice is true"
 
 
@@ -97,7 +100,11 @@ def disguised(secret: str, prefix: str = "user:") -> dict[str, str]:
     return {
         "literal": secret,
         "percent": percent,
-        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent),
+        "percent in small letters": re.sub(
+            "%..",
+            lambda match: match[0].lower(),
+            percent,
+        ),
         "base64": packed,
         "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
         "percent of base64": urllib.parse.quote(packed, safe=""),
@@ -112,12 +119,20 @@ def middle_of(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "secret", [SECRET, HARD_SECRET, HARD_SECRET + "ü"], ids=["plain", "hard", "not ascii"]
+    "secret",
+    [SECRET, HARD_SECRET, HARD_SECRET + "ü"],
+    ids=["plain", "hard", "not ascii"],
 )
 @pytest.mark.parametrize("form", disguised(SECRET))
 @pytest.mark.parametrize("is_reply", [False, True])
 @pytest.mark.parametrize("prefix", ["", "u", "me", "user:"])
-def test_a_secret_is_taken_out_in_every_form(prefix, is_reply, form, secret, monkeypatch):
+def test_a_secret_is_taken_out_in_every_form(
+    prefix,
+    is_reply,
+    form,
+    secret,
+    monkeypatch,
+):
     monkeypatch.setenv("SOME_API_KEY", secret)
     disguise = disguised(secret, prefix)[form]
 
@@ -149,10 +164,15 @@ ECHOES = list(itertools.product([200, 400, 401, 429, 500], ROUTES))
 
 
 @pytest.mark.parametrize(
-    ("echo", "form"), in_turn(ECHOES, ["literal", "base64", "json", "percent"])
+    ("echo", "form"),
+    in_turn(ECHOES, ["literal", "base64", "json", "percent"]),
 )
 def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
-    echo, form, calling, serve, monkeypatch
+    echo,
+    form,
+    calling,
+    serve,
+    monkeypatch,
 ):
     status, route = echo
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
@@ -211,7 +231,9 @@ def test_a_call_is_the_same_with_another_secret(route, calling, serve, monkeypat
 
 
 def test_an_address_is_filled_in_at_the_call(calling, serve, monkeypatch):
-    server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
+    server = serve(
+        lambda _request, _number: failed(500, f"no such place: {server.api_base}")
+    )
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
 
     reply = calling(call_to("http://${PRBENCH_HOST}/v1"))

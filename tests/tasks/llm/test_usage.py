@@ -29,7 +29,9 @@ XAI_USAGE = {
 }
 XAI_COST_USD = pytest.approx((9_992 * 1.0 + 128 * 0.1 + 4_308 * 10.0) / 1e6)
 """About $0.05308; without the reasoning it would be $0.02499."""
-USAGE_ROUTES = ROUTES | {"xai": {"name": "xai/candidate", "parameters": {"api_key": "none"}}}
+USAGE_ROUTES = ROUTES | {
+    "xai": {"name": "xai/candidate", "parameters": {"api_key": "none"}}
+}
 CHAT_ROUTES = [route for route in USAGE_ROUTES if route != "responses"]
 
 
@@ -44,7 +46,11 @@ def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
 
 
 def reply_with(
-    usage: dict[str, Any], route: str, calling: Calling, serve: Serve, **target: Any
+    usage: dict[str, Any],
+    route: str,
+    calling: Calling,
+    serve: Serve,
+    **target: Any,
 ) -> Reply:
     """Return the reply to a call whose provider reports this usage."""
     server = serve(HttpResponse("A debt.", usage=renamed(usage, route)))
@@ -53,7 +59,10 @@ def reply_with(
 
 def counts(reply: Reply) -> Tokens:
     return Tokens(
-        reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens, reply.reasoning_tokens
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
     )
 
 
@@ -64,7 +73,12 @@ UNKNOWN = Tokens()
 def test_reasoning_beside_the_completion_is_counted_and_paid(route, calling, serve):
     reply = reply_with(XAI_USAGE, route, calling, serve)
 
-    assert counts(reply) == Tokens(prompt=10_120, cached=128, completion=4_308, reasoning=2_809)
+    assert counts(reply) == Tokens(
+        prompt=10_120,
+        cached=128,
+        completion=4_308,
+        reasoning=2_809,
+    )
     assert reply.cost_usd == XAI_COST_USD
 
 
@@ -84,8 +98,20 @@ CACHED_USAGE = {
     ],
     ids=["reasoning beside the completion", "cached tokens at the top"],
 )
-def test_litellm_prices_the_tokens_that_a_report_means(usage, microdollars, calling, serve):
-    reply = reply_with(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
+def test_litellm_prices_the_tokens_that_a_report_means(
+    usage,
+    microdollars,
+    calling,
+    serve,
+):
+    reply = reply_with(
+        usage,
+        "openai",
+        calling,
+        serve,
+        name="openai/gpt-4o-mini",
+        prices=None,
+    )
 
     assert reply.cost_usd == pytest.approx(microdollars / 1e6)
 
@@ -109,7 +135,9 @@ def growing_event(
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
 def test_the_last_of_a_stream_s_growing_reports_counts(route, calling, serve):
     stream = growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
-    server = serve(HttpResponse(raw=stream.encode(), headers={"Content-Type": "text/event-stream"}))
+    server = serve(
+        HttpResponse(raw=stream.encode(), headers={"Content-Type": "text/event-stream"})
+    )
 
     reply = calling(call_to(server, **ROUTES[route]))
 
@@ -120,7 +148,9 @@ def test_the_last_of_a_stream_s_growing_reports_counts(route, calling, serve):
 async def test_results_of_a_batch_follow_the_same_rule(calling, serve):
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
 
-    batching = await calling.batched([call_to(server, name="openai/judge", prices=PRICES)])
+    batching = await calling.batched(
+        [call_to(server, name="openai/judge", prices=PRICES)]
+    )
 
     (reply,) = batching.replies
     assert reply.completion_tokens == 4_308
@@ -147,15 +177,24 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
     "a negative total": (PLAIN | {"total_tokens": -1}, 1_100),
     "an absurd total": (PLAIN | {"total_tokens": 10**15}, 1_100),
     "a total between two readings": (
-        PLAIN | {"total_tokens": 1_200, "completion_tokens_details": {"reasoning_tokens": 300}},
+        PLAIN
+        | {
+            "total_tokens": 1_200,
+            "completion_tokens_details": {"reasoning_tokens": 300},
+        },
         1_400,
     ),
     "more reasoning than completion inside": (
-        PLAIN | {"total_tokens": 1_100, "completion_tokens_details": {"reasoning_tokens": 300}},
+        PLAIN
+        | {
+            "total_tokens": 1_100,
+            "completion_tokens_details": {"reasoning_tokens": 300},
+        },
         1_400,
     ),
     "more cached tokens than prompt inside": (
-        PLAIN | {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}},
+        PLAIN
+        | {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}},
         4_100,
     ),
     "reasoning stated twice, differently": (
@@ -173,7 +212,10 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize(("case", "route"), in_turn(NOT_ADDING_UP, USAGE_ROUTES))
 def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_reading(
-    case, route, calling, serve
+    case,
+    route,
+    calling,
+    serve,
 ):
     usage, assumed_tokens = NOT_ADDING_UP[case]
 
@@ -186,7 +228,9 @@ def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_
     assert calling.limiter.budget.used_usd >= (1_000 * 1.0 + 100 * 10.0) / 1e6
 
 
-async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading(calling, serve):
+async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading(
+    calling, serve
+):
     server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}))
     budget = Budget(None, 100_000)
     call = call_to(
@@ -204,14 +248,25 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
 
 
 @pytest.mark.parametrize(
-    ("total", "route"), in_turn([{}, {"total_tokens": None}, {"total_tokens": 0}], CHAT_ROUTES)
+    ("total", "route"),
+    in_turn([{}, {"total_tokens": None}, {"total_tokens": 0}], CHAT_ROUTES),
 )
-def test_without_a_total_the_counts_are_those_that_are_stated(total, route, calling, serve):
+def test_without_a_total_the_counts_are_those_that_are_stated(
+    total,
+    route,
+    calling,
+    serve,
+):
     usage = {name: value for name, value in XAI_USAGE.items() if name != "total_tokens"}
 
     reply = reply_with(usage | total, route, calling, serve)
 
-    assert counts(reply) == Tokens(prompt=10_120, cached=128, completion=1_499, reasoning=2_809)
+    assert counts(reply) == Tokens(
+        prompt=10_120,
+        cached=128,
+        completion=1_499,
+        reasoning=2_809,
+    )
 
 
 CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
@@ -230,8 +285,16 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         1_000,
         400,
     ),
-    "as reads inside": ({"total_tokens": 1_100, "cache_read_input_tokens": 400}, 1_000, 400),
-    "as reads beside": ({"total_tokens": 1_500, "cache_read_input_tokens": 400}, 1_400, 400),
+    "as reads inside": (
+        {"total_tokens": 1_100, "cache_read_input_tokens": 400},
+        1_000,
+        400,
+    ),
+    "as reads beside": (
+        {"total_tokens": 1_500, "cache_read_input_tokens": 400},
+        1_400,
+        400,
+    ),
     "as reads and writes beside": (
         {
             "total_tokens": 1_550,
@@ -292,13 +355,20 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
 
 
 @pytest.mark.parametrize(("case", "route"), in_turn(CACHES, USAGE_ROUTES))
-def test_cached_tokens_are_found_and_the_prompt_includes_them(case, route, calling, serve):
+def test_cached_tokens_are_found_and_the_prompt_includes_them(
+    case,
+    route,
+    calling,
+    serve,
+):
     usage, prompt_tokens, cached_tokens = CACHES[case]
 
     reply = reply_with(PLAIN | usage, route, calling, serve)
 
     n_discounted = cached_tokens or 0
-    microdollars = (prompt_tokens - n_discounted) * 1.0 + n_discounted * 0.1 + 100 * 10.0
+    microdollars = (
+        (prompt_tokens - n_discounted) * 1.0 + n_discounted * 0.1 + 100 * 10.0
+    )
     assert counts(reply) == Tokens(prompt_tokens, cached_tokens, 100)
     assert reply.cost_usd == pytest.approx(microdollars / 1e6)
 
@@ -432,11 +502,20 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
     ],
     ids=["beside", "inside", "only thoughts", "with a tool", "not adding up"],
 )
-def test_gemini_s_thoughts_are_a_part_of_the_completion(usage, expected, calling, provider):
+def test_gemini_s_thoughts_are_a_part_of_the_completion(
+    usage,
+    expected,
+    calling,
+    provider,
+):
     provider.body = gemini(usage)
 
     reply = calling(
-        call_to(provider.address, name="gemini/candidate", parameters={"api_key": "none"})
+        call_to(
+            provider.address,
+            name="gemini/candidate",
+            parameters={"api_key": "none"},
+        )
     )
 
     assert reply.status == "ok"
@@ -448,18 +527,30 @@ def test_gemini_s_thoughts_are_a_part_of_the_completion(usage, expected, calling
     [
         ({"cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 550, 400),
         ({"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}, 100, 0),
-        ({"cache_read_input_tokens": None, "cache_creation_input_tokens": None}, 100, None),
+        (
+            {"cache_read_input_tokens": None, "cache_creation_input_tokens": None},
+            100,
+            None,
+        ),
         ({}, 100, None),
     ],
     ids=["read and written", "zero", "null", "not stated"],
 )
 def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
-    usage, prompt_tokens, cached_tokens, calling, provider
+    usage,
+    prompt_tokens,
+    cached_tokens,
+    calling,
+    provider,
 ):
     provider.body = anthropic({"input_tokens": 100, "output_tokens": 20} | usage)
 
     reply = calling(
-        call_to(provider.address, name="anthropic/candidate", parameters={"api_key": "none"})
+        call_to(
+            provider.address,
+            name="anthropic/candidate",
+            parameters={"api_key": "none"},
+        )
     )
 
     assert reply.status == "ok"
@@ -502,17 +593,22 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
         f"{prompt_name}_tokens": (
             call["prompt"] - is_cache_beside * (call["cached"] + call["written"])
         ),
-        f"{completion_name}_tokens": call["completion"] - is_reasoning_beside * call["reasoning"],
+        f"{completion_name}_tokens": call["completion"]
+        - is_reasoning_beside * call["reasoning"],
         "total_tokens": call["prompt"] + call["completion"],
         f"{completion_name}_tokens_details": {"reasoning_tokens": call["reasoning"]},
-        **(cache if call["cached_at_top"] else {f"{prompt_name}_tokens_details": cache}),
+        **(
+            cache if call["cached_at_top"] else {f"{prompt_name}_tokens_details": cache}
+        ),
     }
 
 
 @given(call=calls())
 def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(call):
     report = report_of(call)
-    if call["cached"] + call["written"] == call["reasoning"]:  # two conventions have the same total
+    if (
+        call["cached"] + call["written"] == call["reasoning"]
+    ):  # two conventions have the same total
         return
 
     tokens = tokens_in(report)

@@ -65,7 +65,8 @@ def contents(job: Job) -> list[dict[str, Any]]:
     hidden = "* exclude (response_id, model_config_hash), null"
     verdicts = "* exclude (verdict_id, response_id, judge_config_hash), null"
     verdicts = rows_in(
-        job, f"select {verdicts} from verdicts order by task_id, criterion_id, judge"
+        job,
+        f"select {verdicts} from verdicts order by task_id, criterion_id, judge",
     )
     return rows_in(job, f"select {hidden} from responses order by task_id") + verdicts
 
@@ -83,7 +84,8 @@ def test_adopted_results_are_used_without_a_call(old_job, server):
 
 def test_one_line_says_how_many_results_are_not_used(old_job, server):
     n_responses, n_verdicts = (
-        values_in(old_job, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts")
+        values_in(old_job, f"select count(*) from {t}")[0][0]
+        for t in ("responses", "verdicts")
     )
 
     (line,) = lines_on_unadopted(old_job)
@@ -127,7 +129,10 @@ def test_adopted_replies_serve_rows_that_were_never_written(old_job, server):
 
 @pytest.mark.parametrize("n_rewritten", [0, 1, 2])
 def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
-    n_rewritten, old_job, server, monkeypatch
+    n_rewritten,
+    old_job,
+    server,
+    monkeypatch,
 ):
     earlier_contents = contents(old_job)
     replaced = []
@@ -149,7 +154,11 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
     assert missing_calls(old_job, server) == 0
 
 
-def test_a_judge_is_adopted_on_responses_that_keep_their_identity(tmp_path, server, monkeypatch):
+def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
+    tmp_path,
+    server,
+    monkeypatch,
+):
     models = [
         {
             "name": "hosted_vllm/m",
@@ -157,9 +166,9 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(tmp_path, serv
             "api_base": server.api_base,
         }
     ]
-    job = prepared(job_on("sample", tmp_path / "data", models=models, judges=JUDGES)).model_copy(
-        update={"limit": 1}
-    )
+    job = prepared(
+        job_on("sample", tmp_path / "data", models=models, judges=JUDGES)
+    ).model_copy(update={"limit": 1})
     sampled(job)
     with monkeypatch.context() as earlier:
         earlier.setattr("tasks.run.judge_configs.address_of", lambda *_: None)
@@ -180,14 +189,21 @@ def test_what_another_server_gave_is_not_adopted(old_job, server, monkeypatch):
         assert missing_calls(old_job, rival_server) > 0
 
 
-def test_without_the_variable_adopted_results_are_not_used(old_job, server, monkeypatch, tmp_path):
+def test_without_the_variable_adopted_results_are_not_used(
+    old_job,
+    server,
+    monkeypatch,
+    tmp_path,
+):
     adopt(old_job, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
     configured = [
-        {**model, "api_base": server.api_base.replace("127.0.0.1", "localhost")} for model in MODELS
+        {**model, "api_base": server.api_base.replace("127.0.0.1", "localhost")}
+        for model in MODELS
     ]
     elsewhere = copied(old_job, tmp_path / "copy").with_settings(
-        models=job_on("sample", tmp_path, models=configured).settings.models, judges=()
+        models=job_on("sample", tmp_path, models=configured).settings.models,
+        judges=(),
     )
 
     assert missing_calls(elsewhere, server) == 2
@@ -195,6 +211,7 @@ def test_without_the_variable_adopted_results_are_not_used(old_job, server, monk
 
 def test_an_address_that_the_environment_does_not_give_is_refused(old_job, server):
     with pytest.raises(
-        UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"
+        UsageError,
+        match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one",
     ):
         adopt(old_job, "http://elsewhere/v1")

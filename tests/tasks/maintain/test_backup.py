@@ -53,13 +53,20 @@ def add_part(job: Job, name: str):
 
 def files_in(folder: Path) -> dict[str, int]:
     return {
-        str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()
+        str(p.relative_to(folder)): p.stat().st_mtime_ns
+        for p in folder.rglob("*")
+        if p.is_file()
     }
 
 
 @pytest.mark.parametrize("killed", ["", "before a part", "in a repair"])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
-    killed, evaluated, job, folder, tmp_path, provider
+    killed,
+    evaluated,
+    job,
+    folder,
+    tmp_path,
+    provider,
 ):
     for table in (
         ("responses", "verdicts") if killed else ()
@@ -75,7 +82,9 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
     judged(restored)
 
     assert n_calls == len(provider.book)
-    assert [len(rows) for rows in content(evaluated)] == [len(rows) for rows in content(restored)]
+    assert [len(rows) for rows in content(evaluated)] == [
+        len(rows) for rows in content(restored)
+    ]
     assert killed or content(job) == content(restored)
 
 
@@ -85,7 +94,9 @@ def ledger_copy(names: Iterable[str]) -> str:
     return name
 
 
-def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(job, folder):
+def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(
+    job, folder
+):
     backup(job, folder)
     files_before = files_in(folder)
     add_part(job, "new")
@@ -107,7 +118,11 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     assert ledger_copy(files_in(folder)) != ledger_copy(files_after)
 
 
-def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small, folder, tmp_path):
+def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
+    small,
+    folder,
+    tmp_path,
+):
     add_part(small, "b")
     backup(small, folder)
     Warehouse(small.warehouse).compact()
@@ -134,7 +149,8 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job, folder, tmp_path):
                 # both halves are in one transaction, but far apart in the file
                 ledger.execute("begin")
                 ledger.executemany(
-                    "insert into pairs values (?, ?)", [(name, half * 3000) for half in "xy"]
+                    "insert into pairs values (?, ?)",
+                    [(name, half * 3000) for half in "xy"],
                 )
                 ledger.execute("commit")
                 warehouse.write("responses", [response(name)])
@@ -154,10 +170,14 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job, folder, tmp_path):
     restore(restored, folder)
 
     assert n_before < n_after
-    tasks = {row["task_id"] for row in rows_in(restored, "select task_id from responses")}
+    tasks = {
+        row["task_id"] for row in rows_in(restored, "select task_id from responses")
+    }
     with sqlite3.connect(ledger_of(restored)) as ledger:
         assert ledger.execute("pragma integrity_check").fetchall() == [("ok",)]
-        halves = dict(ledger.execute("select a, count(*) from pairs group by a").fetchall())
+        halves = dict(
+            ledger.execute("select a, count(*) from pairs group by a").fetchall()
+        )
     assert set(halves.values()) == {2}
     # The backup has everything that was written before it began.
     assert set(written[:n_before]) <= tasks & set(halves)
@@ -185,11 +205,14 @@ def held(job: Job) -> tuple[list[str], int]:
     with sqlite3.connect(ledger_of(job)) as ledger:
         (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
     return [
-        row["task_id"] for row in rows_in(job, "select task_id from responses order by all")
+        row["task_id"]
+        for row in rows_in(job, "select task_id from responses order by all")
     ], n_calls
 
 
-IMPORTS = "from tasks.maintain.backup import backup, restore\nfrom tests.kit import job_on"
+IMPORTS = (
+    "from tasks.maintain.backup import backup, restore\nfrom tests.kit import job_on"
+)
 
 
 @pytest.mark.long
@@ -200,14 +223,21 @@ def test_a_kill_of_a_backup_leaves_the_last_whole_one(small, tmp_path):
     add_part(small, "b")
     states = []
     work = "backup(job_on('sample', place / 'warehouse'), place / 'backup')"
-    for path in killed_at_every_step(IMPORTS, work, tmp_path / "base", tmp_path / "places"):
+    for path in killed_at_every_step(
+        IMPORTS,
+        work,
+        tmp_path / "base",
+        tmp_path / "places",
+    ):
         restored = into(small, path / "restored")
         restore(restored, path / "backup")
         states.append(held(restored))
 
     complete_states = [(["a"], 0), (["a", "b"], 1)]
     assert len(states) > 4
-    assert [state for state in complete_states for _ in range(states.count(state))] == states
+    assert [
+        state for state in complete_states for _ in range(states.count(state))
+    ] == states
     assert complete_states[-1] == states[-1]
 
 
@@ -217,7 +247,12 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small, tmp_path):
     held_before = held(small)
     shutil.rmtree(small.warehouse)
     work = "restore(job_on('sample', place / 'warehouse'), place / 'backup')"
-    folders = killed_at_every_step(IMPORTS, work, tmp_path / "base", tmp_path / "places")
+    folders = killed_at_every_step(
+        IMPORTS,
+        work,
+        tmp_path / "base",
+        tmp_path / "places",
+    )
     for path in folders[:-1]:
         restored = into(small, path / "warehouse")
         is_staged = (restored.warehouse / ".restoring" / "backup.json").exists()
@@ -236,7 +271,9 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(small, store, tmp_pat
                 backup(small, store)
 
     cut_off(3)
-    with pytest.raises(PipelineError, match=r"is not a complete backup, backup\.json is missing"):
+    with pytest.raises(
+        PipelineError, match=r"is not a complete backup, backup\.json is missing"
+    ):
         restore(into(small, tmp_path / "restored"), store)
     backup(small, store)
     add_part(small, "t2")
@@ -260,7 +297,11 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small, store, tmp
     assert content == store.read(name)
 
 
-def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small, store, tmp_path):
+def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
+    small,
+    store,
+    tmp_path,
+):
     backup(small, tmp_path / "whole")
     files_before = files_in(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):
@@ -270,7 +311,8 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small, store, 
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")
         with pytest.raises(
-            UsageError, match="has files that are not a backup; name an empty folder or prefix"
+            UsageError,
+            match="has files that are not a backup; name an empty folder or prefix",
         ):
             backup(small, target)
         assert location.files() == {"notes.txt": 4}

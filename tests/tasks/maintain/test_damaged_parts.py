@@ -57,19 +57,24 @@ def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
 
 def board(job: Job) -> list[dict[str, Any]]:
     columns = (
-        "split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share"
+        "split, model, judge, score_name, n_tasks, "
+        "mean_score, coverage, ci_low, ci_high, met_share"
     )
     rows = rows_in(job, f"select {columns} from leaderboard order by all")
     for row in rows:
         for name, value in row.items():
-            if isinstance(value, float):  # sums in another order may differ in the last digits
+            if isinstance(
+                value, float
+            ):  # sums in another order may differ in the last digits
                 row[name] = round(value, 9)
     return rows
 
 
 def facts(job: Job, table: str) -> list[dict[str, Any]]:
     """Rows without the columns for time and run."""
-    return sorted(rows_in(job, f"select * exclude (run_id, created_at) from {table}"), key=repr)
+    return sorted(
+        rows_in(job, f"select * exclude (run_id, created_at) from {table}"), key=repr
+    )
 
 
 def victim(job: Job, table: str) -> Path:
@@ -82,7 +87,9 @@ def test_aggregate_reports_damage_and_restores_rows(job, calls, capsys):
     DAMAGES["a flipped bit"](victim(job, "verdicts"))
 
     assert run(job, lambda: aggregate(job)).exit_code == 3
-    assert "rows were restored from the last published database" in capsys.readouterr().err
+    assert (
+        "rows were restored from the last published database" in capsys.readouterr().err
+    )
     assert stored(job) == rows_before
     assert board(job) == figures
     assert run(job, *whole_job(job)).exit_code == 0
@@ -98,7 +105,9 @@ def lose(job: Job, table: str, *, with_ledger: bool = False):
         shutil.rmtree(job.warehouse / "ledger")
 
 
-@pytest.mark.parametrize("table", [pytest.param("responses", marks=pytest.mark.long), "verdicts"])
+@pytest.mark.parametrize(
+    "table", [pytest.param("responses", marks=pytest.mark.long), "verdicts"]
+)
 def test_without_the_database_rows_come_from_the_ledger(job, calls, table, capsys):
     rows_before = facts(job, table)
     figures = board(job)
@@ -106,7 +115,8 @@ def test_without_the_database_rows_come_from_the_ledger(job, calls, table, capsy
 
     assert run(job, lambda: aggregate(job)).exit_code == 3
     assert (
-        f"{len(rows_before)} rows of {table} (benchmark prbench, model a" in capsys.readouterr().err
+        f"{len(rows_before)} rows of {table} (benchmark prbench, model a"
+        in capsys.readouterr().err
     )
     run(job, *whole_job(job))
     assert facts(job, table) == rows_before
@@ -128,7 +138,10 @@ def test_rows_that_only_calls_restore_wait_until_asked(job, calls, capsys):
         assert "--replace-lost" in output
         assert calls() == 0
         assert not facts(job, "verdicts")
-    assert run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code == 0
+    assert (
+        run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code
+        == 0
+    )
     assert len(rows_before) == calls() == len(facts(job, "verdicts"))
     assert board(job) == figures
 
@@ -145,7 +158,11 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job, tmp
     restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
     restore(restored, tmp_path / "backup")
 
-    assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []
+    assert (
+        Warehouse(job.warehouse).losses()
+        == Warehouse(restored.warehouse).losses()
+        != []
+    )
 
 
 def test_other_models_are_still_called_while_rows_of_one_are_lost(job, calls):
@@ -159,7 +176,7 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job, calls):
     run(job_of_both, lambda: sampled(job_of_both))
 
     with Warehouse(job.warehouse).reader() as reader:
-        assert [row["model"] for row in reader.rows("select distinct model from responses")] == [
-            "b"
-        ]
+        assert [
+            row["model"] for row in reader.rows("select distinct model from responses")
+        ] == ["b"]
         assert calls() == reader.value("select count(*) from responses")

@@ -55,7 +55,9 @@ ROW = "t0/a-model/1"
 NO_ROW = "t9/a-model/1"
 
 
-@pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
+@pytest.mark.parametrize(
+    ("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})]
+)
 def test_old_replies_that_became_rows_go_and_their_cost_stays(tmp_path, days, stay):
     job = job_with(tmp_path, 1, retention={"replies_days": days})
     record(job, ROW, LONG_AGO_S)

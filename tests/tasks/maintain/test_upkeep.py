@@ -19,7 +19,12 @@ from tasks.llm.ledger.pruning import Pruned
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
 from tests import kit
-from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    is_judge_request,
+    well_behaved,
+)
 from tests.kit import (
     Row,
     call_entry,
@@ -42,8 +47,15 @@ N_TASKS = 8
 N_CRITERIA = 98
 
 
-def job_at(server: FaultServer, folder: Path, source: Path | str = "sample", **judge: Any) -> Job:
-    price = dict.fromkeys(("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok"), 1.0)
+def job_at(
+    server: FaultServer,
+    folder: Path,
+    source: Path | str = "sample",
+    **judge: Any,
+) -> Job:
+    price = dict.fromkeys(
+        ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok"), 1.0
+    )
     parameters = {"max_tokens": 1000, "price": price}
     judge_parameters = parameters | {"name": "openai/judge"} | judge
     return job_on(
@@ -61,7 +73,9 @@ def published_spend(job: Job) -> list[Row]:
 
 
 def spend_by_run(job: Job) -> list[tuple[str, int, float]]:
-    return [(row["run_id"], row["calls"], row["cost_usd"]) for row in published_spend(job)]
+    return [
+        (row["run_id"], row["calls"], row["cost_usd"]) for row in published_spend(job)
+    ]
 
 
 def record(job: Job, run_id: str, number: int):
@@ -69,7 +83,9 @@ def record(job: Job, run_id: str, number: int):
 
 
 @without_scores
-def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server, tmp_path):
+def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
+    server, tmp_path
+):
     def reply_nothing_first(request, number):
         if is_judge_request(request) or number > 0:
             return well_behaved(request, 1)
@@ -92,7 +108,8 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server,
     assert model_spend["calls"] == 2 * N_TASKS
     assert model_spend["failed_calls"] == N_TASKS
     ((verdicts_usd, responses_usd),) = values_in(
-        job, "select (select sum(cost_usd) from verdicts), (select sum(cost_usd) from responses)"
+        job,
+        "select (select sum(cost_usd) from verdicts), (select sum(cost_usd) from responses)",
     )
     assert judge_spend["cost_usd"] == pytest.approx(verdicts_usd)
     assert judge_spend["cost_usd"] > 0
@@ -104,7 +121,11 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server,
 def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tmp_path):
     def be_busy_first(request, number):
         is_busy = number == 0 and not is_judge_request(request)
-        return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
+        return (
+            HttpResponse(status=503, raw=b"busy")
+            if is_busy
+            else well_behaved(request, number)
+        )
 
     server.behaviour = be_busy_first
     job = job_at(server, tmp_path)
@@ -125,7 +146,8 @@ def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tm
         ("judge", "a", "judge", None, N_CRITERIA, N_CRITERIA),
     ]
     ((attempts_usd, costs_usd),) = values_in(
-        job, "select (select sum(cost_usd) from attempts), (select sum(cost_usd) from run_costs)"
+        job,
+        "select (select sum(cost_usd) from attempts), (select sum(cost_usd) from run_costs)",
     )
     assert attempts_usd == pytest.approx(costs_usd)
     assert attempts_usd > 0
@@ -197,7 +219,9 @@ def provider() -> Iterator[FaultServer]:
 def shared(provider: FaultServer, tmp_path_factory) -> Job:
     """A sampled and judged job with one response that is far too long."""
     folder = tmp_path_factory.mktemp("rambling")
-    tasks = kit.write_jsonl(folder / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
+    tasks = kit.write_jsonl(
+        folder / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")]
+    )
     job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
     sampled(prepared(job))
     judged(job)
@@ -215,7 +239,9 @@ def rambling(request, number: int) -> HttpResponse:
 
 
 def longest(job: Job) -> Row:
-    return rows_in(job, "select * from responses order by chars_alnum desc, response_id limit 1")[0]
+    return rows_in(
+        job, "select * from responses order by chars_alnum desc, response_id limit 1"
+    )[0]
 
 
 def remove_longest(job: Job, reason: str = "") -> str:
@@ -226,7 +252,9 @@ def remove_longest(job: Job, reason: str = "") -> str:
 
 
 def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
-    files = [path for path in (job.warehouse / "ledger").iterdir() if path.suffix != ".lock"]
+    files = [
+        path for path in (job.warehouse / "ledger").iterdir() if path.suffix != ".lock"
+    ]
     return any(text in path.read_bytes() for path in files)
 
 
@@ -331,7 +359,12 @@ def run_remove(job: Job, *arguments: str) -> int:
         (("--model", "b"), 0),
     ],
 )
-def test_what_is_removed_is_chosen_by_all_that_is_given(job, capsys, arguments, n_chosen):
+def test_what_is_removed_is_chosen_by_all_that_is_given(
+    job,
+    capsys,
+    arguments,
+    n_chosen,
+):
     assert run_remove(job, *arguments, "--dry-run", "--json") == 0
 
     assert len(json.loads(capsys.readouterr().out)) == n_chosen

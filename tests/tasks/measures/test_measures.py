@@ -22,7 +22,9 @@ from tests.kit import ROOT, aggregated, combined, rows_in, values_in
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
-RUBRICS = {f"t{i:02d}": [(5, "Accuracy"), (3, "Accuracy"), (-2, "Accuracy")] for i in range(8)}
+RUBRICS = {
+    f"t{i:02d}": [(5, "Accuracy"), (3, "Accuracy"), (-2, "Accuracy")] for i in range(8)
+}
 
 
 def most_met(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
@@ -71,7 +73,9 @@ def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
 def test_a_measure_is_computed_once_for_each_figure(warehouse):
     rows = renewed(warehouse, MOST_MET)
 
-    figures = rows_in(warehouse.root, "from intermediate.mean_scores where basis is not null")
+    figures = rows_in(
+        warehouse.root, "from intermediate.mean_scores where basis is not null"
+    )
     assert {row["figure_id"] for row in rows} == {row["figure_id"] for row in figures}
     assert {row["value"] for row in rows if row["note"] == "4"} == {2.0, 3.0}
     assert renewed(warehouse, MOST_MET) == []
@@ -102,7 +106,8 @@ def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(ware
 
 def test_every_measure_has_its_columns_beside_the_others(warehouse):
     columns = {
-        row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")
+        row["column_name"]
+        for row in rows_in(warehouse.root, "describe intermediate.measured")
     }
     stored_names = {row["measure"] for row in rows_in(warehouse.root, "from measures")}
 
@@ -115,8 +120,13 @@ def test_every_measure_that_a_model_reads_is_named_in_the_code_that_computes_it(
         r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b"
     )
     names = set(column.findall("\n".join(model.query for model in sql.models())))
-    files = [*(ROOT / "tasks/measures").rglob("*.py"), *(ROOT / "tasks/rules").rglob("*.py")]
+    files = [
+        *(ROOT / "tasks/measures").rglob("*.py"),
+        *(ROOT / "tasks/rules").rglob("*.py"),
+    ]
     code = "".join(path.read_text(encoding="utf-8") for path in files)
 
     assert len(names) > 20
-    assert [name for name in names if not re.search(rf'\b{name}"|\b{name}=', code)] == []
+    assert [
+        name for name in names if not re.search(rf'\b{name}"|\b{name}=', code)
+    ] == []

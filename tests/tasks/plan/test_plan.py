@@ -55,7 +55,11 @@ def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range():
 
 
 def test_the_ends_of_ranges_are_added():
-    planned = replace(Planned("sample", "a-model", 10), cost_usd_low=0.5, cost_usd_high=3.0)
+    planned = replace(
+        Planned("sample", "a-model", 10),
+        cost_usd_low=0.5,
+        cost_usd_high=3.0,
+    )
 
     total = total_of([planned, planned])
 
@@ -90,12 +94,21 @@ CLEAR = {task_id: 0.3 + 0.01 * (number % 7) for number, task_id in enumerate(ORD
 UNCLEAR = {task_id: 0.2 * (-1) ** number for number, task_id in enumerate(ORDER)}
 
 
-def progress(first: str, second: str, block: int = 0, decision: str = "open") -> Progress:
+def progress(
+    first: str,
+    second: str,
+    block: int = 0,
+    decision: str = "open",
+) -> Progress:
     """The progress of a comparison of two models on 100 tasks in five blocks."""
     first_side = ComparedModel(first, "a-hash", "base")
     second_side = ComparedModel(second, "a-hash", "base")
     rule = Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100))
-    return Progress(PlannedComparison(first_side, second_side, rule, ORDER), block, decision)
+    return Progress(
+        PlannedComparison(first_side, second_side, rule, ORDER),
+        block,
+        decision,
+    )
 
 
 def expected_samples(needed: Needed, n_done: int) -> dict[str, float]:
@@ -129,7 +142,11 @@ def test_an_open_comparison_needs_at_least_one_more_block():
 
 def test_a_judge_is_called_for_what_each_model_needs():
     needed, _ = simulated(
-        [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)],
+        [
+            progress("a", "b", 5),
+            progress("a", "c", 1, DIFFERENT),
+            progress("b", "c", 1, DIFFERENT),
+        ],
         [UNCLEAR] * 3,
     )
     cells = [(label, task_id, 3) for label in ("a", "c", "alone") for task_id in ORDER]

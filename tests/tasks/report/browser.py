@@ -29,7 +29,9 @@ _PATIENCE_MS = 60_000
 def chromium() -> str | None:
     """Return the path of Chromium; None if it is not installed."""
     return (
-        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+        os.environ.get("CHROMIUM")
+        or shutil.which("chromium")
+        or shutil.which("chromium-browser")
     )
 
 
@@ -62,11 +64,16 @@ class Visit:
         self.page.set_default_timeout(_PATIENCE_MS)
         self.page.on(
             "console",
-            lambda line: line.type in {"error", "warning"} and self.complaints.append(line.text),
+            lambda line: (
+                line.type in {"error", "warning"} and self.complaints.append(line.text)
+            ),
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self._requested(request.url))
-        self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
+        self.page.on(
+            "dialog",
+            lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()),
+        )
 
     def _requested(self, url: str):
         if not url.startswith((self.address, "data:", "about:")):
@@ -81,7 +88,9 @@ class Visit:
 
     def open_all_details(self):
         """Open everything that is folded."""
-        self.value("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+        self.value(
+            "document.querySelectorAll('details').forEach((part) => { part.open = true; })"
+        )
 
     def value(self, expression: str) -> Any:
         """Return the value of a script in the page."""
@@ -99,7 +108,10 @@ class Visit:
 
 @contextmanager
 def visiting(
-    browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **options: Any
+    browser: Browser,
+    site: Path | str,
+    size: tuple[int, int] = DESKTOP,
+    **options: Any,
 ) -> Iterator[Visit]:
     """Visit the pages of a report, from disk or an address, in a new page; `options` are those of
     the browser context.
@@ -107,7 +119,10 @@ def visiting(
     viewport = ViewportSize(width=size[0], height=size[1])
     context = browser.new_context(viewport=viewport, reduced_motion="reduce", **options)
     try:
-        yield Visit(context.new_page(), site if isinstance(site, str) else site.resolve().as_uri())
+        yield Visit(
+            context.new_page(),
+            site if isinstance(site, str) else site.resolve().as_uri(),
+        )
     finally:
         context.close()
 

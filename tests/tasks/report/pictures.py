@@ -29,7 +29,9 @@ def main():
         site = folder / job.settings.benchmark
         for name, page in SHOWN.items():
             with visiting(
-                browser, site, color_scheme="dark" if name == "categories" else "light"
+                browser,
+                site,
+                color_scheme="dark" if name == "categories" else "light",
             ) as visit:
                 link = (
                     visit.open("index.html").page.locator(page).first
@@ -38,7 +40,9 @@ def main():
                 )
                 visit.open(link.get_attribute("href") or "" if link else page)
                 session = visit.page.context.new_cdp_session(visit.page)
-                taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": 55})
+                taken = session.send(
+                    "Page.captureScreenshot", {"format": "webp", "quality": 55}
+                )
                 (FOLDER / f"{name}.webp").write_bytes(base64.b64decode(taken["data"]))
 
 

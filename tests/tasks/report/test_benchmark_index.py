@@ -54,7 +54,10 @@ def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(sec
     text = sections.texts["researchrubrics"]
 
     assert "mean compliance score, judged by careful." in text
-    assert "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC" in text
+    assert (
+        "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
+        in text
+    )
     assert sections.links["researchrubrics"] == ["researchrubrics/index.html"]
 
 
@@ -116,7 +119,8 @@ def unjudged_scope(tmp_path_factory) -> Scope:
 
 
 def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
-    unjudged_scope, tmp_path
+    unjudged_scope,
+    tmp_path,
 ):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
 
@@ -176,7 +180,9 @@ def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser, research_sit
         assert visit.faults == []
 
 
-def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(browser, research_site):
+def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
+    browser, research_site
+):
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 
@@ -187,7 +193,9 @@ def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(browser, resea
 
 def decisions(visit: Visit, number: int) -> dict[str, str]:
     """Return the decision of each judge that is listed for a criterion."""
-    rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
+    rows = (
+        visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
+    )
     decision_by_judge = {}
     for row in rows.all():
         badge = row.locator(".badge").first.inner_text()
@@ -195,14 +203,19 @@ def decisions(visit: Visit, number: int) -> dict[str, str]:
     return decision_by_judge
 
 
-def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(browser, research_site):
+def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(
+    browser, research_site
+):
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 
         n_disputed = 0
         for number in range(20):
             decision_by_judge = decisions(visit, number)
-            ternary = [decision_by_judge[judge] for judge in ("careful", "lenient", "historian")]
+            ternary = [
+                decision_by_judge[judge]
+                for judge in ("careful", "lenient", "historian")
+            ]
             n_disputed += len(set(ternary)) > 1
             for judge in ("careful", "lenient", "historian"):
                 is_partly_met = decision_by_judge[judge] == "partly met"

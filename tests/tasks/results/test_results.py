@@ -47,14 +47,20 @@ def results(world_job: Job) -> Iterator[Results]:
 
 def test_importing_takes_no_heavy_library():
     script = "import sys, tasks.results; print(*sys.modules)"
-    process = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    process = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        check=True,
+    )
 
     assert HEAVY_LIBRARIES & set(process.stdout.decode().split()) == set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_has_all_its_rows_in_every_kind_of_frame(results, world_job, kind):
-    with duckdb.connect(str(world_job.warehouse / DATABASE), read_only=True) as connection:
+    with duckdb.connect(
+        str(world_job.warehouse / DATABASE), read_only=True
+    ) as connection:
         expected = connection.sql("from leaderboard").to_arrow_table()
 
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
@@ -80,7 +86,9 @@ def test_a_query_takes_parameters_by_position(results):
 
 
 def test_a_query_takes_parameters_by_name(results):
-    assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
+    assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")[
+        "n"
+    ].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +116,10 @@ def test_a_narrowed_leaderboard_is_that_of_the_command(results, world_job):
     expected = leaderboard(world_job.model_copy(update=choice), by="category")
 
     board = results.leaderboard(
-        by="category", judges=["strict-judge"], models=["birch-2"], format="arrow"
+        by="category",
+        judges=["strict-judge"],
+        models=["birch-2"],
+        format="arrow",
     )
 
     assert board.to_pylist() == expected
@@ -116,8 +127,13 @@ def test_a_narrowed_leaderboard_is_that_of_the_command(results, world_job):
 
 
 def test_a_difference_is_second_minus_first_with_its_sentence(results):
-    differences = results.diff("alder-large", "cedar-mini", judges=["strict-judge"]).filter(
-        first_judge_trial=1, second_judge_trial=1
+    differences = results.diff(
+        "alder-large",
+        "cedar-mini",
+        judges=["strict-judge"],
+    ).filter(
+        first_judge_trial=1,
+        second_judge_trial=1,
     )
 
     assert set(differences["split"]) == set(results.splits)
@@ -143,7 +159,10 @@ def test_a_difference_is_second_minus_first_with_its_sentence(results):
             "nobody: not found; known: alder-large",
         ),
         (lambda results: results.leaderboard(by="colour"), "no such breakdown"),
-        (lambda results: results.leaderboard(vintage="never"), "never: not found; known: "),
+        (
+            lambda results: results.leaderboard(vintage="never"),
+            "never: not found; known: ",
+        ),
         (lambda results: results.diff("alder-large"), "at least two names"),
         (
             lambda results: results.table("tasks", format="xml"),
@@ -173,9 +192,16 @@ def test_a_folder_without_results_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("choice", "has_rows"),
-    [({"judges": ["lawyers"]}, True), ({"vintage": "2026-10-05", "models": ["birch-2"]}, False)],
+    [
+        ({"judges": ["lawyers"]}, True),
+        ({"vintage": "2026-10-05", "models": ["birch-2"]}, False),
+    ],
 )
-def test_columns_of_a_leaderboard_have_their_types_without_any_value(results, choice, has_rows):
+def test_columns_of_a_leaderboard_have_their_types_without_any_value(
+    results,
+    choice,
+    has_rows,
+):
     board = results.leaderboard(**choice)
 
     assert board["ci_low"].null_count() == len(board)
@@ -224,7 +250,11 @@ def test_a_publication_in_a_folder_or_a_store_holds_the_same(published, tmp_path
         assert task_ids_in(location) == ["t1", "t2"]
 
 
-def test_a_copy_from_a_store_is_deleted_when_it_is_closed(published, tmp_path, monkeypatch):
+def test_a_copy_from_a_store_is_deleted_when_it_is_closed(
+    published,
+    tmp_path,
+    monkeypatch,
+):
     publish(published, open_location("memory://other"))
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -247,7 +277,11 @@ def read_notebook() -> Any:
 def run_notebook(folder: Path) -> list[Any]:
     """Run the notebook in a folder, and return the data of its outputs."""
     notebook = read_notebook()
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(
+        notebook,
+        timeout=300,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
     outputs = []
     for cell in notebook.cells:
         outputs += [output["data"] for output in cell.get("outputs", ())]
@@ -264,7 +298,11 @@ def test_the_notebook_is_kept_without_outputs():
 
 
 @pytest.mark.slow
-def test_the_notebook_shows_the_leaderboard_and_charts(world_job, tmp_path, monkeypatch):
+def test_the_notebook_shows_the_leaderboard_and_charts(
+    world_job,
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
 
     outputs = run_notebook(tmp_path)

@@ -25,11 +25,15 @@ def probabilities(scores: Trials, size: int) -> list[Fraction]:
     return chances
 
 
-def panel_sum(panel: Panel, task_scores: Sequence[Sequence[int | Fraction]]) -> Fraction:
+def panel_sum(
+    panel: Panel, task_scores: Sequence[Sequence[int | Fraction]]
+) -> Fraction:
     """The sum over a panel's models of their mean scores."""
     total = Fraction(0)
     for model, trials in panel:
-        total += Fraction(sum(task_scores[model][trial] for trial in trials)) / len(trials)
+        total += Fraction(sum(task_scores[model][trial] for trial in trials)) / len(
+            trials
+        )
     return total
 
 

@@ -29,7 +29,11 @@ def turn(prompt: str | None, response: str | None = None, *references: str) -> T
 def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt():
     messages = build_messages([turn("a", "b"), turn("c", None, "R")])
 
-    assert messages == (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc"))
+    assert messages == (
+        ("user", "a"),
+        ("assistant", "b"),
+        ("user", "Reference Text 0:\nR\n\nc"),
+    )
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n\t"])
@@ -76,7 +80,8 @@ TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 
 
 @pytest.mark.parametrize(
-    "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
+    "name",
+    [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)],
 )
 def test_thinking_is_taken_away_under_every_tag(name):
     assert final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.") == "The reply."
@@ -86,7 +91,10 @@ REPLIES = {
     "no thinking": ("The reply.", "The reply."),
     "behind white space": (" \n<think>x</think>The reply.", "The reply."),
     "in the middle": ("One <think>x</think>two.", "One <think>x</think>two."),
-    "twice": ("<think>x</think>One <reason>y</reason>two.", "One <reason>y</reason>two."),
+    "twice": (
+        "<think>x</think>One <reason>y</reason>two.",
+        "One <reason>y</reason>two.",
+    ),
     "a closing tag that nothing opened": (
         "first this</think>The reply.",
         "first this</think>The reply.",
@@ -97,24 +105,42 @@ REPLIES = {
     ),
     "never ended after white space": (" \n<thinking>first this", ""),
     "ended by another tag": ("<think>first this</reason>The reply.", ""),
-    "its own tag named in it": ("<think>I write <think> first</think>The reply.", "The reply."),
-    "nested in another": ("<reasoning>a<think>b</think>c</reasoning>The reply.", "The reply."),
+    "its own tag named in it": (
+        "<think>I write <think> first</think>The reply.",
+        "The reply.",
+    ),
+    "nested in another": (
+        "<reasoning>a<think>b</think>c</reasoning>The reply.",
+        "The reply.",
+    ),
     "empty": ("", ""),
     "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
-    "other tags": ("<b>The</b> <thinker>reply</thinker>.", "<b>The</b> <thinker>reply</thinker>."),
+    "other tags": (
+        "<b>The</b> <thinker>reply</thinker>.",
+        "<b>The</b> <thinker>reply</thinker>.",
+    ),
     "a tag in letters that look alike": (
         "<thin\u212a>x</thin\u212a>y",
         "<thin\u212a>x</thin\u212a>y",
     ),
-    "letters that grow when made small": ("<think>\u0130\u0130</THINK>The reply.", "The reply."),
+    "letters that grow when made small": (
+        "<think>\u0130\u0130</THINK>The reply.",
+        "The reply.",
+    ),
     "nothing that a reader sees": ("<think>x</think>\u200b\u00ad\u3164\x00\u202e", ""),
     "its opening tag omitted": ("omitted: first this</think>The reply.", "The reply."),
-    "another tag omitted": ("omitted: first this</reasoning>\nThe reply.", "The reply."),
+    "another tag omitted": (
+        "omitted: first this</reasoning>\nThe reply.",
+        "The reply.",
+    ),
     "an opening tag after all": (
         "<think>omitted: first </reason> this</think>The reply.",
         "The reply.",
     ),
-    "a second closing tag": ("omitted: first</think>Write </think>.", "Write </think>."),
+    "a second closing tag": (
+        "omitted: first</think>Write </think>.",
+        "Write </think>.",
+    ),
     "nothing but thinking, its tag omitted": ("omitted: first this</think>", ""),
 }
 
@@ -180,7 +206,8 @@ def test_thinking_in_the_format_of_a_model_is_taken_away(name):
 
 
 @pytest.mark.parametrize(
-    "text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"]
+    "text",
+    [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"],
 )
 def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text):
     assert final_text(text) == ""

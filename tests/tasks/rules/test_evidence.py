@@ -67,7 +67,8 @@ def test_what_is_shown_names_every_chunk_and_holds_every_quote():
 
 
 LETTERS = st.text(
-    alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400
+    alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"),
+    max_size=400,
 )
 
 
@@ -86,7 +87,9 @@ def test_the_chunks_are_the_text_and_each_fits(size_of, text, largest):
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
-def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths, largest):
+def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
+    lengths, largest
+):
     text = "".join(f"{'x' * length}\n\n" for length in lengths)
 
     chunks = cut(text, largest, len)
@@ -109,7 +112,11 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths, 
         ("", 9, []),
     ],
 )
-def test_borders_are_those_of_paragraphs_then_sentences_then_words(text, largest, expected):
+def test_borders_are_those_of_paragraphs_then_sentences_then_words(
+    text,
+    largest,
+    expected,
+):
     assert cut(text, largest, len) == expected
 
 

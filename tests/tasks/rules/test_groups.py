@@ -30,7 +30,9 @@ Values = list[float | None]
 
 
 def values_of(verdicts: list[VerdictOrError]) -> Values:
-    return [verdict.value if isinstance(verdict, Verdict) else None for verdict in verdicts]
+    return [
+        verdict.value if isinstance(verdict, Verdict) else None for verdict in verdicts
+    ]
 
 
 def group_values(reply: str) -> Values:
@@ -38,7 +40,9 @@ def group_values(reply: str) -> Values:
 
 
 def decision_values(decisions: Any) -> Values:
-    return values_of(parse_decisions(json.dumps({"answers": decisions}), 3, "binary", 0.5))
+    return values_of(
+        parse_decisions(json.dumps({"answers": decisions}), 3, "binary", 0.5)
+    )
 
 
 @pytest.mark.parametrize("template", ["{}", "```json\n{}\n```"])
@@ -58,7 +62,9 @@ def decision_values(decisions: Any) -> Values:
     ],
 )
 def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
-    entries, values, template
+    entries,
+    values,
+    template,
 ):
     assert group_values(template.format(json.dumps(entries))) == values
 
@@ -115,7 +121,10 @@ def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(probabi
     ],
 )
 def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
-    probabilities, status, expected, confidence
+    probabilities,
+    status,
+    expected,
+    confidence,
 ):
     value = {"unmet": 0.0, "partial": 0.5, "met": 1.0}[status]
     verdict = Verdict(status, value, None, expected, confidence)
@@ -138,7 +147,8 @@ def test_decisions_that_are_stated_twice_decide_nothing():
 
 def test_a_criterion_with_two_decisions_is_undecided_alone():
     reply = (
-        '{"answers": {"c1": {"noul": 1}, "c1": {"noul": 0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
+        '{"answers": {"c1": {"noul": 1}, "c1": {"noul": '
+        '0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
     )
 
     assert values_of(parse_decisions(reply, 3, "binary", 0.5)) == [None, 0.0, 1.0]
@@ -161,7 +171,11 @@ def test_a_criterion_with_two_decisions_is_undecided_alone():
 )
 def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
     decision = UNLIKELY | {"probability": probability}
-    noul_by_name = {"c1": {"noul": 0.9}, "c2": {"noul": probability}, "c3": {"noul": 0.5}}
+    noul_by_name = {
+        "c1": {"noul": 0.9},
+        "c2": {"noul": probability},
+        "c3": {"noul": 0.5},
+    }
 
     assert decision_values([LIKELY, decision, AT_THRESHOLD]) == [1.0, None, 1.0]
     assert decision_values(noul_by_name) == [1.0, None, 1.0]
@@ -173,7 +187,10 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
         ([AT_THRESHOLD, UNLIKELY, LIKELY], [1.0, 0.0, 1.0]),
         ([UNLIKELY, AT_THRESHOLD], [None, 0.0, 1.0]),
         ([LIKELY, UNLIKELY, AT_THRESHOLD, UNLIKELY], [1.0, None, 1.0]),
-        ([LIKELY | UNNAMED, UNLIKELY | UNNAMED, AT_THRESHOLD | UNNAMED], [1.0, 0.0, 1.0]),
+        (
+            [LIKELY | UNNAMED, UNLIKELY | UNNAMED, AT_THRESHOLD | UNNAMED],
+            [1.0, 0.0, 1.0],
+        ),
         ([UNLIKELY | UNNAMED, AT_THRESHOLD | UNNAMED], [None, None, None]),
         (
             [LIKELY | {"type": "refusal", "probability": None}, UNLIKELY, AT_THRESHOLD],
@@ -181,12 +198,15 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
         ),
     ],
 )
-def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(decisions, values):
+def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
+    decisions, values
+):
     assert decision_values(decisions) == values
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "[", "{}", "3", "[" * 100_000, '{"answers": 3}', '{"verdicts": 1}']
+    "reply",
+    ["", "[", "{}", "3", "[" * 100_000, '{"answers": 3}', '{"verdicts": 1}'],
 )
 def test_a_reply_that_is_no_list_is_refused_whole(reply):
     with pytest.raises(VerdictError):

@@ -58,7 +58,9 @@ def test_no_task_that_is_left_out_is_harder_than_one_in(scores, data):
 
     assert len(selected) == size
     easiest_selected = max(sums[task] for task in selected)
-    assert all(sums[task] >= easiest_selected - 1e-15 for task in scores.keys() - selected)
+    assert all(
+        sums[task] >= easiest_selected - 1e-15 for task in scores.keys() - selected
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,8 @@ def test_a_field_without_a_number_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)]
+    ("scores", "size"),
+    [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)],
 )
 def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores, size):
     with pytest.raises(hardness.HardSubsetError, match=one_line()):
@@ -106,9 +109,13 @@ World = list[list[list[int]]]
 def worlds(draw: st.DrawFn) -> World:
     """One to five tasks, by two or three models with one or two trials each."""
     n_trials = draw(
-        st.lists(st.integers(1, 2), min_size=2, max_size=3).filter(lambda n: sum(n) <= 5)
+        st.lists(st.integers(1, 2), min_size=2, max_size=3).filter(
+            lambda n: sum(n) <= 5
+        )
     )
-    trials_by_model = [st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials]
+    trials_by_model = [
+        st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials
+    ]
     task = st.tuples(*trials_by_model).map(list)
     return draw(st.lists(task, min_size=1, max_size=5))
 
@@ -138,9 +145,16 @@ def test_the_probabilities_are_those_of_all_panels(world, data):
 def test_equal_models_leave_no_doubt(scores, n_models, n_trials, data):
     size = data.draw(st.integers(1, len(scores)))
     # Thirds are not exact in binary: their means differ by rounding, but must still be ties.
-    values = np.broadcast_to(np.array(scores)[:, None] / 3.0, (len(scores), n_models * n_trials))
+    values = np.broadcast_to(
+        np.array(scores)[:, None] / 3.0, (len(scores), n_models * n_trials)
+    )
 
-    shares = hardness.inclusion_probabilities(values, [n_trials] * n_models, size, resamples=FEW)
+    shares = hardness.inclusion_probabilities(
+        values,
+        [n_trials] * n_models,
+        size,
+        resamples=FEW,
+    )
 
     hardest = np.argsort(scores, kind="stable")[:size]
     assert set(np.flatnonzero(shares)) == set(hardest)

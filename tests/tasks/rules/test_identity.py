@@ -17,7 +17,8 @@ LEAVES = st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5)
 JSON = st.recursive(
     LEAVES,
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
     ),
 )
 
@@ -125,7 +126,9 @@ def test_no_two_parts_can_be_exchanged(kind):
 def test_the_order_of_messages_is_content():
     messages = [("user", "a"), ("user", "b")]
 
-    assert identity.conversation_id(messages) != identity.conversation_id(messages[::-1])
+    assert identity.conversation_id(messages) != identity.conversation_id(
+        messages[::-1]
+    )
 
 
 @pytest.mark.parametrize(

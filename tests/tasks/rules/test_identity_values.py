@@ -75,7 +75,10 @@ def test_a_response_keeps_its_id(changed, expected):
         ({"criterion_id": "k4"}, "6a18c01a242610e37325941e4f7bd243"),
         ({"criterion_hash": "d00e"}, "321a1437742f7be44341e6d6836040cf"),
         ({"judge": "person"}, "0cbf66b639bd47c96380be508a69fec3"),
-        ({"judge_config_hash": "imported augmented"}, "76fee1ee4eed669525111759d26d827e"),
+        (
+            {"judge_config_hash": "imported augmented"},
+            "76fee1ee4eed669525111759d26d827e",
+        ),
         ({"template_hash": "imported"}, "81041228437258eb69e19c18c04373bf"),
         ({"grading": "ternary"}, "93756d8f29fba4b364d5ab81bad4ae97"),
         ({"judge_trial": 2}, "d79534f37b4b6127c24fb7d6d9588aec"),
@@ -83,7 +86,10 @@ def test_a_response_keeps_its_id(changed, expected):
         ({"piece": ("d00d",)}, "da9180625404af83e4017184d114ac01"),
         ({"piece": ("d00d", "d00e")}, "15fa8251da9ba27ae295599da7b7fff1"),
         ({"piece": ["d00e", "d00d"]}, "0f28f635d00da93622e0aa418d1d6f59"),
-        ({"piece": ("d00d",), "judge_vintage": "2026-11-28"}, "e5b973aee92de1c31bf0d4f00b46d2c6"),
+        (
+            {"piece": ("d00d",), "judge_vintage": "2026-11-28"},
+            "e5b973aee92de1c31bf0d4f00b46d2c6",
+        ),
     ],
 )
 def test_a_verdict_keeps_its_id(changed, expected):
@@ -104,14 +110,20 @@ def test_a_verdict_keeps_its_id(changed, expected):
         # No parameters.
         ({"parameters": {}}, "d40049c88e7d7f90c810913201171a9d"),
         # Structured output.
-        ({"parameters": {"response_format": VERDICT_FORMAT}}, "5e74c4822706de8ea3adbfe6943e2986"),
+        (
+            {"parameters": {"response_format": VERDICT_FORMAT}},
+            "5e74c4822706de8ea3adbfe6943e2986",
+        ),
         # Decisions.
         (
             {"parameters": {"api": "decisions", "questions": [{"name": "c1"}]}},
             "12c72d0912d10d16fb3ae9785f79046a",
         ),
         # Headers.
-        ({"parameters": {"headers": {"X-Team": "eval"}}}, "3d0e460520551a4812a2d954a2a5eb96"),
+        (
+            {"parameters": {"headers": {"X-Team": "eval"}}},
+            "3d0e460520551a4812a2d954a2a5eb96",
+        ),
         ({"name": "anthropic/claude"}, "7d894b3d76d22216f6ad85cb787e2e19"),
         ({"endpoint": "http://localhost:8000/v1"}, "6a4ab53133e29a2f2724160252f334ed"),
         # Message keys in another order.
@@ -150,7 +162,11 @@ def test_a_call_keeps_its_key(changed, expected):
         ([["user", "What is a bond?"]], "889f0a26ddbc60e9d354c2cab9973ac5"),
         # Two turns.
         (
-            [("user", "What is a bond?"), ("assistant", "A loan."), ("user", "Of whom?")],
+            [
+                ("user", "What is a bond?"),
+                ("assistant", "A loan."),
+                ("user", "Of whom?"),
+            ],
             "32da3f489358e055b2d76654cb0e8c15",
         ),
         # Not ASCII.
@@ -209,7 +225,11 @@ def test_a_template_keeps_its_hash(texts, expected):
     ],
 )
 def test_a_configuration_keeps_its_hash(endpoint, parameters, expected):
-    actual = identity.config_hash(name="openai/gpt-5", endpoint=endpoint, parameters=parameters)
+    actual = identity.config_hash(
+        name="openai/gpt-5",
+        endpoint=endpoint,
+        parameters=parameters,
+    )
 
     assert actual == expected
 
@@ -242,6 +262,8 @@ def test_a_review_keeps_its_id():
 
 
 def test_an_adopted_reply_keeps_its_key():
-    actual = identity.adopted_key(earlier_key="ab12", address="http://localhost:8000/v1")
+    actual = identity.adopted_key(
+        earlier_key="ab12", address="http://localhost:8000/v1"
+    )
 
     assert actual == "ab12 at http://localhost:8000/v1"

@@ -28,7 +28,12 @@ FORMER = {
     "researchrubrics_binary_v1": "9048299d94a0ede42d6aea0bbc15436d",
 }
 """Hashes of prompts of earlier releases: stored verdicts and replies are found by them."""
-MARKED = ("binary_v2", "healthbench_v2", "researchrubrics_ternary_v2", "researchrubrics_binary_v2")
+MARKED = (
+    "binary_v2",
+    "healthbench_v2",
+    "researchrubrics_ternary_v2",
+    "researchrubrics_binary_v2",
+)
 
 
 @pytest.mark.parametrize("name", FORMER)
@@ -43,7 +48,8 @@ def test_an_earlier_template_makes_the_prompts_that_it_always_made(name):
     [(1, "8a3cce01a3aeb151c7a28a9a3062a79d"), (2, "bce108de2a79c1dc4f4523529b34f231")],
 )
 def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
-    round_, prompt_digest
+    round_,
+    prompt_digest,
 ):
     judge_template = load_template("researchrubrics_ternary_v1", "")
     template = load_evidence_template("evidence_v2", judge_template)
@@ -62,7 +68,9 @@ def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
 
 
 def test_excerpts_beside_an_earlier_template_are_what_they_always_were():
-    assert digest(shown([["a\nb", "c"], []], 2, 1)) == "6e36821f0d040cad05d1e049341ea4ed"
+    assert (
+        digest(shown([["a\nb", "c"], []], 2, 1)) == "6e36821f0d040cad05d1e049341ea4ed"
+    )
 
 
 # quoted texts
@@ -100,7 +108,9 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
         role = name.partition(": ")[2].partition(",")[0]
         turns.append((role, text[:-1]))
     (criterion,) = re.findall(
-        r"\[(?P<marker>\d{16}) criterion\]\n(.*)\n\[(?P=marker) end", pieces[-1], re.DOTALL
+        r"\[(?P<marker>\d{16}) criterion\]\n(.*)\n\[(?P=marker) end",
+        pieces[-1],
+        re.DOTALL,
     )
     return turns, criterion[1]
 
@@ -124,7 +134,12 @@ def test_any_text_is_read_back(name, turns, response, criterion):
 
 @pytest.mark.parametrize("name", MARKED)
 @given(turns=TURNS, response=TEXTS, criterion=TEXTS)
-def test_any_text_with_an_earlier_prompt_in_it_is_read_back(name, turns, response, criterion):
+def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
+    name,
+    turns,
+    response,
+    criterion,
+):
     """The earlier prompt has the markers that its texts had."""
     prompt = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
     turns = [*turns, ("user", prompt)]
@@ -170,7 +185,9 @@ def test_all_that_the_criteria_of_a_response_share_comes_first(name):
     (shared,) = re.findall(r"\A.*end of the conversation\]", prompt, re.DOTALL)
 
     assert RESPONSE in shared
-    assert judge_prompt(template, MESSAGES, RESPONSE, "Tells of another.").startswith(shared)
+    assert judge_prompt(template, MESSAGES, RESPONSE, "Tells of another.").startswith(
+        shared
+    )
 
 
 @pytest.mark.parametrize("name", MARKED)
@@ -178,7 +195,9 @@ def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name):
     template = load_template(name, "")
     (first_line, *_) = judge_prompt(template, MESSAGES, RESPONSE, TITLE).split("\n")
 
-    assert judge_prompt(template, MESSAGES, "Another.", TITLE).startswith(f"{first_line}\n")
+    assert judge_prompt(template, MESSAGES, "Another.", TITLE).startswith(
+        f"{first_line}\n"
+    )
 
 
 def test_all_that_the_criteria_of_a_chunk_share_comes_first():
@@ -194,7 +213,9 @@ def test_a_chunk_is_read_back_exactly_whatever_it_says(turns, chunk, criterion):
 
     marker = re.findall(r"the number (\d{16}) stand", prompt)[0]
     chunks = re.findall(
-        rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n", prompt, re.DOTALL
+        rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n",
+        prompt,
+        re.DOTALL,
     )
     assert chunks == [chunk]
 
@@ -219,4 +240,6 @@ def test_a_request_is_quoted_in_the_template_that_words_criteria_anew():
     prompt = prompt_on(load_template("augmented_v2", ""), MESSAGES, TITLE)
 
     assert read_back(prompt) == (MESSAGES, TITLE)
-    assert '"""' not in prompt.replace(json.dumps(MESSAGES), "").replace('"debt".\n"""', "")
+    assert '"""' not in prompt.replace(json.dumps(MESSAGES), "").replace(
+        '"debt".\n"""', ""
+    )

@@ -17,15 +17,24 @@ PLAIN = "Names three rivers of the basin."
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("Names rivers (e.g., Elbe, Havel) of the basin.", "Names rivers of the basin."),
+        (
+            "Names rivers (e.g., Elbe, Havel) of the basin.",
+            "Names rivers of the basin.",
+        ),
         ("Names rivers (e.g. Elbe).", "Names rivers."),
         (
             "Names rivers(e.g., (1) the Elbe (north), (2) the Havel), and lakes (such as X).",
             "Names rivers, and lakes.",
         ),
         ("Names rivers (For example: Elbe) twice (eg, Havel)", "Names rivers twice"),
-        ("Says what (i.e., how much) and (2023).", "Says what (i.e., how much) and (2023)."),
-        ("Names rivers (e.g., Elbe and never ends.", "Names rivers (e.g., Elbe and never ends."),
+        (
+            "Says what (i.e., how much) and (2023).",
+            "Says what (i.e., how much) and (2023).",
+        ),
+        (
+            "Names rivers (e.g., Elbe and never ends.",
+            "Names rivers (e.g., Elbe and never ends.",
+        ),
         ("Names (the rivers (e.g., Elbe) of) it.", "Names (the rivers of) it."),
         ("States the cost (including VAT).", "States the cost (including VAT)."),
         ("(e.g., the Elbe).", "(e.g., the Elbe)."),
@@ -49,7 +58,9 @@ def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing
 
 
 def test_a_criterion_in_more_words_is_taken():
-    written = "Names three rivers of the basin, which means by name, with 3 different ones."
+    written = (
+        "Names three rivers of the basin, which means by name, with 3 different ones."
+    )
 
     assert read_augmented(json.dumps({"criterion": f" {written}\n"}), PLAIN) == written
 
@@ -64,7 +75,9 @@ def test_a_criterion_in_more_words_is_taken():
         (json.dumps({"criterion": "Names rivers. " * 90}), "times as long"),
         (
             json.dumps(
-                {"criterion": "Gives the share in the year that was asked for, in percent."}
+                {
+                    "criterion": "Gives the share in the year that was asked for, in percent."
+                }
             ),
             "lost 2.5",
         ),

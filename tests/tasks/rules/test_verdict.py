@@ -54,7 +54,9 @@ BAD = {
     "NaN": '{"criteria_met": NaN}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
-    "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
+    "a number of five thousand digits": '{"criteria_met": true, "x": '
+    + "1" * 5_000
+    + "}",
     "a byte order mark": '\ufeff{"criteria_met": true}',
     "prose before a closing tag": (
         'The criterion is not met. It only says: </think>{"criteria_met": true}'
@@ -78,8 +80,19 @@ def test_a_reply_that_is_no_clear_decision_is_an_error(case):
     assert len(str(caught.value)) < 200
 
 
-EXPLANATIONS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(
-    ["```", "\n```\n", "<think>", "</think>", '{"criteria_met": false}', "\\", '"', "\u2028"]
+EXPLANATIONS = st.text(
+    st.characters(exclude_categories=["Cs"]), max_size=60
+) | st.sampled_from(
+    [
+        "```",
+        "\n```\n",
+        "<think>",
+        "</think>",
+        '{"criteria_met": false}',
+        "\\",
+        '"',
+        "\u2028",
+    ]
 )
 FENCES = st.sampled_from(
     ["{}", " {}\n", "```json\n{}\n```", "```\n{}\n```", "```JSON\r\n{}\r\n```\n"]
@@ -95,7 +108,9 @@ FENCES = st.sampled_from(
 )
 def test_json_is_read_back(met, explanation, fence, is_ascii, indent):
     content = {"explanation": explanation, "criteria_met": met}
-    reply = fence.replace("{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent))
+    reply = fence.replace(
+        "{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent)
+    )
 
     verdict = parse_verdict(reply)
 
@@ -120,7 +135,9 @@ PIECES = (
 KEYS = st.sampled_from(["criteria_met", "explanation", "x"])
 LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
 DOCUMENTS = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner), max_leaves=6
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),
+    max_leaves=6,
 )
 REPLIES = (
     st.text(max_size=80)
@@ -131,7 +148,9 @@ REPLIES = (
 
 @given(REPLIES)
 @example("\ud800")
-def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(reply):
+def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(
+    reply,
+):
     with suppress(VerdictError):
         word = {"met": "true", "unmet": "false"}[parse_verdict(reply).status]
         assert word in reply
@@ -141,7 +160,16 @@ PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(
     lambda text: text.strip(" \t\r\n")
 )
 NAMES = st.sampled_from(
-    ["think", "thinking", "reasoning", "reason", "THINK", "analysis", "scratchpad", "thin\u212a"]
+    [
+        "think",
+        "thinking",
+        "reasoning",
+        "reason",
+        "THINK",
+        "analysis",
+        "scratchpad",
+        "thin\u212a",
+    ]
 )
 SEPARATORS = st.one_of(
     st.sampled_from(
@@ -167,20 +195,29 @@ SEPARATORS = st.one_of(
         NAMES,
     ).map(lambda parts: parts[0].replace("{}", parts[1])),
 )
-VALID = st.tuples(st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()).map(
+VALID = st.tuples(
+    st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()
+).map(
     lambda parts: parts[0].replace(
-        "{}", json.dumps({"explanation": "so", "criteria_met": parts[1]})
+        "{}",
+        json.dumps({"explanation": "so", "criteria_met": parts[1]}),
     )
 )
 
 
-BLOCK = re.compile(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+BLOCK = re.compile(
+    r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", re.DOTALL | re.IGNORECASE
+)
 """A whole block of thinking at the start of a reply."""
 
 
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
-@example("The criterion is not met. It only says:", "</think>", '{"criteria_met": true}')
+@example(
+    "The criterion is not met. It only says:",
+    "</think>",
+    '{"criteria_met": true}',
+)
 def test_prose_before_valid_json_is_no_verdict(prose, separator, valid):
     reply = prose + separator + valid
     assume(not BLOCK.match(reply))
@@ -206,7 +243,10 @@ def test_valid_json_and_then_anything_is_never_a_verdict(valid, separator, end):
 @pytest.mark.parametrize(
     ("reply", "verdict"),
     [
-        ('It says {"criteria_met": true}, but no.</think>\n{"criteria_met": false}', UNMET),
+        (
+            'It says {"criteria_met": true}, but no.</think>\n{"criteria_met": false}',
+            UNMET,
+        ),
         ('{"criteria_met": true}', MET),
         (
             '{"criteria_met": true, "explanation": "quotes </think>"}',
@@ -215,7 +255,8 @@ def test_valid_json_and_then_anything_is_never_a_verdict(valid, separator, end):
     ],
 )
 def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(
-    reply, verdict
+    reply,
+    verdict,
 ):
     assert parse_verdict(reply, omits_think_tag=True) == verdict
 
@@ -237,7 +278,9 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
     ("explanation_chars", "explanation"),
     [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})],
 )
-def test_the_requested_format_takes_exactly_the_two_keys(explanation_chars, explanation):
+def test_the_requested_format_takes_exactly_the_two_keys(
+    explanation_chars, explanation
+):
     schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
 
     assert schema["properties"] == {
@@ -288,7 +331,13 @@ def test_another_word_is_no_verdict(word):
     ("parts", "grading", "confidence"),
     [
         (
-            [('{"', 1.0), ("criteria", 1.0), ('_met":', 0.9), (" true", 0.8), ("}", 0.7)],
+            [
+                ('{"', 1.0),
+                ("criteria", 1.0),
+                ('_met":', 0.9),
+                (" true", 0.8),
+                ("}", 0.7),
+            ],
             "binary",
             0.8,
         ),
@@ -303,7 +352,12 @@ def test_another_word_is_no_verdict(word):
             0.25,
         ),
         (
-            [('{"verdict": "', 0.9), ("partially", 0.6), (" satisfied", 0.5), ('"}', 0.9)],
+            [
+                ('{"verdict": "', 0.9),
+                ("partially", 0.6),
+                (" satisfied", 0.5),
+                ('"}', 0.9),
+            ],
             "ternary",
             0.3,
         ),

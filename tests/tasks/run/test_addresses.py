@@ -44,7 +44,11 @@ def servers() -> Iterator[tuple[FaultServer, FaultServer]]:
         yield server, other_server
 
 
-def test_replies_of_one_server_are_not_reused_for_another(tmp_path, monkeypatch, servers):
+def test_replies_of_one_server_are_not_reused_for_another(
+    tmp_path,
+    monkeypatch,
+    servers,
+):
     server, other_server = servers
     models = [{"name": "openai/m", "label": "m"}]
     judges = [{"name": "openai/judge", "label": "judge"}]
@@ -65,16 +69,25 @@ def test_replies_of_one_server_are_not_reused_for_another(tmp_path, monkeypatch,
 
 @pytest.mark.parametrize(
     "address",
-    [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"],
+    [
+        ADDRESS,
+        f"{ADDRESS}/",
+        ADDRESS.replace("http", "HTTP"),
+        "https://Host.example/V1",
+    ],
 )
-def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(address, monkeypatch):
+def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
+    address, monkeypatch
+):
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
     assert model_hash(Model(name="openai/m")) == configured
 
 
-def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(monkeypatch):
+def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
+    monkeypatch,
+):
     configured = Model(name="openai/m", api_base="http://localhost:1/v1")
     config_hash = model_hash(configured)
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
@@ -130,12 +143,15 @@ def test_an_empty_variable_is_no_address(monkeypatch):
         "http://host/v1\n",
     ],
 )
-def test_an_address_that_no_request_can_use_is_refused_with_its_variable(address, monkeypatch):
+def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
+    address, monkeypatch
+):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 
     with pytest.raises(
-        UsageError, match=r"\AOPENAI_BASE_URL cannot be used \([^\n]+\); correct or unset it\Z"
+        UsageError,
+        match=r"\AOPENAI_BASE_URL cannot be used \([^\n]+\); correct or unset it\Z",
     ):
         target_of(Model(name="openai/m"))
 
@@ -147,10 +163,12 @@ def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"]
+    "address",
+    ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"],
 )
 def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
-    address, monkeypatch
+    address,
+    monkeypatch,
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
@@ -228,7 +246,13 @@ def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_prov
     assert names_in_litellm() - names_of_providers() - NOT_OF_MODELS == set()
 
 
-NOT_CALLED = {"aiohttp_openai", "chatgpt", "github_copilot", "claude_code", "microsoft_365_copilot"}
+NOT_CALLED = {
+    "aiohttp_openai",
+    "chatgpt",
+    "github_copilot",
+    "claude_code",
+    "microsoft_365_copilot",
+}
 """Refused by the configuration, or with a login in a browser."""
 USUAL = (
     "anthropic",
@@ -286,7 +310,9 @@ def address_server(monkeypatch) -> Iterator[AnyServer]:
 
 
 async def called_paths(
-    server: AnyServer, called_providers: Sequence[str], monkeypatch
+    server: AnyServer,
+    called_providers: Sequence[str],
+    monkeypatch,
 ) -> list[CalledPaths]:
     """Call a model of each provider, by the pipeline and by LiteLLM alone."""
 
@@ -318,7 +344,10 @@ async def called_paths(
     ],
 )
 def test_a_model_is_called_where_litellm_alone_would_call_it(
-    called_providers, least_reached, address_server, monkeypatch
+    called_providers,
+    least_reached,
+    address_server,
+    monkeypatch,
 ):
     all_providers = sorted(providers() - NOT_CALLED - OWN)
 

@@ -44,7 +44,9 @@ def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
 
 
 def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> JudgeConfig:
-    (judge_config,) = judge_configs(job_of(*judges, benchmark=benchmark), load_benchmark(benchmark))
+    (judge_config,) = judge_configs(
+        job_of(*judges, benchmark=benchmark), load_benchmark(benchmark)
+    )
     return judge_config
 
 
@@ -52,7 +54,11 @@ def test_judges_that_a_cascade_names_judge_only_within_it():
     job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
 
     assert [judge.label for judge in job.settings.judges] == ["careful", "other"]
-    assert [judge.label for judge in job.settings.called_judges] == ["cheap", "strong", "other"]
+    assert [judge.label for judge in job.settings.called_judges] == [
+        "cheap",
+        "strong",
+        "other",
+    ]
     assert [(callee.label, callee.cascade) for callee in callees(job)] == [
         ("cheap", "careful"),
         ("strong", "careful"),
@@ -61,9 +67,13 @@ def test_judges_that_a_cascade_names_judge_only_within_it():
 
 
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused():
-    job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
+    job = job_of(CHEAP, STRONG, cascade()).model_copy(
+        update={"named_judges": ("cheap",)}
+    )
 
-    with pytest.raises(UsageError, match=r"^--judge cheap: .* judges only within a cascade$"):
+    with pytest.raises(
+        UsageError, match=r"^--judge cheap: .* judges only within a cascade$"
+    ):
         refuse_unknown_names(job)
 
 
@@ -113,7 +123,9 @@ def test_nothing_else_identifies_a_cascade(judges):
 def test_a_cascade_has_the_template_of_both_judges():
     strong = judge_config_of(STRONG)
 
-    assert judge_config_of(CHEAP, STRONG, cascade()).template_hash == strong.template_hash
+    assert (
+        judge_config_of(CHEAP, STRONG, cascade()).template_hash == strong.template_hash
+    )
 
 
 def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
@@ -132,7 +144,10 @@ def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
             [CHEAP, STRONG, cascade(first="cheep")],
             "judges[2].cascade.first: there is no judge 'cheep'",
         ),
-        ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the first judge too"),
+        (
+            [CHEAP, STRONG, cascade(then="cheap")],
+            "judges[2].cascade.then: is the first judge too",
+        ),
         (
             [CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],
             "judges[3].cascade.then: there is no judge 'careful'",
@@ -146,7 +161,11 @@ def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
             "judges[2].cascade.when.disagreement: 'cheap' is called once; give it `trials: 2`",
         ),
         (
-            [CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
+            [
+                CHEAP | {"logprobs": False},
+                STRONG,
+                cascade(when={"confidence_below": 0.9}),
+            ],
             (
                 "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it"
                 " `logprobs: true`"
@@ -174,7 +193,10 @@ def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
         ),
         ([CHEAP, CHEAP, STRONG, cascade()], "label 'cheap' is used twice"),
         ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
-        ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`"),
+        (
+            [CHEAP | {"mode": "batch"}],
+            "judges[0]: `logprobs` is for `api: chat` and `mode: live`",
+        ),
     ],
 )
 def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges, printed):
@@ -188,6 +210,8 @@ def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_say
     (judge,) = job_of(*judges).settings.judges
 
     assert judge_config_of(*judges).grading == "binary"
-    message = "judge careful: its judges grade in different ways: cheap binary, strong tern"
+    message = (
+        "judge careful: its judges grade in different ways: cheap binary, strong tern"
+    )
     with pytest.raises(UsageError, match=message):
         refuse_unlike_gradings(judge, load_benchmark("researchrubrics"))

@@ -61,7 +61,9 @@ COLUMNS = {
     "responses": "response_id, conversation_id, model_config_hash",
     "verdicts": "verdict_id, criterion_hash, judge_config_hash, template_hash",
 }
-FROZEN = json.loads(Path(__file__).with_name("identities.json").read_text(encoding="utf-8"))
+FROZEN = json.loads(
+    Path(__file__).with_name("identities.json").read_text(encoding="utf-8")
+)
 """Benchmark -> table -> number of rows, and a digest of all their identities."""
 
 
@@ -74,7 +76,8 @@ OTHERS = ("researchrubrics", "healthbench")
 
 
 @pytest.mark.parametrize(
-    "benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+    "benchmark",
+    ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)],
 )
 def test_a_run_has_the_frozen_identities(benchmark, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -97,6 +100,8 @@ def test_a_run_has_the_frozen_identities(benchmark, tmp_path, monkeypatch):
         for table, columns in COLUMNS.items()
     }
     ledger = Ledger(job.warehouse / "ledger")
-    hashes["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
+    hashes["calls"] = digest_of(
+        key for (key,) in ledger.rows("select call_key from calls")
+    )
     ledger.close()
     assert FROZEN[benchmark] == hashes

@@ -31,7 +31,11 @@ def _without_addresses(monkeypatch):
 
 
 def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
-    members = Cascade(first=Judge(**cheap), then=Judge(**STRONG), when=Escalation(**when))
+    members = Cascade(
+        first=Judge(**cheap),
+        then=Judge(**STRONG),
+        when=Escalation(**when),
+    )
     return Judge(label="cascade", cascade=members, name="openai/strong")
 
 
@@ -39,14 +43,26 @@ def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
     ("settings", "expected"),
     [
         pytest.param({}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="plain"),
-        pytest.param({"label": "another"}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="label"),
-        pytest.param({"api_base": ADDRESS}, "213299bdabc9d274cc58581be1865060", id="address"),
+        pytest.param(
+            {"label": "another"},
+            "050f0c4e7f8a2a1ef0c138d86a1c455f",
+            id="label",
+        ),
+        pytest.param(
+            {"api_base": ADDRESS},
+            "213299bdabc9d274cc58581be1865060",
+            id="address",
+        ),
         pytest.param(
             {"temperature": 0.5, "max_tokens": 900},
             "254652baf6dabb078254affa5510c2a8",
             id="parameters",
         ),
-        pytest.param({"reasoning_effort": "low"}, "df587481a739d67e6b412736481fe770", id="effort"),
+        pytest.param(
+            {"reasoning_effort": "low"},
+            "df587481a739d67e6b412736481fe770",
+            id="effort",
+        ),
         pytest.param(
             {"params": {"top_p": 0.9, "seed": 1}},
             "49678949e50a57737c2cc002368d349d",
@@ -67,8 +83,16 @@ def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
             "d7070434133afaff1e91ea61b3655667",
             id="system prompt",
         ),
-        pytest.param({"omits_think_tag": True}, "ea494bc04edfa8b6715cb604e5fff4d1", id="thinking"),
-        pytest.param({"api": "responses"}, "def33f11272c7f7783bc18817e50b673", id="responses API"),
+        pytest.param(
+            {"omits_think_tag": True},
+            "ea494bc04edfa8b6715cb604e5fff4d1",
+            id="thinking",
+        ),
+        pytest.param(
+            {"api": "responses"},
+            "def33f11272c7f7783bc18817e50b673",
+            id="responses API",
+        ),
         pytest.param(
             {"timeout_s": 5.0, "stream": True},
             "050f0c4e7f8a2a1ef0c138d86a1c455f",
@@ -79,7 +103,11 @@ def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
             "050f0c4e7f8a2a1ef0c138d86a1c455f",
             id="fallback",
         ),
-        pytest.param({"resample": "nightly"}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="nightly"),
+        pytest.param(
+            {"resample": "nightly"},
+            "050f0c4e7f8a2a1ef0c138d86a1c455f",
+            id="nightly",
+        ),
     ],
 )
 def test_a_model_keeps_its_hash(settings, expected):
@@ -97,7 +125,11 @@ def test_a_model_keeps_its_hash(settings, expected):
             "cfce226348ff365cd27c33a1b524c2a0",
             id="same",
         ),
-        pytest.param({"api_base": ADDRESS}, "c2c8de42501a4fd88cb8ad3a7a6272b1", id="address"),
+        pytest.param(
+            {"api_base": ADDRESS},
+            "c2c8de42501a4fd88cb8ad3a7a6272b1",
+            id="address",
+        ),
         pytest.param(
             {"temperature": 0.0, "max_tokens": 700},
             "43b01c51f69cac0d7c955e85acbbc5c7",
@@ -118,14 +150,26 @@ def test_a_model_keeps_its_hash(settings, expected):
             "e7f2b6162391d9d84fb5b3ecf928634d",
             id="no structured output",
         ),
-        pytest.param({"rubric": "augmented"}, "5fb0d735cd7eb203c1c5e058f8d24678", id="rubric"),
-        pytest.param({"criteria_per_call": 4}, "9e9e0afe30c7154bbe20bc61ca545e6e", id="groups"),
+        pytest.param(
+            {"rubric": "augmented"},
+            "5fb0d735cd7eb203c1c5e058f8d24678",
+            id="rubric",
+        ),
+        pytest.param(
+            {"criteria_per_call": 4},
+            "9e9e0afe30c7154bbe20bc61ca545e6e",
+            id="groups",
+        ),
         pytest.param(
             {"criteria_per_call": "all"},
             "6f58efb0621d52acf73b0c838c2bc020",
             id="whole rubrics",
         ),
-        pytest.param({"omits_think_tag": True}, "e35a32b5e4a945ff7000c20f392980b8", id="thinking"),
+        pytest.param(
+            {"omits_think_tag": True},
+            "e35a32b5e4a945ff7000c20f392980b8",
+            id="thinking",
+        ),
         pytest.param(
             {"headers": {"X-Team": "eval"}},
             "510ebe0bb307ed94952ec3742385b498",
@@ -142,7 +186,11 @@ def test_a_model_keeps_its_hash(settings, expected):
             "e90131ae31a4569b49c02b25f3d6714b",
             id="all settings",
         ),
-        pytest.param({"kind": "decisions"}, "fa1b510082653b170739490b9dcf31ee", id="decisions"),
+        pytest.param(
+            {"kind": "decisions"},
+            "fa1b510082653b170739490b9dcf31ee",
+            id="decisions",
+        ),
         pytest.param(
             {"kind": "decisions", "threshold": 0.5},
             "fa1b510082653b170739490b9dcf31ee",
@@ -179,7 +227,11 @@ def test_a_judge_keeps_its_hash(settings, expected):
             "c274693628aaf53a02a47e7215e9174e",
             id="disagreement",
         ),
-        pytest.param(cascade(weight_above=5.0), "1fada4b0044b8049aa74423f2c02eefc", id="weight"),
+        pytest.param(
+            cascade(weight_above=5.0),
+            "1fada4b0044b8049aa74423f2c02eefc",
+            id="weight",
+        ),
         pytest.param(
             cascade(categories=("b", "a"), severities=("critically important",)),
             "211ee769e2ed03bbf436d0194aab3ead",
@@ -228,7 +280,12 @@ def test_a_cascade_keeps_its_hash(judge, expected):
             "ecc49729c5fb2b2d36b3cb22296a178c",
             id="prbench decisions",
         ),
-        pytest.param("healthbench", {}, "3734bd51b87b250e7f5136c3359723e4", id="healthbench"),
+        pytest.param(
+            "healthbench",
+            {},
+            "3734bd51b87b250e7f5136c3359723e4",
+            id="healthbench",
+        ),
         pytest.param(
             "researchrubrics",
             {},
@@ -268,7 +325,12 @@ def test_a_cascade_of_two_templates_keeps_the_hash_of_both():
 @pytest.mark.parametrize(
     ("benchmark", "row", "expected"),
     [
-        pytest.param("prbench", hub_row("t1"), "23704afcdc7abca2ca7e0083205a62a6", id="prbench"),
+        pytest.param(
+            "prbench",
+            hub_row("t1"),
+            "23704afcdc7abca2ca7e0083205a62a6",
+            id="prbench",
+        ),
         pytest.param(
             "prbench",
             hub_row("t1", field="Legal"),
@@ -304,7 +366,12 @@ def test_a_task_keeps_its_content_hash(benchmark, row, expected):
 @pytest.mark.parametrize(
     ("benchmark", "row", "expected"),
     [
-        pytest.param("prbench", hub_row("t1"), "6cab098c1db829ca18c5fd4c595bcd0e", id="prbench"),
+        pytest.param(
+            "prbench",
+            hub_row("t1"),
+            "6cab098c1db829ca18c5fd4c595bcd0e",
+            id="prbench",
+        ),
         pytest.param(
             "healthbench",
             HEALTH_ROW,
@@ -375,7 +442,12 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
             "3baed78be282e339977d1124f47de26a",
             id="headers",
         ),
-        pytest.param({"api_base": ADDRESS}, {}, "b05abc877321c285b89924bc9977f7a9", id="address"),
+        pytest.param(
+            {"api_base": ADDRESS},
+            {},
+            "b05abc877321c285b89924bc9977f7a9",
+            id="address",
+        ),
         pytest.param(
             {"explanation_chars": 300},
             {},
@@ -392,7 +464,9 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
 )
 def test_the_call_of_a_judge_keeps_its_key(settings, changed, expected):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
-    call = Call(**({"target": judge_target(judge), "messages": PROMPT, "cell": "v"} | changed))
+    call = Call(
+        **({"target": judge_target(judge), "messages": PROMPT, "cell": "v"} | changed)
+    )
 
     assert call.key(call.parameters()) == expected
 
@@ -401,4 +475,7 @@ def test_the_call_of_a_model_with_its_fallback_keeps_its_key():
     model = Model(name="openai/m", max_tokens=900, fallback={"max_tokens": 100})
     call = Call(target=target_of(model), messages=PROMPT, cell="r")
 
-    assert call.key(call.parameters(call.target.last_resort)) == "7857c90dd6c5019a6f65151c7f9f3079"
+    assert (
+        call.key(call.parameters(call.target.last_resort))
+        == "7857c90dd6c5019a6f65151c7f9f3079"
+    )

@@ -57,7 +57,9 @@ def data(
     **changes: dict[str, Any],
 ) -> Path:
     """A split of tasks, some with changed columns."""
-    rows = [good_row(f"{split}-{n}", **changes.get(f"t{n}", {})) for n in range(n_tasks)]
+    rows = [
+        good_row(f"{split}-{n}", **changes.get(f"t{n}", {})) for n in range(n_tasks)
+    ]
     folder.mkdir(exist_ok=True)
     return write_jsonl(folder / f"{split}.jsonl", rows).parent
 
@@ -83,7 +85,9 @@ class World:
     judge = model
 
     def job(self, **narrowed: Any) -> Job:
-        return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
+        return job_on("given", self.folder / "w", **self.settings).model_copy(
+            update=narrowed
+        )
 
     def run(self, **narrowed: Any) -> tuple[int, int]:
         """Run the stages; return the numbers of calls for responses and for verdicts, from the
@@ -158,7 +162,9 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
         pytest.param("another split", marks=pytest.mark.long),
     ],
 )
-def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(world, increment):
+def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
+    world, increment
+):
     change, (n_samples, n_judge_calls) = INCREMENTS[increment]
 
     change(world)
@@ -229,7 +235,9 @@ def test_a_task_that_is_not_there_is_refused_by_name(world):
 
 def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(world, tmp_path):
     responses = tmp_path / "responses.json"
-    responses.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
+    responses.write_text(
+        json.dumps({"finance-0": "A response that was made elsewhere."})
+    )
     world.settings["models"] = [world.model("fresh", resample="nightly")]
     import_responses(world.job(), responses, "fresh")
 
@@ -270,12 +278,20 @@ def imported(label: str) -> dict[str, str]:
             CRITERIA,
             id="listed",
         ),
-        pytest.param(lambda models: models.append(imported("elsewere")), None, 0, id="mistyped"),
+        pytest.param(
+            lambda models: models.append(imported("elsewere")),
+            None,
+            0,
+            id="mistyped",
+        ),
         pytest.param(lambda models: models.clear(), None, CRITERIA, id="no model"),
     ],
 )
 def test_imported_responses_are_judged_where_listed_or_named_or_alone(
-    add_models, named_models, n_judged, importing_world
+    add_models,
+    named_models,
+    n_judged,
+    importing_world,
 ):
     add_models(importing_world.settings["models"])
     job = importing_world.job(named_models=named_models)

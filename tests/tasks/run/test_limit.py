@@ -10,7 +10,9 @@ from tasks.ingest import ingest
 from tasks.run.missing_work import drawn_in_turn, wanted_tasks
 from tests.kit import REVISION, admitted, good_row, job_on, reading, write_jsonl
 
-SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), max_size=4)
+SPLITS = st.lists(
+    st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), max_size=4
+)
 
 
 @given(SPLITS, st.integers(1, 20))
@@ -21,11 +23,15 @@ def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(splits, limit
 
 
 @given(SPLITS, st.integers(1, 20))
-def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(splits, limit):
+def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
+    splits, limit
+):
     task_ids = drawn_in_turn(splits, limit)
 
     for split in splits:
-        assert len(task_ids.intersection(split)) >= min(limit // len(splits), len(split))
+        assert len(task_ids.intersection(split)) >= min(
+            limit // len(splits), len(split)
+        )
 
 
 @given(SPLITS, st.integers(1, 20))
@@ -49,7 +55,11 @@ SPLIT_MEMBERS = {
         (9, ("f1", "f2", "f3", "l1", "l2")),
     ],
 )
-def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(limit, task_ids, tmp_path):
+def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
+    limit,
+    task_ids,
+    tmp_path,
+):
     rows = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")
     for split, members in SPLIT_MEMBERS.items():
         rows["split_members"] += admitted(members, split)["split_members"]

@@ -40,7 +40,9 @@ def _many_harmless(monkeypatch):
 @pytest.fixture
 def job(server: FaultServer, tmp_path) -> Callable[..., Job]:
     """Make a job with one model and one judge, which make one call at a time."""
-    source = write_jsonl(tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)])
+    source = write_jsonl(
+        tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)]
+    )
     model = endpoint("a", server.api_base)
 
     def job_with(**judge):
@@ -70,7 +72,8 @@ def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
             return harmless
         if any(text in prompt for text in texts):
             return HttpResponse(
-                status=403, raw=b'{"code": "permission-denied", "error": "Content violates usage."}'
+                status=403,
+                raw=b'{"code": "permission-denied", "error": "Content violates usage."}',
             )
         return well_behaved(request, number)
 
@@ -78,7 +81,11 @@ def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
 
 
 def statuses(job: Job, table: str) -> dict[str, int]:
-    return dict(values_in(job, f"select status, count(*) from {table} group by all order by all"))
+    return dict(
+        values_in(
+            job, f"select status, count(*) from {table} group by all order by all"
+        )
+    )
 
 
 @pytest.mark.parametrize("task_id", ["t0", "t3", "t5"])
@@ -140,7 +147,9 @@ def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(job, 
     assert statuses(configured, "responses") == {"ok": N_TASKS - 3, "provider_error": 3}
 
 
-def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(job, server):
+def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
+    job, server
+):
     configured = job()
     sampled(configured)
     server.behaviour = refusing(

@@ -27,7 +27,9 @@ def by_model(request, _number: int) -> HttpResponse:
 
 def job_in(folder: Path, server: FaultServer) -> Job:
     models = [endpoint("quick", server.api_base), endpoint("slow", server.api_base)]
-    return prepared(job_on("sample", folder, models=models)).model_copy(update={"limit": N_TASKS})
+    return prepared(job_on("sample", folder, models=models)).model_copy(
+        update={"limit": N_TASKS}
+    )
 
 
 def calls_of(server: FaultServer, model: str) -> int:
@@ -35,7 +37,9 @@ def calls_of(server: FaultServer, model: str) -> int:
 
 
 @pytest.mark.usefixtures("without_scores")
-def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(tmp_path, monkeypatch):
+def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
+    tmp_path, monkeypatch
+):
     def fails(text, **options):
         if "quick" in text:
             raise ZeroDivisionError("unexpected")
@@ -51,7 +55,9 @@ def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(tmp_path, m
 
     assert calls_of(server, "slow") == N_TASKS
     assert calls_of(server, "quick") == N_TASKS
-    assert rows_in(job, "select status from responses") == [{"status": "ok"}] * 2 * N_TASKS
+    assert (
+        rows_in(job, "select status from responses") == [{"status": "ok"}] * 2 * N_TASKS
+    )
 
 
 @pytest.mark.usefixtures("without_scores")

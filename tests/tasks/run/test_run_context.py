@@ -34,7 +34,9 @@ def job(tmp_path, monkeypatch) -> Job:
 
 
 def test_a_missing_key_is_named_before_anything_starts(job):
-    with pytest.raises(UsageError, match=r"\Amodel mini: OPENAI_API_KEY is not set; export it\Z"):
+    with pytest.raises(
+        UsageError, match=r"\Amodel mini: OPENAI_API_KEY is not set; export it\Z"
+    ):
         refuse_unready(job)
     assert not Warehouse(job.warehouse).database.exists()
 
@@ -59,7 +61,9 @@ def test_only_the_key_of_what_is_called_is_needed(job):
     [{"api_base": "http://localhost:1/v1"}, {"headers": {"X-Team": "evals"}}],
 )
 def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
-    tmp_path, monkeypatch, settings
+    tmp_path,
+    monkeypatch,
+    settings,
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
@@ -108,7 +112,9 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
 
 @pytest.mark.parametrize("kinds", [CALLED_KINDS, STAGES["derive"].calls])
 def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
-    kinds, tmp_path, monkeypatch
+    kinds,
+    tmp_path,
+    monkeypatch,
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
@@ -169,9 +175,12 @@ print(env_file())
 @pytest.mark.slow
 def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path):
     (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "litellm").symlink_to(Path(str(find_spec("litellm").origin)).parent)
+    (tmp_path / "lib" / "litellm").symlink_to(
+        Path(str(find_spec("litellm").origin)).parent
+    )
     (tmp_path / ".env").write_text(
-        "OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n", encoding="utf-8"
+        "OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n",
+        encoding="utf-8",
     )
     environment = dict(os.environ)
     environment.pop("OPENAI_API_KEY", None)
@@ -188,4 +197,8 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path):
         text=True,
     )
 
-    assert process.stdout.splitlines() == ["Bearer also", "from-the-file from-the-file", "None"]
+    assert process.stdout.splitlines() == [
+        "Bearer also",
+        "from-the-file from-the-file",
+        "None",
+    ]

@@ -18,7 +18,9 @@ PROMPT = "Reply in one short sentence, and say 'indigo' first."
 
 def test_it_is_part_of_the_identity_only_where_it_is_set():
     prompts = (None, "a", "b")
-    targets = [target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in prompts]
+    targets = [
+        target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in prompts
+    ]
 
     assert "system_prompt" not in targets[0].identity
     assert len({target.config_hash for target in targets}) == 3

@@ -19,7 +19,12 @@ def comparison(first: str, second: str, vintage: str = "base") -> PlannedCompari
     """A comparison of two models in a rule of three blocks; `vintage` is that of the first."""
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
     first_side = ComparedModel(first, "hash", vintage)
-    return PlannedComparison(first_side, ComparedModel(second, "hash", "base"), rule, ORDER)
+    return PlannedComparison(
+        first_side,
+        ComparedModel(second, "hash", "base"),
+        rule,
+        ORDER,
+    )
 
 
 A_B = comparison("a", "b")
@@ -75,7 +80,11 @@ def test_nothing_comes_after_all_tasks_or_a_decision(last_number, progress):
     ("progress", "left_out"),
     [
         (
-            [Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)],
+            [
+                Progress(A_B, 2, DIFFERENT),
+                Progress(A_C, 1, DIFFERENT),
+                Progress(B_C, 1, OPEN),
+            ],
             {"a": frozenset(ORDER[40:])},
         ),
         ([Progress(A_B, 3, OPEN)], {}),
@@ -85,5 +94,7 @@ def test_nothing_comes_after_all_tasks_or_a_decision(last_number, progress):
         ),
     ],
 )
-def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(progress, left_out):
+def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
+    progress, left_out
+):
     assert left_out_of(progress) == left_out

@@ -14,7 +14,12 @@ from warehouse import Warehouse
 from warehouse.parts import begin
 from warehouse.tables import TABLES
 
-DIFFERENCES = ("mean_difference", "unbiased_difference", "sequence_low", "sequence_high")
+DIFFERENCES = (
+    "mean_difference",
+    "unbiased_difference",
+    "sequence_low",
+    "sequence_high",
+)
 
 
 def look(**values: Any) -> Row:
@@ -50,10 +55,17 @@ def put_old(root: Path, *looks: Row, moment: int = 1):
     begin(root)
     schema = TABLES["stopping_looks"].schema
     table = pa.Table.from_pylist(list(looks), schema=schema)
-    put_table(root, "stopping_looks", moment, table.drop_columns(["is_second_minus_first"]))
+    put_table(
+        root,
+        "stopping_looks",
+        moment,
+        table.drop_columns(["is_second_minus_first"]),
+    )
 
 
-def differences_in(warehouse: Warehouse, table: str = "stopping_looks") -> list[tuple[Any, ...]]:
+def differences_in(
+    warehouse: Warehouse, table: str = "stopping_looks"
+) -> list[tuple[Any, ...]]:
     """The differences of all rows, by the compared model and vintage."""
     columns = ", ".join(DIFFERENCES)
     query = f"select {columns} from {table} order by compared_model, compared_vintage"
@@ -70,7 +82,11 @@ def old(tmp_path) -> Warehouse:
     return Warehouse(tmp_path)
 
 
-TURNED = [(0.0, None, None, None), (-0.2, -0.1, -0.35, -0.05), (-0.2, -0.1, -0.35, -0.05)]
+TURNED = [
+    (0.0, None, None, None),
+    (-0.2, -0.1, -0.35, -0.05),
+    (-0.2, -0.1, -0.35, -0.05),
+]
 
 
 def test_looks_of_an_earlier_version_are_turned_except_those_of_nights(old):
@@ -88,11 +104,17 @@ def test_a_difference_of_zero_stays_without_a_sign(old):
 
 
 def test_looks_of_this_version_stay_as_they_are(old):
-    old.write("stopping_looks", [OF_MODELS | {"block": 2, "is_second_minus_first": True}])
+    old.write(
+        "stopping_looks", [OF_MODELS | {"block": 2, "is_second_minus_first": True}]
+    )
     old.publish()
 
     with old.reader() as reader:
-        (stored_look,) = reader.select("stopping_looks", ", ".join(DIFFERENCES), block=2)
+        (stored_look,) = reader.select(
+            "stopping_looks",
+            ", ".join(DIFFERENCES),
+            block=2,
+        )
     assert tuple(stored_look.values()) == (0.2, 0.1, 0.05, 0.35)
 
 

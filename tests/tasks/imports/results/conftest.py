@@ -25,7 +25,11 @@ def finance(tmp_path_factory) -> Job:
 @pytest.fixture(scope="session")
 def health_data(tmp_path_factory) -> Job:
     return prepared(
-        job_on("sample", tmp_path_factory.mktemp("health") / "warehouse", benchmark="healthbench")
+        job_on(
+            "sample",
+            tmp_path_factory.mktemp("health") / "warehouse",
+            benchmark="healthbench",
+        )
     )
 
 
@@ -57,7 +61,9 @@ def side_by_side(finance: Job, tmp_path_factory) -> SideBySide:
     notes = {"published": notes_of(import_results(job, [published(folder / "p.json")]))}
     log = unpacked("evalscope", folder)
     notes["evalscope"] = notes_of(import_results(job, [log], model="evalscope {model}"))
-    notes["inspect"] = notes_of(import_results(job, [LOGS / "thorough.eval", LOGS / "brief.eval"]))
+    notes["inspect"] = notes_of(
+        import_results(job, [LOGS / "thorough.eval", LOGS / "brief.eval"])
+    )
     return SideBySide(job, notes)
 
 

@@ -107,7 +107,11 @@ def example(model: str, row: Row) -> Row:
     task = task_of(row)
     text = response_to(model, task)
     items = [
-        item | {"criteria_met": is_met(model, task, position), "explanation": f"Number {position}."}
+        item
+        | {
+            "criteria_met": is_met(model, task, position),
+            "explanation": f"Number {position}.",
+        }
         for position, item in enumerate(row["rubrics"])
     ]
     best = sum(item["points"] for item in items if item["points"] > 0)
@@ -169,7 +173,10 @@ def _section(row: Row) -> str:
     return "\n".join(
         [
             "<h3>Prompt conversation</h3>",
-            *(_message(message["role"], message["content"]) for message in row["prompt"]),
+            *(
+                _message(message["role"], message["content"])
+                for message in row["prompt"]
+            ),
             "<h3>Sampled message</h3>",
             _message("assistant", text),
             "<h3>Results</h3>",
@@ -201,7 +208,10 @@ def m42(
         graded_row = example(model, row)
         grades = []
         for position, item in enumerate(graded_row["rubric_items"]):
-            reply = {"criteria_met": item["criteria_met"], "explanation": item["explanation"]}
+            reply = {
+                "criteria_met": item["criteria_met"],
+                "explanation": item["explanation"],
+            }
             if (task_of(row), position) == guess:
                 reply = {"criteria_met": False, "explanation": "None"}
             grades.append(

@@ -27,17 +27,28 @@ from tests.tasks.imports.results.harness_files import (
     simple_evals,
     simple_evals_html,
 )
-from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
+from tests.tasks.imports.results.workload import (
+    MODELS,
+    UNANSWERED,
+    rows,
+    true_score,
+    weights_of,
+)
 
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
 
 
 def scores_in(job: Job) -> dict[tuple[str, str, int], float | None]:
     """Return the scores by model, task and trial."""
-    return {(model, task, trial): value for model, task, trial, value in values_in(job, SCORES)}
+    return {
+        (model, task, trial): value
+        for model, task, trial, value in values_in(job, SCORES)
+    }
 
 
-def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side):
+def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
+    side_by_side,
+):
     expected = {}
     for model, row in product(MODELS, rows()):
         task = row["task"]
@@ -67,10 +78,13 @@ def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(side_b
         assert verdict["may_hide_failures"] is False
 
 
-def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(side_by_side):
+def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
+    side_by_side,
+):
     job = side_by_side.job
     responses = rows_in(
-        job, "select model, status, text, error from responses where status <> 'ok' order by 1"
+        job,
+        "select model, status, text, error from responses where status <> 'ok' order by 1",
     )
 
     model = "openai-api/workload/brief"
@@ -81,15 +95,26 @@ def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(sid
     assert "N/A" in responses[0]["error"]
     assert responses[1]["error"].startswith("BadRequestError")
     assert "14 grades of failed responses left out" in side_by_side.notes["published"]
-    assert rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1]) == []
+    assert (
+        rows_in(
+            job,
+            "from verdicts where task_id = ? and model = 'brief'",
+            UNANSWERED[1],
+        )
+        == []
+    )
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side):
     job = side_by_side.job
 
-    assert "may store a failed judge call as a decision" in side_by_side.notes["published"]
+    assert (
+        "may store a failed judge call as a decision" in side_by_side.notes["published"]
+    )
     assert "may store" not in side_by_side.notes["inspect"]
-    query = "select distinct model from verdict_details where may_hide_failures order by 1"
+    query = (
+        "select distinct model from verdict_details where may_hide_failures order by 1"
+    )
     assert values_in(job, query) == [("brief",), ("thorough",)]
     query = "select distinct model, may_hide_failures from leaderboard where is_judged"
     # A leaderboard shows it as unknown if its verdicts do not state it.
@@ -103,7 +128,9 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side):
     }
 
 
-def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side):
+def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(
+    side_by_side,
+):
     notes = side_by_side.notes
 
     assert (
@@ -168,7 +195,8 @@ def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job, tmp_pat
     assert "1 weights in the log differ from those of this revision" in notes
     assert "1 other weights)" in notes
     assert re.search(
-        r"sample-leg-2 trial 1 \(0.0000 and -[0-9.]+: clipped for each response there\)", notes
+        r"sample-leg-2 trial 1 \(0.0000 and -[0-9.]+: clipped for each response there\)",
+        notes,
     )
 
 
@@ -191,7 +219,9 @@ def health_scores(*models: str) -> dict[tuple[str, str, int], float | None]:
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [simple_evals, write_jsonl, simple_evals_html])
 def test_every_form_of_simple_evals_is_the_same(health, tmp_path, write):
-    file = write(tmp_path / "result", [example("thorough", row) for row in rows("healthbench")])
+    file = write(
+        tmp_path / "result", [example("thorough", row) for row in rows("healthbench")]
+    )
 
     notes = notes_of(
         import_results(
@@ -210,12 +240,18 @@ def test_every_form_of_simple_evals_is_the_same(health, tmp_path, write):
 
 
 @pytest.mark.slow
-def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(health, tmp_path):
+def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
+    health, tmp_path
+):
     completed = example("thorough", rows("healthbench")[0])
     message = {"content": "No response (bad request).", "role": "assistant"}
     refused = completed | {"completion": [message]}
 
-    import_results(health, [simple_evals(tmp_path / "r.json", [completed, refused])], model="m")
+    import_results(
+        health,
+        [simple_evals(tmp_path / "r.json", [completed, refused])],
+        model="m",
+    )
 
     assert values_in(health, "select trial, status from responses order by trial") == [
         (1, "ok"),
@@ -252,7 +288,9 @@ def test_a_guess_of_m42_is_a_failed_verdict(health, tmp_path):
 
 def _edit(file: Path, edit: Callable[[Row], None]):
     """Edit the rows of a file."""
-    file_rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    file_rows = [
+        json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()
+    ]
     for row in file_rows:
         edit(row)
     write_jsonl(file, file_rows)
@@ -275,7 +313,9 @@ def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
 
     log = unpacked("evalscope", folder)
     for part in log.glob("*/*/prbench_finance.jsonl"):
-        _edit(Path(shutil.copy(part, part.with_name("prbench_finance_hard.jsonl"))), edit)
+        _edit(
+            Path(shutil.copy(part, part.with_name("prbench_finance_hard.jsonl"))), edit
+        )
     return log
 
 
@@ -288,7 +328,12 @@ def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
     ],
 )
 def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the_judge(
-    job, tmp_path, text, met, trials, judge_trials
+    job,
+    tmp_path,
+    text,
+    met,
+    trials,
+    judge_trials,
 ):
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
@@ -312,7 +357,9 @@ def test_a_further_trial_of_the_judge_has_the_other_decisions(job, tmp_path):
     assert values_in(job, query) == [(1.0,), (None,)]
 
 
-def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job, tmp_path):
+def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(
+    job, tmp_path
+):
     """A second judge finds all criteria met, negative ones too; the log has the mean of both
     scores.
     """
@@ -324,13 +371,17 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
         if all(attempt["status"] == "success" for attempt in attempts):
             weights = [item["weight"] for item in rubric]
             mild_score = sum(weights) / sum(weight for weight in weights if weight > 0)
-            score["value"] = {"clipped_score": fmean([score["value"]["clipped_score"], mild_score])}
+            score["value"] = {
+                "clipped_score": fmean([score["value"]["clipped_score"], mild_score])
+            }
         mild_attempt = {
             "judge_id": "mild",
             "status": "success",
             "parsed_value": {"criteria_met": True},
         }
-        score["metadata"]["judge_attempts"] += [attempt | mild_attempt for attempt in attempts]
+        score["metadata"]["judge_attempts"] += [
+            attempt | mild_attempt for attempt in attempts
+        ]
 
     log = unpacked("evalscope", tmp_path)
     shutil.rmtree(log / "reports")
@@ -340,7 +391,9 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     notes = notes_of(import_results(job, [log]))
 
     assert "brief: mean score 0.4000 in the log, 0.4000 here: equal on 2 tasks" in notes
-    assert "thorough: mean score 0.8125 in the log, 0.8125 here: equal on 2 tasks" in notes
+    assert (
+        "thorough: mean score 0.8125 in the log, 0.8125 here: equal on 2 tasks" in notes
+    )
     assert len(rows_in(job, "select distinct judge from verdicts")) == 2
 
 
@@ -354,14 +407,19 @@ def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
     return brief_log(path, edit)
 
 
-def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(job, tmp_path):
+def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(
+    job, tmp_path
+):
     """The first task has one score, the second two."""
 
     def two_scores(sample, score):
         harsh_score = deepcopy(score)
         if sample["id"] == "sample-fin-2" and sample["epoch"] == 2:
             harsh_score["value"] = None
-            harsh_score["metadata"]["criteria"][0] |= {"criteria_met": None, "error": "HTTP 500"}
+            harsh_score["metadata"]["criteria"][0] |= {
+                "criteria_met": None,
+                "error": "HTTP 500",
+            }
         length = {"value": 7, "metadata": {}}
         return {"harsh": harsh_score, "mild": score, "length": length}
 
@@ -411,7 +469,8 @@ def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
 
 
 def matches(
-    *decisions: tuple[float, float], is_reordered: bool = True
+    *decisions: tuple[float, float],
+    is_reordered: bool = True,
 ) -> list[tuple[Decision, Wording] | NotHere]:
     """Match decisions (weight, value) with three criteria of one text: `a` of weight 5, `b` and `c`
     of weight 3.
@@ -437,7 +496,9 @@ def matches(
     ],
 )
 def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
-    decisions, is_reordered, criterion_ids
+    decisions,
+    is_reordered,
+    criterion_ids,
 ):
     wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
 
@@ -447,5 +508,7 @@ def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
 def test_decisions_that_equal_texts_and_weights_do_not_distinguish_are_refused():
     refusal, match, _ = matches((3, 0), (5, 0), (3, 1))
 
-    assert "several times, and the log does not say which decision is on which" in str(refusal)
+    assert "several times, and the log does not say which decision is on which" in str(
+        refusal
+    )
     assert match[1].criterion_id == "a"

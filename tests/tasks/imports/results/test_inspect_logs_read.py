@@ -148,7 +148,9 @@ def test_decisions_are_found_in_each_custom(case):
 
 
 def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures(
-    job, tmp_path, monkeypatch
+    job,
+    tmp_path,
+    monkeypatch,
 ):
     """As a scorer of another package stores them: grades and weights, without names of criteria."""
     monkeypatch.undo()  # here scores are published
@@ -158,7 +160,10 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
         for score in sample["scores"].values():
             items = score["metadata"]["criteria"]
             grades = ["true" if item["criteria_met"] else "false" for item in items]
-            score["metadata"] = {"grades": grades, "weights": [item["weight"] for item in items]}
+            score["metadata"] = {
+                "grades": grades,
+                "weights": [item["weight"] for item in items],
+            }
 
     import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
@@ -169,7 +174,9 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
     assert dict(values_in(job, query)) == pytest.approx(
         {"sample-fin-2": 0.16, "sample-leg-2": -2 / 15}
     )
-    assert values_in(job, "select distinct may_hide_failures from verdicts") == [(True,)]
+    assert values_in(job, "select distinct may_hide_failures from verdicts") == [
+        (True,)
+    ]
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job, tmp_path):
@@ -291,7 +298,9 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case):
     assert decision.value == 1.0
 
 
-@pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
+@pytest.mark.parametrize(
+    "metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}]
+)
 def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
     def bare(sample):
         for score in sample["scores"].values():
@@ -305,9 +314,15 @@ def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")]
+    ("kind", "status"),
+    [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")],
 )
-def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job, tmp_path, kind, status):
+def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
+    job,
+    tmp_path,
+    kind,
+    status,
+):
     def limited(sample):
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {
@@ -318,22 +333,27 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job, tmp_path, kind
 
     import_results(job, [brief_log(tmp_path / "x.json", limited)])
     actual = values_in(
-        job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'"
+        job,
+        "select distinct status, text, error from responses where task_id = 'sample-fin-2'",
     )
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
 
 
-def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job, tmp_path):
+def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
+    job, tmp_path
+):
     labels = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **labels)
     query = (
-        "select trial, status, value from verdicts where task_id = ? and value is null order by 1"
+        "select trial, status, value from verdicts "
+        "where task_id = ? and value is null order by 1"
     )
     failures = [(1, "parse_error", None), (2, "parse_error", None)]
     assert values_in(job, query, UNREADABLE[1]) == failures
 
     same_responses = edited(
-        published(tmp_path / "q.json"), lambda document: document["outputs"].pop("brief")
+        published(tmp_path / "q.json"),
+        lambda document: document["outputs"].pop("brief"),
     )
     notes = notes_of(import_results(job, [same_responses], **labels))
 
@@ -388,13 +408,18 @@ def test_invalidated_samples_are_left_out_and_counted(job, tmp_path):
     notes = notes_of(import_results(job, [log]))
 
     assert "\n2 invalidated samples left out" in notes
-    assert values_in(job, "select 1 from responses where task_id = 'sample-fin-2'") == []
+    assert (
+        values_in(job, "select 1 from responses where task_id = 'sample-fin-2'") == []
+    )
     assert values_in(job, "select count(*) from responses") == [(4,)]
 
 
-def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(finance, tmp_path):
+def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
+    finance, tmp_path
+):
     log = brief_log(
-        tmp_path / "x.json", lambda sample: sample.update(invalidation={"author": "eva"})
+        tmp_path / "x.json",
+        lambda sample: sample.update(invalidation={"author": "eva"}),
     )
 
     line = refused(finance, [log])
@@ -402,13 +427,16 @@ def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(fi
     assert "x.json: holds nothing to import (6 invalidated samples left out)" in line
 
 
-def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(finance, tmp_path):
+def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
+    finance, tmp_path
+):
     log = edited(
         brief_log(tmp_path / "x.json", lambda _: None),
         lambda document: document.update(invalidated=True),
     )
     assert "x.json: the log is invalidated, and no sample says that it is" in refused(
-        finance, [log]
+        finance,
+        [log],
     )
 
 
@@ -417,10 +445,15 @@ def _of_version_1(document: dict[str, Any]):
     for sample in document["samples"]:
         for scorer, score in (sample.pop("scores") or {}).items():
             sample["score"] = score
-            document["results"] = {"scorer": {"name": scorer, "params": {}}, "metrics": {}}
+            document["results"] = {
+                "scorer": {"name": scorer, "params": {}},
+                "metrics": {},
+            }
 
 
-def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job, tmp_path):
+def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(
+    job, tmp_path
+):
     import_results(job, [LOGS / "brief.json"])
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
     log = edited(tmp_path / "x.json", _of_version_1)
@@ -432,13 +465,19 @@ def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job, t
 
 
 @pytest.mark.parametrize("model", ["org/brief", "org/team/brief"])
-def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(job, tmp_path, model):
+def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
+    job,
+    tmp_path,
+    model,
+):
     folder = unpacked("evalscope", tmp_path)
     for kind in ("predictions", "reviews", "reports"):
         (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
         (folder / kind / "brief").rename(folder / kind / model)
     for file in folder.rglob("*.jsonl"):
-        text = file.read_text("utf-8").replace('"model": "brief"', f'"model": "{model}"')
+        text = file.read_text("utf-8").replace(
+            '"model": "brief"', f'"model": "{model}"'
+        )
         file.write_text(text, encoding="utf-8")
 
     import_results(job, [folder], skip_unknown=True)
@@ -455,7 +494,9 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(job, 
             "`content` is not a text",
         ),
         (
-            lambda sample: sample["output"]["choices"][0]["message"].update(content={"a": 1}),
+            lambda sample: sample["output"]["choices"][0]["message"].update(
+                content={"a": 1}
+            ),
             "(its type is dict)",
         ),
         (
@@ -469,16 +510,22 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(job, 
             "`content` is not a text (its type is int)",
         ),
         (
-            lambda sample: next(iter(sample["scores"].values()))["metadata"]["criteria"][0].update(
-                explanation=["No."]
-            ),
+            lambda sample: next(iter(sample["scores"].values()))["metadata"][
+                "criteria"
+            ][0].update(explanation=["No."]),
             "`explanation` is not a text (its type is list)",
         ),
     ],
 )
-def test_what_is_no_text_in_a_log_is_refused_with_its_sample(finance, tmp_path, edit, reason):
+def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
+    finance,
+    tmp_path,
+    edit,
+    reason,
+):
     log = brief_log(
-        tmp_path / "x.json", lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None
+        tmp_path / "x.json",
+        lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None,
     )
 
     line = refused(finance, [log])
@@ -497,7 +544,11 @@ def test_messages_in_parts_of_a_log_are_their_text(job, tmp_path):
                 "arguments": "{}",
                 "result": "x",
             }
-            choice["message"]["content"] = [{"type": "reasoning", "reasoning": "Hm."}, search, text]
+            choice["message"]["content"] = [
+                {"type": "reasoning", "reasoning": "Hm."},
+                search,
+                text,
+            ]
         for message in sample["input"]:
             text = {"type": "text", "text": message["content"]}
             message["content"] = [text, {"type": "image", "image": "x.png"}]
@@ -519,18 +570,28 @@ def _another_task(document: dict[str, Any]):
 def _without_references(document: dict[str, Any]):
     output = document["outputs"]["thorough"]["sample-fin-3"]
     head, _, tail = output["convo"].partition("Reference Text 0:")
-    output["convo"] = head + tail.partition("expect to use the extension option.\n\n")[2]
+    output["convo"] = (
+        head + tail.partition("expect to use the extension option.\n\n")[2]
+    )
 
 
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
+        (
+            _another_turn,
+            f"task {LEG} has another conversation in this data set than in the log",
+        ),
         (_without_references, "than in the log"),
         (_another_task, "task 'elsewhere' is not in revision"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_location(finance, tmp_path, edit, reason):
+def test_what_does_not_fit_is_refused_with_its_location(
+    finance,
+    tmp_path,
+    edit,
+    reason,
+):
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line.partition("p.json: ")[2]
 
@@ -540,9 +601,15 @@ def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
     reason = f"is {number!r}; it is a whole number from "
 
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
-    log = edited(tmp_path / "x.json", lambda document: document["samples"][0].update(epoch=number))
+    log = edited(
+        tmp_path / "x.json",
+        lambda document: document["samples"][0].update(epoch=number),
+    )
     line = refused(finance, [log])
-    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000" in line
+    assert (
+        f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000"
+        in line
+    )
 
     log = published(tmp_path / "p.json", trial_number=number)
     assert f"p.json: `trial_number` {reason}0" in refused(finance, [log])
@@ -560,12 +627,15 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job, tmp_path):
 
     notes = notes_of(import_results(job, [file], skip_unknown=True))
     assert re.search(
-        r"4 responses[\s\S]*2 rows skipped: .*task 'elsewhere' is not in revision", notes
+        r"4 responses[\s\S]*2 rows skipped: .*task 'elsewhere' is not in revision",
+        notes,
     )
 
 
 def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path):
-    job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows()), tmp_path / "warehouse")
+    job = job_on(
+        write_jsonl(tmp_path / "finance.jsonl", rows()), tmp_path / "warehouse"
+    )
     ingest(job)
 
     notes = notes_of(import_results(job, [published(tmp_path / "p.json")]))
@@ -583,7 +653,12 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
         ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
     ],
 )
-def test_what_is_no_log_is_refused_and_formats_are_named(finance, tmp_path, name, content):
+def test_what_is_no_log_is_refused_and_formats_are_named(
+    finance,
+    tmp_path,
+    name,
+    content,
+):
     (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
     assert (
@@ -615,10 +690,16 @@ WRITERS = [
 
 
 @pytest.mark.parametrize(("name", "write"), WRITERS)
-def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(tmp_path, name, write):
+def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
+    tmp_path,
+    name,
+    write,
+):
     source = LogSource(write(tmp_path))
 
-    names = [name for name, log_format in FORMATS.items() if log_format.recognises(source)]
+    names = [
+        name for name, log_format in FORMATS.items() if log_format.recognises(source)
+    ]
 
     assert names == [name]
 
@@ -678,11 +759,17 @@ def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(finance, tmp_p
     log = published(tmp_path / "p.json")
     unfit_log = edited(published(tmp_path / "wrong.json"), _another_turn)
 
-    assert "another conversation" in refused(finance, [log, unfit_log], model="m {model}")
+    assert "another conversation" in refused(
+        finance,
+        [log, unfit_log],
+        model="m {model}",
+    )
 
 
 def test_a_log_on_another_benchmark_is_refused(health_data, tmp_path):
-    assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])
+    assert "is not in revision" in refused(
+        health_data, [published(tmp_path / "p.json")]
+    )
 
 
 def test_a_verdict_that_differs_from_a_stored_one_is_refused(job, tmp_path):

@@ -36,7 +36,10 @@ def task_of(row: Mapping[str, Any]) -> str:
 
 def titles_of(row: Mapping[str, Any]) -> list[str]:
     """Return the texts of the criteria, in the order of the rubric."""
-    return [item.get("title") or item["criterion"] for item in row.get("rubric") or row["rubrics"]]
+    return [
+        item.get("title") or item["criterion"]
+        for item in row.get("rubric") or row["rubrics"]
+    ]
 
 
 def weights_of(row: Mapping[str, Any]) -> list[float]:
@@ -75,7 +78,9 @@ def true_score(
     met`.
     """
     task = task_of(row)
-    if not hides_failures and ((model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]):
+    if not hides_failures and (
+        (model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]
+    ):
         return None
     weights = weights_of(row)
     points = 0.0

@@ -16,7 +16,12 @@ LOGPROBS: Logprobs = (("{", -0.25), ("true", -1.5))
 def entry(number: int, reply: Reply | None = None, **values: Any) -> Entry:
     """The call `key-N` for the row `cell-N`, whose reply cost N dollars."""
     if reply is None:
-        reply = Reply("ok", f"reply {number}", prompt_tokens=number, cost_usd=float(number))
+        reply = Reply(
+            "ok",
+            f"reply {number}",
+            prompt_tokens=number,
+            cost_usd=float(number),
+        )
     usual_values = {
         "attempt": 1,
         "cell": f"cell-{number}",

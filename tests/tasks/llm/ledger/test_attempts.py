@@ -34,7 +34,12 @@ FAULTS = [
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("fault", "status", "http_status"), FAULTS)
 def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
-    fault, status, http_status, route, calling, serve
+    fault,
+    status,
+    http_status,
+    route,
+    calling,
+    serve,
 ):
     server = serve(then(fault, HttpResponse("now")))
 
@@ -82,7 +87,11 @@ def test_an_outcome_that_is_replaced_is_one_attempt(calling, serve):
     """
 
     def only_harmless(request, _number):
-        return HttpResponse("hello") if prompt_of(request) == "Hi" else failed(403, "Forbidden")
+        return (
+            HttpResponse("hello")
+            if prompt_of(request) == "Hi"
+            else failed(403, "Forbidden")
+        )
 
     server = serve(only_harmless)
 

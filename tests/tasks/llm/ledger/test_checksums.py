@@ -70,7 +70,9 @@ def fill(folder: Path):
 
     async def submit():
         with closing(Ledger(folder)) as ledger:
-            await Submissions(ledger, "an endpoint").begin([SubmittedCall("key", "cell", "{}")])
+            await Submissions(ledger, "an endpoint").begin(
+                [SubmittedCall("key", "cell", "{}")]
+            )
 
     asyncio.run(submit())
 
@@ -88,7 +90,9 @@ def state_of(folder: Path) -> State:
             history = ledger.history(f"key-{number}")
             state.spent_attempts[f"key-{number}"] = history.spent
             for stored_entry in history.entries:
-                state.replies[stored_entry.call_key, stored_entry.attempt] = stored_entry.reply
+                state.replies[stored_entry.call_key, stored_entry.attempt] = (
+                    stored_entry.reply
+                )
         for submission in Submissions(ledger, "an endpoint").open():
             state.batched_calls.update(submission.calls)
     state.spend = sums(folder)
@@ -121,16 +125,27 @@ def flip_a_bit(data: st.DataObject, folder: Path, name: str):
     start = offset_of(folder, name)
     page = path.read_bytes()[start : start + PAGE]
     used_offsets = [start + offset for offset, byte in enumerate(page) if byte]
-    flip(path, data.draw(st.sampled_from(used_offsets)), bit=data.draw(st.integers(0, 7)))
+    flip(
+        path,
+        data.draw(st.sampled_from(used_offsets)),
+        bit=data.draw(st.integers(0, 7)),
+    )
 
 
 @given(data=st.data())
 def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
-    data, original, state, tmp_path_factory
+    data,
+    original,
+    state,
+    tmp_path_factory,
 ):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
-    flip_a_bit(data, folder, data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"])))
+    flip_a_bit(
+        data,
+        folder,
+        data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"])),
+    )
 
     if damage_in(folder) is None:
         assert sums(folder) == state.spend
@@ -140,7 +155,9 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
         mend(folder)
     spend = sums(folder)
 
-    known_spend = {key: row for key, row in spend.items() if row["cost_usd"] is not None}
+    known_spend = {
+        key: row for key, row in spend.items() if row["cost_usd"] is not None
+    }
     assert known_spend.items() <= state.spend.items()
     assert known_spend != spend or spend == state.spend
     assert damage_in(folder) is None
@@ -148,12 +165,19 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
 
 @given(data=st.data())
 def test_a_changed_bit_in_any_other_table_gives_no_other_reply_number_or_row(
-    data, original, state, tmp_path_factory
+    data,
+    original,
+    state,
+    tmp_path_factory,
 ):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
     table = data.draw(st.sampled_from(sorted({*SEALED, "calls"} - {"spend"})))
-    flip_a_bit(data, folder, data.draw(st.sampled_from([table, f"sqlite_autoindex_{table}_1"])))
+    flip_a_bit(
+        data,
+        folder,
+        data.draw(st.sampled_from([table, f"sqlite_autoindex_{table}_1"])),
+    )
 
     repaired_state = state_of(folder)
 
@@ -182,7 +206,10 @@ def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
     mend(copy)
 
     assert "table spend: 1 row with a wrong checksum" in str(damage)
-    assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in capsys.readouterr().err
+    assert (
+        "the cost of run run-2 on 2023-11-19 (judge, m) is lost"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
@@ -207,7 +234,9 @@ def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path):
     ]
     written(tmp_path, entries)
     with database(tmp_path) as connection:
-        connection.execute("update spend set cost_usd = cost_usd / 2 where purpose = 'judge'")
+        connection.execute(
+            "update spend set cost_usd = cost_usd / 2 where purpose = 'judge'"
+        )
 
     mend(tmp_path)
 
@@ -229,10 +258,14 @@ def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy):
 
     asyncio.run(add())
 
-    with pytest.raises(PipelineError, match="table spend: 6 rows with a wrong checksum"):
+    with pytest.raises(
+        PipelineError, match="table spend: 6 rows with a wrong checksum"
+    ):
         spend_in(copy)
     repaired_state = state_of(copy)
-    assert [row["cost_usd"] for row in repaired_state.spend.values()] == [None] * N_CALLS
+    assert [row["cost_usd"] for row in repaired_state.spend.values()] == [
+        None
+    ] * N_CALLS
     assert repaired_state.spent_attempts["key-0"] == 0
 
 
@@ -249,7 +282,9 @@ CHANGED_COLUMNS = (
 
 @pytest.mark.parametrize("column", CHANGED_COLUMNS)
 def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_repair(
-    column, copy, state
+    column,
+    copy,
+    state,
 ):
     with database(copy) as connection:
         connection.execute(
@@ -277,7 +312,9 @@ def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy):
     assert line_with_calls is not None
 
 
-def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(copy, state):
+def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(
+    copy, state
+):
     with database(copy) as connection:
         for table in SEALED:
             connection.execute(f"alter table {table} drop column checksum")
@@ -290,7 +327,9 @@ def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_open
     assert damage_in(copy) is not None
 
 
-def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(copy):
+def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(
+    copy,
+):
     with database(copy) as connection:
         connection.execute("pragma user_version = 3")
     reason = "an older prbench has it open; wait until that has ended"

@@ -82,7 +82,9 @@ def test_the_locks_of_a_process_end_with_it(tmp_path, locks):
     assert not locks.is_held("a call")
 
 
-async def test_calls_that_another_process_makes_leave_the_slots_to_others(calling, serve):
+async def test_calls_that_another_process_makes_leave_the_slots_to_others(
+    calling, serve
+):
     server = serve(HttpResponse("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
@@ -109,7 +111,9 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(callin
     assert len(server.book) == 6
 
 
-async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling, serve):
+async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
+    calling, serve
+):
     def refuse_some(request, _number):
         if prompt_of(request).startswith("no"):
             return HttpResponse(None, refusal="no")
@@ -129,7 +133,11 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(call
         with closing(Ledger(calling.folder)) as other_ledger:
             # One run after the other, so that the failed rows of the first exist before the second
             # one begins.
-            other_gateway = Gateway(Limiter(4, Budget(None, None)), other_ledger, "another-run")
+            other_gateway = Gateway(
+                Limiter(4, Budget(None, None)),
+                other_ledger,
+                "another-run",
+            )
             statuses = await complete_all(gateway, ledger)
             other_statuses = await complete_all(other_gateway, other_ledger)
     n_requests = len(server.book)
@@ -143,7 +151,11 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(call
 
 
 async def test_an_admission_without_a_call_does_not_count_as_a_request_per_minute():
-    limiter = Limiter(1, Budget(None, None), rpm=0.001)  # one call now, and no other today
+    limiter = Limiter(
+        1,
+        Budget(None, None),
+        rpm=0.001,
+    )  # one call now, and no other today
 
     async with asyncio.timeout(60):
         for _ in range(3):

@@ -85,12 +85,19 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 def stored_rows(job: Job) -> list[list[dict[str, Any]]]:
-    return [rows_in(job, f"from {table} order by all") for table in ("responses", "verdicts")]
+    return [
+        rows_in(job, f"from {table} order by all")
+        for table in ("responses", "verdicts")
+    ]
 
 
 @pytest.mark.usefixtures("without_scores")
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_no_stored_response_or_verdict_is_lost_or_paid_again(damage, finished_run, tmp_path):
+def test_no_stored_response_or_verdict_is_lost_or_paid_again(
+    damage,
+    finished_run,
+    tmp_path,
+):
     job = copied(finished_run.job, tmp_path / "warehouse")
     rows = stored_rows(job)
     n_calls = len(finished_run.provider.book)

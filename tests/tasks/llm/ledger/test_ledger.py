@@ -61,7 +61,11 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling, serve):
 
 def test_the_next_run_repeats_no_successful_call(calling, serve):
     server = serve(
-        HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3)
+        HttpResponse(
+            "täglich \U0001f600 \x00 end",
+            fingerprint="fp_1",
+            reasoning_tokens=3,
+        )
     )
     calls = calls_to(server, 5, name="openai/c", prices=DOLLAR_A_TOKEN)
 
@@ -82,7 +86,10 @@ LASTING_FAILURES = [
 
 @pytest.mark.parametrize(("http_response", "status"), LASTING_FAILURES)
 def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
-    http_response, status, calling, serve
+    http_response,
+    status,
+    calling,
+    serve,
 ):
     server = serve(http_response)
     call = call_to(server)
@@ -133,16 +140,22 @@ def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(calling, 
     assert len(server.book) == 4
 
 
-def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling, serve):
+def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
+    calling, serve
+):
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
-    calls = [call_to(server, "a b c", cell=cell, prices=DOLLAR_A_TOKEN) for cell in "abc"]
+    calls = [
+        call_to(server, "a b c", cell=cell, prices=DOLLAR_A_TOKEN) for cell in "abc"
+    ]
 
     replies = calling.at_once(*calls)
     later_replies = calling.at_once(*calls)
 
     assert later_replies == replies
     assert len(server.book) == 1
-    free_reply, other_free_reply, paid_reply = sorted(replies, key=lambda reply: reply.cost_usd)
+    free_reply, other_free_reply, paid_reply = sorted(
+        replies, key=lambda reply: reply.cost_usd
+    )
     assert paid_reply.cost_usd == 5.0
     assert paid_reply.prompt_tokens == 3
     assert paid_reply.completion_tokens == 2
@@ -186,14 +199,21 @@ def test_a_call_is_the_first_trial_unless_it_names_another():
     assert key != replace(call, trial=2).key({})
 
 
-def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(tmp_path):
+def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(
+    tmp_path,
+):
     address = "http://127.0.0.1:9/v1"
-    without_address = Call(Target("m"), [{"role": "user", "content": "a question"}], "a-cell")
+    without_address = Call(
+        Target("m"),
+        [{"role": "user", "content": "a question"}],
+        "a-cell",
+    )
     key = adopted_key(earlier_key=without_address.key({}), address=address)
     written(tmp_path, [replace(entry(1), call_key=key)])
     configured = replace(without_address, target=Target("m", address))
     from_environment = replace(
-        without_address, target=Target("m", address, address_variable="M_API_BASE")
+        without_address,
+        target=Target("m", address, address_variable="M_API_BASE"),
     )
 
     with closing(Ledger(tmp_path)) as ledger:
@@ -249,7 +269,10 @@ def test_log_probabilities_are_returned_with_their_reply(tmp_path):
 def test_log_probabilities_are_pruned_with_their_reply(tmp_path):
     written(
         tmp_path,
-        [entry(1, WITH_LOGPROBS, finished_at_s=1.0), entry(2, WITH_LOGPROBS, finished_at_s=9.0)],
+        [
+            entry(1, WITH_LOGPROBS, finished_at_s=1.0),
+            entry(2, WITH_LOGPROBS, finished_at_s=9.0),
+        ],
     )
 
     prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True))
@@ -285,7 +308,9 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
         call_to(serve(success), "no price"),
     )
     calling.attempts = 5
-    calling(call_to(serve(then(failed(503), discarded, success)), prices=DOLLAR_A_TOKEN))
+    calling(
+        call_to(serve(then(failed(503), discarded, success)), prices=DOLLAR_A_TOKEN)
+    )
 
     (row,) = spend_in(calling.folder)
     assert len(row.pop("day")) == 10
@@ -304,7 +329,8 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
 
 
 @pytest.mark.parametrize(
-    ("version", "remedy"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")]
+    ("version", "remedy"),
+    [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")],
 )
 def test_a_file_of_another_version_is_refused_and_kept(version, remedy, tmp_path):
     written(tmp_path, [entry(1)])

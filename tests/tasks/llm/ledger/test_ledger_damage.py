@@ -31,7 +31,13 @@ from tasks.rules.errors import PipelineError
 from tests.faults.server import HttpResponse
 from tests.kit import one_line
 from tests.tasks.llm.conftest import calls_to, written
-from tests.tasks.llm.ledger.conftest import PAGE, database, destroy_page, entry, offset_of
+from tests.tasks.llm.ledger.conftest import (
+    PAGE,
+    database,
+    destroy_page,
+    entry,
+    offset_of,
+)
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -60,7 +66,11 @@ def original(tmp_path_factory) -> Path:
     have become rows.
     """
     folder = tmp_path_factory.mktemp("original")
-    written(folder, [long_entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
+    written(
+        folder,
+        [long_entry(number) for number in range(N_CALLS)],
+        [("a failed one", 3)],
+    )
 
     async def submit():
         with closing(Ledger(folder)) as ledger:
@@ -90,7 +100,12 @@ def pages_by_call(folder: Path) -> dict[str, set[int]]:
     """The pages of each call, by SQLite's own count."""
     query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
     with database(folder) as connection:
-        keys = [key for (key,) in connection.execute("select call_key from calls order by rowid")]
+        keys = [
+            key
+            for (key,) in connection.execute(
+                "select call_key from calls order by rowid"
+            )
+        ]
         rows = connection.execute(query).fetchall()
     cells = {}
     for path_in_tree, page, n_cells, page_type in rows:
@@ -155,7 +170,9 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed, n_bytes, original,
     assert calls.items() <= calls_in(original).items()
     pages = pages_by_call(original)
     assert len(pages) == N_CALLS
-    assert calls.keys() >= {key for key in pages if pages[key].isdisjoint(damaged_pages)}
+    assert calls.keys() >= {
+        key for key in pages if pages[key].isdisjoint(damaged_pages)
+    }
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
@@ -171,7 +188,9 @@ def test_every_whole_call_of_a_cut_file_is_recovered(share, original, copy, caps
     readable_keys = {key for key in pages if max(pages[key]) <= n_pages}
     assert len(readable_keys - calls.keys()) <= 1, "the call at the cut may be lost"
     assert calls.items() <= calls_in(original).items()
-    assert re.search(rf"; {len(calls)} of \d+ calls ever recorded were recovered", printed)
+    assert re.search(
+        rf"; {len(calls)} of \d+ calls ever recorded were recovered", printed
+    )
 
 
 def killed_in_a_run(folder: Path, n_calls: int) -> Path:
@@ -226,7 +245,9 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path, capsys):
     assert len(calls_in(killed)) >= 28
 
 
-@pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
+@pytest.mark.parametrize(
+    "content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)]
+)
 def test_what_is_no_database_is_set_aside_and_replaced(content, tmp_path, capsys):
     (tmp_path / "calls.sqlite").write_bytes(content)
 
@@ -236,7 +257,9 @@ def test_what_is_no_database_is_set_aside_and_replaced(content, tmp_path, capsys
     assert calls_in(tmp_path) == {}
     assert damaged_file.read_bytes() == content
     assert printed.count("\n") == 1
-    assert f"; the damaged file is kept as {damaged_file.name}; calls that are" in printed
+    assert (
+        f"; the damaged file is kept as {damaged_file.name}; calls that are" in printed
+    )
     assert printed.endswith("neither recovered nor in a table are made again\n")
 
 
@@ -281,12 +304,18 @@ def test_a_kill_during_a_repair_loses_nothing(name, original, copy, monkeypatch)
     assert not list(copy.glob("repaired-*"))
 
 
-def test_a_call_whose_stored_reply_was_changed_is_made_again_once(calling, serve, capsys):
+def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
+    calling,
+    serve,
+    capsys,
+):
     server = serve(HttpResponse("The result is 42."))
     calls = calls_to(server, 60)
     calling.at_once(*calls)
     path = calling.folder / "calls.sqlite"
-    path.write_bytes(path.read_bytes().replace(b"The result is 42.", b"The result is 43.", 1))
+    path.write_bytes(
+        path.read_bytes().replace(b"The result is 42.", b"The result is 43.", 1)
+    )
 
     replies = [*calling.at_once(*calls), *calling.at_once(*calls)]
 
@@ -305,12 +334,16 @@ def test_damage_in_a_run_is_repaired_by_the_next(original, copy, monkeypatch, ca
         ledger.history("key-7")
     printed = repair(copy, capsys)
 
-    assert re.match(one_line("it is damaged; run again: it is repaired"), str(error.value))
+    assert re.match(
+        one_line("it is damaged; run again: it is repaired"), str(error.value)
+    )
     assert f"{N_CALLS} of {N_CALLS} calls ever recorded were recovered" in printed
     assert calls_in(copy) == calls_in(original)
 
 
-async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(tmp_path):
+async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(
+    tmp_path,
+):
     def values():
         yield "half", "an endpoint"
         raise ValueError("cut off in the middle")
@@ -357,7 +390,9 @@ def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path):
     assert sum(row["calls"] for row in spend_in(tmp_path)) == len(calls)
 
 
-def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(copy, monkeypatch):
+def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(
+    copy, monkeypatch
+):
     connect = sqlite3.connect
 
     def connect_briefly(*arguments, **options):

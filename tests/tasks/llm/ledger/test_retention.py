@@ -66,7 +66,11 @@ def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path, monkeypatch
         for attempt in (1, 2):
             is_old = draw.random() < 0.5
             entries.append(
-                long_entry(number, attempt=attempt, finished_at_s=10.0 if is_old else 90.0)
+                long_entry(
+                    number,
+                    attempt=attempt,
+                    finished_at_s=10.0 if is_old else 90.0,
+                )
             )
             is_spent = attempt <= spent_attempts.get(key, 0)
             if is_old and cell in is_decided and (is_decided[cell] or is_spent):
@@ -82,7 +86,9 @@ def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path, monkeypatch
 
 
 def test_disk_space_is_freed_and_the_spend_stays(tmp_path):
-    entries = [long_entry(number, finished_at_s=float(number)) for number in range(1_000)]
+    entries = [
+        long_entry(number, finished_at_s=float(number)) for number in range(1_000)
+    ]
     written(tmp_path, entries)
     n_bytes = size_of(tmp_path)
     spend = spend_in(tmp_path)
@@ -92,7 +98,9 @@ def test_disk_space_is_freed_and_the_spend_stays(tmp_path):
     assert pruned.entries == 900
     assert pruned.freed_bytes == n_bytes - size_of(tmp_path) > 0.85 * n_bytes
     assert spend_in(tmp_path) == spend
-    assert attempts_in(tmp_path) == {(f"key-{number}", 1) for number in range(900, 1_000)}
+    assert attempts_in(tmp_path) == {
+        (f"key-{number}", 1) for number in range(900, 1_000)
+    }
     assert not list(tmp_path.glob("*-wal"))
     assert not list(tmp_path.glob("*-shm"))
 
@@ -121,7 +129,9 @@ def prune_and_die(folder: Path):
     prune(folder, 1e12, look_up)
 
 
-def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continues(tmp_path):
+def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continues(
+    tmp_path,
+):
     written(tmp_path, [long_entry(number) for number in range(400)])
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
 
@@ -137,7 +147,10 @@ def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continu
 
 
 DELETIONS = {
-    "no entry is that old": (partial(prune, before_s=5.0, decided_cells=all_decided), False),
+    "no entry is that old": (
+        partial(prune, before_s=5.0, decided_cells=all_decided),
+        False,
+    ),
     "a pruned reply": (partial(prune, before_s=15.0, decided_cells=all_decided), True),
     "a removed row": (partial(forget, removed={"cell-2": 20.0}), True),
     "a removed row without a reply": (partial(forget, removed={"cell-9": 20.0}), False),
@@ -145,7 +158,11 @@ DELETIONS = {
 
 
 @pytest.mark.parametrize(("delete", "changes_mark"), DELETIONS.values(), ids=DELETIONS)
-def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(delete, changes_mark, tmp_path):
+def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(
+    delete,
+    changes_mark,
+    tmp_path,
+):
     written(tmp_path, [long_entry(number, finished_at_s=10.0) for number in range(3)])
     forget(tmp_path, {"cell-0": 20.0})
     mark = deletion_mark(tmp_path)

@@ -28,7 +28,9 @@ def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released():
     for usd in (0.57, 0.86, 0.15):
         budget.release(Usage(usd, 1), Usage(0.0, 0))
 
-    assert budget.reserve(Usage(2.58, 1)), "no call is left that could release what is missing"
+    assert budget.reserve(Usage(2.58, 1)), (
+        "no call is left that could release what is missing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,12 @@ def most_expensive(request, _number: int) -> HttpResponse:
 
 @pytest.mark.parametrize("cap", [{"max_usd": 0.5}, {"max_tokens": 3000}], ids=str)
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_calls_to_the_most_expensive_provider_stop_before_the_cap(concurrency, cap, calling, serve):
+def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
+    concurrency,
+    cap,
+    calling,
+    serve,
+):
     server = serve(most_expensive)
     calling = replace(calling, concurrency=concurrency, **cap)
     prices = Prices(100.0, None, 1000.0, "a list")
@@ -87,7 +94,12 @@ def test_calls_to_the_most_expensive_provider_stop_before_the_cap(concurrency, c
 
     replies = calling.at_once(
         *(
-            call_to(server, "täglich" + "ü" * number, prices=prices, parameters=parameters)
+            call_to(
+                server,
+                "täglich" + "ü" * number,
+                prices=prices,
+                parameters=parameters,
+            )
             for number in range(60)
         )
     )
@@ -113,7 +125,12 @@ def test_calls_to_the_most_expensive_provider_stop_before_the_cap(concurrency, c
     ],
     ids=["discarded", "without usage", "late", "cut"],
 )
-def test_an_attempt_of_unknown_usage_counts_in_full(http_response, timeout_s, calling, serve):
+def test_an_attempt_of_unknown_usage_counts_in_full(
+    http_response,
+    timeout_s,
+    calling,
+    serve,
+):
     server = serve(http_response)
     calling.max_tokens = 600
     calling.attempts = 50
@@ -166,10 +183,14 @@ LIVE = Admission("live", highest_usage=Usage(None, 80))
 
 def batched_calls(server: FaultServer) -> list[Call]:
     """One call for a batch, of at most 100 tokens."""
-    return [call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})]
+    return [
+        call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})
+    ]
 
 
-async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(calling, serve):
+async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
+    calling, serve
+):
     server = serve(HttpResponse("x"))
     server.polls_until_done = 10**9  # it never ends
     budget = Budget(None, 150)
@@ -212,7 +233,8 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling, serve)
 
 
 async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_budget(
-    calling, serve
+    calling,
+    serve,
 ):
     server = serve(HttpResponse("x"))
     budget = Budget(None, 150)
@@ -221,7 +243,9 @@ async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_b
     batching = await calling.batched(batched_calls(server), budget, wait_s=0.2)
 
     assert batching.replies == []
-    assert batching.notes == ["1 calls were not submitted, because they could exceed the budget"]
+    assert batching.notes == [
+        "1 calls were not submitted, because they could exceed the budget"
+    ]
     assert not budget.is_spent, "the batch fits once the other call ends"
 
 
@@ -245,7 +269,8 @@ Move = tuple[int, int, float, bool]
 usage is reported.
 """
 MOVES = st.lists(
-    st.tuples(st.integers(0, 60), st.integers(0, 4), st.floats(0, 1), st.booleans()), max_size=12
+    st.tuples(st.integers(0, 60), st.integers(0, 4), st.floats(0, 1), st.booleans()),
+    max_size=12,
 )
 
 
@@ -271,10 +296,16 @@ class Simulation:
     async def call_live(self, number: int, move: Move):
         n_tokens, n_turns, share, is_known = move
         limiter = self.limiters[number % 2]
-        request = Admission(f"endpoint-{number % 3}", highest_usage=Usage(None, n_tokens))
+        request = Admission(
+            f"endpoint-{number % 3}", highest_usage=Usage(None, n_tokens)
+        )
         reply = None
         if is_known:
-            reply = Reply("ok", prompt_tokens=int(n_tokens * share), completion_tokens=0)
+            reply = Reply(
+                "ok",
+                prompt_tokens=int(n_tokens * share),
+                completion_tokens=0,
+            )
         with suppress(NotCalled):
             admission = await limiter.acquire(request)
             await self.hold(n_tokens, n_turns)
@@ -302,11 +333,17 @@ class Simulation:
     n_turns_before=st.integers(0, 9),
 )
 def test_calls_in_any_order_keep_to_the_cap(
-    cap, live_moves, batched_moves, concurrency, n_turns_before
+    cap,
+    live_moves,
+    batched_moves,
+    concurrency,
+    n_turns_before,
 ):
     async def run():
         world = Simulation(cap, concurrency)
-        calls = [world.call_live(number, move) for number, move in enumerate(live_moves)]
+        calls = [
+            world.call_live(number, move) for number, move in enumerate(live_moves)
+        ]
         calls += [world.call_batched(n_turns_before, move) for move in batched_moves]
         async with asyncio.timeout(60):
             await asyncio.gather(*calls)

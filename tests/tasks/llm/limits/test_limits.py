@@ -19,7 +19,14 @@ from hypothesis import strategies as st
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import Budget, Limiter, ModelStopped, NotCalled, TimeIsUp, TokenBucket
+from tasks.llm.limiter import (
+    Budget,
+    Limiter,
+    ModelStopped,
+    NotCalled,
+    TimeIsUp,
+    TokenBucket,
+)
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -121,14 +128,20 @@ def test_tokens_that_were_reserved_and_not_used_are_returned():
 
 
 # a bucket with one token, and no other for a hundred seconds; usage without any guess
-@pytest.mark.parametrize(("tpm", "likely_tokens", "used_tokens"), [(0.61, 1000, 0), (None, 0, 3)])
+@pytest.mark.parametrize(
+    ("tpm", "likely_tokens", "used_tokens"), [(0.61, 1000, 0), (None, 0, 3)]
+)
 async def test_a_wrong_guess_delays_no_call(tpm, likely_tokens, used_tokens):
     limits = limiter(1, tpm=tpm)
 
     async with asyncio.timeout(60):
         for _ in range(2):
-            admission = await limits.acquire(Admission("a", likely_tokens=likely_tokens))
-            limits.release(admission, Reply("ok", prompt_tokens=0, completion_tokens=used_tokens))
+            admission = await limits.acquire(
+                Admission("a", likely_tokens=likely_tokens)
+            )
+            limits.release(
+                admission, Reply("ok", prompt_tokens=0, completion_tokens=used_tokens)
+            )
 
 
 def test_tokens_per_minute_count_the_reported_usage(calling, serve):
@@ -150,7 +163,9 @@ def test_tokens_per_minute_count_the_reported_usage(calling, serve):
 
 
 @pytest.mark.parametrize(("tpm", "n_first_calls"), [(None, 4), (1_000_000, 1)])
-async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(tpm, n_first_calls):
+async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
+    tpm, n_first_calls
+):
     limits = limiter(4, tpm=tpm)
     admissions = [Admission("a", likely_tokens=500) for _ in range(8)]
     tasks = [asyncio.create_task(limits.acquire(admission)) for admission in admissions]
@@ -201,7 +216,9 @@ def test_calls_go_by_priority_and_then_by_arrival_across_models(calling, serve):
 
     calling.at_once(*calls)
 
-    entries = sorted(server.entries + other_server.entries, key=lambda entry: entry.arrived_at_s)
+    entries = sorted(
+        server.entries + other_server.entries, key=lambda entry: entry.arrived_at_s
+    )
     prompts = [prompt_of(entry.request) for entry in entries]
     assert prompts == ["first", "a", "b", "c", "d", "e", "f"]
 
@@ -209,7 +226,9 @@ def test_calls_go_by_priority_and_then_by_arrival_across_models(calling, serve):
 async def test_a_call_whose_caller_is_gone_takes_no_turn():
     limits = limiter(1)
     admission = await limits.acquire(Admission("a"))
-    waiting_tasks = [asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(4)]
+    waiting_tasks = [
+        asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(4)
+    ]
     await asyncio.sleep(0)
 
     waiting_tasks[0].cancel()
@@ -283,7 +302,9 @@ async def test_a_failure_of_unknown_latency_is_no_earlier_silence():
 
 async def refused(call: Awaitable[object]) -> float:
     """Wait until a call is refused because of the stop time, and return the time then."""
-    with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):
+    with pytest.raises(
+        TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"
+    ):
         await asyncio.wait_for(call, 60)
     return time.time()
 
@@ -324,7 +345,8 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path, s
     with closing(Ledger(tmp_path)) as ledger:
         gateway = Gateway(limiter(2, stop_at_s=time.time() + 2.0), ledger, "a-run")
         reply, failed_reply = await asyncio.gather(
-            gateway.complete(call_to(slow_server)), gateway.complete(call_to(broken_server))
+            gateway.complete(call_to(slow_server)),
+            gateway.complete(call_to(broken_server)),
         )
 
     assert reply.text == "x"
@@ -347,9 +369,14 @@ async def test_a_wait_for_another_process_ends_at_the_stop_time(tmp_path, serve)
 
 
 @pytest.mark.parametrize(
-    ("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")]
+    ("stage", "purpose"),
+    [("sample", "sample"), ("judge", "judge"), ("drift", "judge")],
 )
-async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(stage, purpose, tmp_path):
+async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
+    stage,
+    purpose,
+    tmp_path,
+):
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
     job = job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
     earlier_report = StageReport(stage)
@@ -365,7 +392,9 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(stage, pur
     assert not earlier_report.is_at_stop_time
     assert earlier_report.warnings == []
     assert later_report.is_at_stop_time
-    assert later_report.warnings == ["stopped at 07:30 UTC, the stop time; finished work is kept"]
+    assert later_report.warnings == [
+        "stopped at 07:30 UTC, the stop time; finished work is kept"
+    ]
 
 
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
@@ -384,7 +413,9 @@ def test_an_unset_variable_stops_the_model_before_any_call(calling, serve, monke
 
 def test_a_bad_request_fails_its_cell_alone(calling, serve):
     def respond(request, _number):
-        return HttpResponse("fine") if prompt_of(request) == "good" else failed(400, "odd")
+        return (
+            HttpResponse("fine") if prompt_of(request) == "good" else failed(400, "odd")
+        )
 
     server = serve(respond)
     calling.concurrency = 1
@@ -422,7 +453,9 @@ def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling, 
     assert {reply.status for reply in replies[1::2]} == {"ok"}
     assert {reply.status for reply in failed_replies} == {"provider_error"}
     assert len(failed_replies) < 50
-    assert sum(isinstance(reply, ModelStopped) for reply in replies) == 200 - len(failed_replies)
+    assert sum(isinstance(reply, ModelStopped) for reply in replies) == 200 - len(
+        failed_replies
+    )
 
 
 def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago():
@@ -458,9 +491,16 @@ def test_a_reply_closes_the_breaker():
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-@pytest.mark.parametrize(("key", "state"), [("a-key-that-is-long", "is set"), (None, "is not set")])
+@pytest.mark.parametrize(
+    ("key", "state"), [("a-key-that-is-long", "is set"), (None, "is not set")]
+)
 def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
-    status, key, state, calling, serve, monkeypatch
+    status,
+    key,
+    state,
+    calling,
+    serve,
+    monkeypatch,
 ):
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     if key is not None:

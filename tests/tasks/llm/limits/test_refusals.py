@@ -35,7 +35,10 @@ def raw(status: int, body: Any) -> HttpResponse:
     return HttpResponse(status=status, raw=json.dumps(body).encode())
 
 
-XAI = {"code": "permission-denied", "error": "Content violates usage guidelines. Failed check: X."}
+XAI = {
+    "code": "permission-denied",
+    "error": "Content violates usage guidelines. Failed check: X.",
+}
 REFUSALS = {
     "401": raw(401, XAI),
     "403": raw(403, XAI),
@@ -44,7 +47,9 @@ REFUSALS = {
     "403 of a gateway": failed(403, "Blocked by policy."),
     "403 that says flagged": failed(403, "Your input was flagged."),
     "200 with a code": raw(200, {"error": {"message": "Forbidden.", "code": 403}}),
-    "200 with a code as a text": raw(200, {"error": {"message": "Forbidden.", "code": "403"}}),
+    "200 with a code as a text": raw(
+        200, {"error": {"message": "Forbidden.", "code": "403"}}
+    ),
     "200 with a code beside the error": raw(200, {"code": 403, "error": "Forbidden."}),
     "200 with a code and a message": raw(200, {"code": 401, "msg": "Not allowed."}),
     "500 with a code": raw(500, {"error": {"message": "Forbidden.", "code": 403}}),
@@ -55,12 +60,18 @@ OF_THE_ACCOUNT = {
     "402": raw(402, XAI),
     "200 with 402": raw(200, {"error": {"message": "no", "code": 402}}),
     "no credits": failed(402, "Insufficient Balance"),
-    "too few credits": failed(402, "This request requires more credits, or fewer max_tokens."),
+    "too few credits": failed(
+        402, "This request requires more credits, or fewer max_tokens."
+    ),
     "a limit of the key": failed(403, "Key limit exceeded (monthly limit)."),
     "a budget": failed(402, "the remaining budget does not cover this request"),
     "an unknown model": failed(404, "The model does not exist", "model_not_found"),
-    "a route": failed(404, "No endpoints found that can handle the requested parameters."),
-    "an organization": failed(403, "Your organization must be verified to use the model."),
+    "a route": failed(
+        404, "No endpoints found that can handle the requested parameters."
+    ),
+    "an organization": failed(
+        403, "Your organization must be verified to use the model."
+    ),
     "a project": failed(403, "Project `p` does not have access to model `m`."),
     "a wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
     "a missing key": failed(401, "Missing API key"),
@@ -94,7 +105,10 @@ def bad_prompts(n_prompts: int) -> list[str]:
 
 
 def replies_to(
-    prompts: Iterable[str], calling: Calling, server: FaultServer, **target: Any
+    prompts: Iterable[str],
+    calling: Calling,
+    server: FaultServer,
+    **target: Any,
 ) -> list[Any]:
     """Return the replies to prompts, or the exceptions in their place, of calls at the same time."""
     return calling.at_once(*(call_to(server, prompt, **target) for prompt in prompts))
@@ -119,7 +133,9 @@ def on_routes(refusals: Iterable[str], on_all: Sequence[str]) -> list[tuple[str,
 # a request that is refused alone
 
 
-@pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSALS, ["403", "200 with a code"]))
+@pytest.mark.parametrize(
+    ("refusal", "route"), on_routes(REFUSALS, ["403", "200 with a code"])
+)
 def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling, serve):
     server = serve(refusing(REFUSALS[refusal]))
     calling.concurrency = 1
@@ -134,7 +150,11 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling,
 
 def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling, serve):
     def refuse_at_first(request, number):
-        return GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
+        return (
+            GOOD
+            if number or prompt_of(request) == "Hi"
+            else failed(401, "Unauthorized")
+        )
 
     server = serve(refuse_at_first)
 
@@ -166,7 +186,10 @@ NAMES = [*OF_THE_ACCOUNT, *UNKNOWN]
 
 @pytest.mark.parametrize(("refusal", "harmless"), NO_REFUSALS, ids=NAMES)
 def test_a_failure_that_may_be_of_the_account_is_tried_again_by_the_next_run(
-    refusal, harmless, calling, serve
+    refusal,
+    harmless,
+    calling,
+    serve,
 ):
     server = serve(refusing(refusal, also_harmless=harmless))
 
@@ -188,7 +211,10 @@ def test_a_failure_that_may_be_of_the_account_is_tried_again_by_the_next_run(
     ids=["a budget", *UNKNOWN],
 )
 def test_if_the_account_allows_no_prompt_the_run_says_so_and_sends_each_once(
-    refusal, harmless, calling, serve
+    refusal,
+    harmless,
+    calling,
+    serve,
 ):
     server = serve(refusing(refusal, also_harmless=harmless))
 
@@ -221,13 +247,20 @@ TEMPORARY = {
             }
         },
     ),
-    "500 with a quoted error": raw(500, {"detail": "upstream said {'code': 403, 'message': 'x'}"}),
+    "500 with a quoted error": raw(
+        500, {"detail": "upstream said {'code': 403, 'message': 'x'}"}
+    ),
 }
 
 
 @pytest.mark.parametrize("route", ["vllm", "openai"])
 @pytest.mark.parametrize("failure", TEMPORARY)
-def test_a_code_deep_in_a_body_does_not_make_a_failure_final(failure, route, calling, serve):
+def test_a_code_deep_in_a_body_does_not_make_a_failure_final(
+    failure,
+    route,
+    calling,
+    serve,
+):
     server = serve(then(TEMPORARY[failure], GOOD))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -245,7 +278,8 @@ BAD_REQUESTS = {
         },
     ),
     "a value": failed(
-        400, "Unsupported value: 'content_filter' is not supported for finish_reason"
+        400,
+        "Unsupported value: 'content_filter' is not supported for finish_reason",
     ),
 }
 
@@ -263,7 +297,10 @@ def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(failure, calling, s
 
 TITLE = "Attention Required! | Cloudflare"
 PAGES = [
-    (f"<!DOCTYPE html>\n<html><head><title>{TITLE}</title></head><body>no</body></html>", TITLE),
+    (
+        f"<!DOCTYPE html>\n<html><head><title>{TITLE}</title></head><body>no</body></html>",
+        TITLE,
+    ),
     (
         "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90,
         "Sorry, & no" + " x" * 90,
@@ -272,7 +309,12 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("page", "text"), PAGES, ids=["with a title", "without one"])
-def test_a_page_in_place_of_an_error_is_shown_by_its_title_or_its_words(page, text, calling, serve):
+def test_a_page_in_place_of_an_error_is_shown_by_its_title_or_its_words(
+    page,
+    text,
+    calling,
+    serve,
+):
     server = serve(HttpResponse(status=403, raw=page.encode()))
 
     reply = calling(call_to(server))
@@ -287,9 +329,14 @@ def test_a_page_in_place_of_an_error_is_shown_by_its_title_or_its_words(page, te
 EVERY = REFUSALS | OF_THE_ACCOUNT
 
 
-@pytest.mark.parametrize(("refusal", "route"), on_routes(EVERY, ["403", "200 with a code"]))
+@pytest.mark.parametrize(
+    ("refusal", "route"), on_routes(EVERY, ["403", "200 with a code"])
+)
 def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
-    refusal, route, calling, serve
+    refusal,
+    route,
+    calling,
+    serve,
 ):
     server = serve(EVERY[refusal])
     calling.concurrency = 1
@@ -299,18 +346,24 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     assert set(statuses_of(replies)) == {"provider_error", "missing"}
     assert n_harmless_requests(server) == 1
     assert len(server.book) <= 4
-    assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(server.book)
+    assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(
+        server.book
+    )
     assert 'a harmless request ("Hi") was refused' in str(calling.reason_to_stop)
 
 
 def test_the_reason_has_the_errors_of_both_requests(calling, serve):
     server = serve(
-        refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first."))
+        refusing(
+            failed(403, "No such content."), also_harmless=failed(402, "Pay first.")
+        )
     )
 
     reply = calling(call_to(server, "bad"))
 
-    first_error, second_error = str(calling.reason_to_stop).split("; a harmless request")
+    first_error, second_error = str(calling.reason_to_stop).split(
+        "; a harmless request"
+    )
     assert reply.status == "provider_error"
     assert "No such content." in first_error
     assert "Pay first." in second_error
@@ -318,7 +371,10 @@ def test_the_reason_has_the_errors_of_both_requests(calling, serve):
 
 def test_a_harmless_request_is_like_the_one_that_was_refused(calling, serve):
     server = serve(failed(403, "No."))
-    schema = {"type": "json_schema", "json_schema": {"name": "v", "schema": {"type": "object"}}}
+    schema = {
+        "type": "json_schema",
+        "json_schema": {"name": "v", "schema": {"type": "object"}},
+    }
     call = call_to(server, parameters={"temperature": 0.5, "max_tokens": 99})
 
     calling(replace(call, response_format=schema))
@@ -329,16 +385,27 @@ def test_a_harmless_request_is_like_the_one_that_was_refused(calling, serve):
     assert harmless_request["max_tokens"] == 1
 
 
-def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(calling, serve):
+def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
+    calling, serve
+):
     server = serve(REFUSING)
 
     calling(call_to(server, "bad", **ROUTES["responses"]))
 
-    assert [request.get("max_output_tokens") for request in server.book] == [None, 16, None]
+    assert [request.get("max_output_tokens") for request in server.book] == [
+        None,
+        16,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_next_call_that_succeeds_settles_a_refusal(concurrency, calling, serve, monkeypatch):
+def test_the_next_call_that_succeeds_settles_a_refusal(
+    concurrency,
+    calling,
+    serve,
+    monkeypatch,
+):
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 1e6)
     server = serve(REFUSING)
     calling.concurrency = concurrency
@@ -364,7 +431,9 @@ def test_few_refusals_of_all_prompts_share_a_harmless_request(calling, serve):
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
-    concurrency, calling, serve
+    concurrency,
+    calling,
+    serve,
 ):
     server = serve(REFUSING)
     calling.concurrency = concurrency
@@ -402,7 +471,14 @@ def test_a_harmless_request_counts_as_spend_of_its_purpose(calling, serve):
     server = serve(REFUSING)
     calling.max_usd = 1.0
 
-    calling(call_to(server, "bad", prices=Prices(1e4, None, 1e4), parameters={"max_tokens": 5}))
+    calling(
+        call_to(
+            server,
+            "bad",
+            prices=Prices(1e4, None, 1e4),
+            parameters={"max_tokens": 5},
+        )
+    )
 
     (spend,) = spend_in(calling.folder)
     assert spend["calls"] == 3
@@ -412,7 +488,8 @@ def test_a_harmless_request_counts_as_spend_of_its_purpose(calling, serve):
 
 
 def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accepts_others(
-    calling, serve
+    calling,
+    serve,
 ):
     server = serve(refusing(failed(400, "odd")))
     calling.concurrency = 1
@@ -428,13 +505,19 @@ def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accept
 
 REFUSED_CONTENT = {
     "DeepSeek": raw(
-        400, {"error": {"message": "Content Exists Risk", "code": "invalid_request_error"}}
+        400,
+        {"error": {"message": "Content Exists Risk", "code": "invalid_request_error"}},
     ),
     "DashScope": raw(
-        400, {"code": "DataInspectionFailed", "message": "Input data may contain no such thing."}
+        400,
+        {
+            "code": "DataInspectionFailed",
+            "message": "Input data may contain no such thing.",
+        },
     ),
     "DashScope, as OpenAI": raw(
-        400, {"error": {"code": "data_inspection_failed", "message": "no"}}
+        400,
+        {"error": {"code": "data_inspection_failed", "message": "no"}},
     ),
     "Zhipu": raw(
         400,
@@ -444,36 +527,66 @@ REFUSED_CONTENT = {
         },
     ),
     "Zhipu, a number": raw(400, {"error": {"code": 1301, "message": "no"}}),
-    "Moonshot": raw(400, {"error": {"message": "considered high risk", "type": "content_filter"}}),
+    "Moonshot": raw(
+        400, {"error": {"message": "considered high risk", "type": "content_filter"}}
+    ),
     "Volcengine": raw(
-        400, {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}
+        400,
+        {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}},
     ),
-    "StepFun": raw(451, {"error": {"message": "blocked", "type": "censorship_blocked"}}),
+    "StepFun": raw(
+        451, {"error": {"message": "blocked", "type": "censorship_blocked"}}
+    ),
     "Gemini": failed(
-        400, "It contains sensitive words that violate Google's Responsible AI practices."
+        400,
+        "It contains sensitive words that violate Google's Responsible AI practices.",
     ),
-    "a guardrail": failed(400, "Request blocked by guardrail policy", kind="guardrail_violation"),
-    "a proxy": failed(400, "litellm.ContentPolicyViolationError: AzureException - x", "400"),
+    "a guardrail": failed(
+        400,
+        "Request blocked by guardrail policy",
+        kind="guardrail_violation",
+    ),
+    "a proxy": failed(
+        400,
+        "litellm.ContentPolicyViolationError: AzureException - x",
+        "400",
+    ),
     "Baidu": raw(400, {"error_code": 336104, "error_msg": "no"}),
     "Baidu with 200": raw(200, {"error_code": 336104, "error_msg": "no"}),
     "MiniMax": raw(
-        200, {"base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}, "choices": None}
+        200,
+        {
+            "base_resp": {"status_code": 1026, "status_msg": "new_sensitive"},
+            "choices": None,
+        },
     ),
-    "Anthropic": raw(400, {"error": {"message": "Output blocked by content filtering policy"}}),
+    "Anthropic": raw(
+        400, {"error": {"message": "Output blocked by content filtering policy"}}
+    ),
     "OpenAI": failed(
-        400, "Your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"
+        400,
+        "Your prompt was flagged as potentially violating our usage policy.",
+        "invalid_prompt",
     ),
     "a code with 403": failed(403, "no", "content_policy_violation"),
     "a code with 401": failed(401, "no", "content_filter"),
     "a code with 500": failed(500, "no", "data_inspection_failed"),
-    "a code with 200": raw(200, {"error": {"code": "data_inspection_failed", "message": "no"}}),
+    "a code with 200": raw(
+        200, {"error": {"code": "data_inspection_failed", "message": "no"}}
+    ),
 }
 
 
 @pytest.mark.parametrize(
-    ("refusal", "route"), on_routes(REFUSED_CONTENT, ["DeepSeek", "a code with 200"])
+    ("refusal", "route"),
+    on_routes(REFUSED_CONTENT, ["DeepSeek", "a code with 200"]),
 )
-def test_a_known_refusal_of_content_needs_no_harmless_request(refusal, route, calling, serve):
+def test_a_known_refusal_of_content_needs_no_harmless_request(
+    refusal,
+    route,
+    calling,
+    serve,
+):
     server = serve(REFUSED_CONTENT[refusal])
 
     reply = calling(call_to(server, **ROUTES[route]))

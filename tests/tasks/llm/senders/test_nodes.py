@@ -18,7 +18,13 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from tests.faults.behaviours import decision, digest_of, is_judge_request, prompt_of, well_behaved
+from tests.faults.behaviours import (
+    decision,
+    digest_of,
+    is_judge_request,
+    prompt_of,
+    well_behaved,
+)
 from tests.faults.kills.starting import configured, tables
 from tests.faults.nodes import RayCluster, RayNode, ray_cluster, why_no_network
 from tests.faults.server import FaultServer, HttpResponse
@@ -42,7 +48,9 @@ def identified(request, number: int) -> HttpResponse:
     """Good responses with the digest of their request, which identifies rows of the ledger."""
     digest = digest_of(request)
     if is_judge_request(request):
-        return HttpResponse(json.dumps({"explanation": digest, **decision(prompt_of(request))}))
+        return HttpResponse(
+            json.dumps({"explanation": digest, **decision(prompt_of(request))})
+        )
     return replace(well_behaved(request, number), text=f"A response. {digest}")
 
 
@@ -64,17 +72,27 @@ class World:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         warehouse = configured(folder, self.server.api_base)
-        usual_settings = yaml.safe_load((folder / "prbench.yaml").read_text(encoding="utf-8"))
-        models = [endpoint(f"model-{number}", self.server.api_base) for number in range(N_MODELS)]
+        usual_settings = yaml.safe_load(
+            (folder / "prbench.yaml").read_text(encoding="utf-8")
+        )
+        models = [
+            endpoint(f"model-{number}", self.server.api_base)
+            for number in range(N_MODELS)
+        ]
         configure(folder, **usual_settings | {"models": models, "trials": 1} | settings)
         return folder, warehouse
 
     def begin_run(self) -> Path:
         """Begin a run on the cluster, and return its warehouse."""
         folder, warehouse = self.settings(
-            "disturbed", calls={"where": "ray"}, limits={"concurrency": CONCURRENCY, "rpm": RPM}
+            "disturbed",
+            calls={"where": "ray"},
+            limits={"concurrency": CONCURRENCY, "rpm": RPM},
         )
-        environment = {**self.cluster.environment(), "RAY_ADDRESS": self.cluster.address}
+        environment = {
+            **self.cluster.environment(),
+            "RAY_ADDRESS": self.cluster.address,
+        }
         head, *_ = self.cluster.nodes
         with (folder / "log").open("w") as log:
             self.run = subprocess.Popen(
@@ -96,7 +114,8 @@ class World:
 
     def is_used(self, node: RayNode) -> bool:
         return any(
-            entry.headers["authorization"].endswith(node.key) for entry in self.server.entries
+            entry.headers["authorization"].endswith(node.key)
+            for entry in self.server.entries
         )
 
 
@@ -106,7 +125,10 @@ def world(tmp_path) -> Iterator[World]:
     missing_part = why_no_network()
     if missing_part:
         pytest.skip(missing_part)
-    with ray_cluster(3) as (address, cluster), FaultServer(slow, host=address) as server:
+    with (
+        ray_cluster(3) as (address, cluster),
+        FaultServer(slow, host=address) as server,
+    ):
         yield World(tmp_path, server, cluster)
 
 
@@ -161,13 +183,20 @@ def stored_calls(warehouse: Path) -> list[StoredCall]:
 
 def most_in_a_minute(times_s: list[float]) -> int:
     """The most of these moments, in order, that are less than a minute after one of them."""
-    return max(bisect_left(times_s, first_s + 60) - index for index, first_s in enumerate(times_s))
+    return max(
+        bisect_left(times_s, first_s + 60) - index
+        for index, first_s in enumerate(times_s)
+    )
 
 
 def files_with_keys(cluster: RayCluster) -> list[Path]:
     """The files that Ray has written, in which a key of a node stands."""
     keys = [key.encode() for node in cluster.nodes for key in node.keys]
-    files = [path for path in cluster.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    files = [
+        path
+        for path in cluster.folder.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    ]
     assert any(path.suffix == ".log" for path in files)
     files_with_key = []
     for path in files:
@@ -177,7 +206,9 @@ def files_with_keys(cluster: RayCluster) -> list[Path]:
     return files_with_key
 
 
-def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(world):
+def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(
+    world,
+):
     warehouse = disturb(world)
 
     entries = list(world.server.entries)
@@ -191,10 +222,14 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
         arrivals_s[entry.digest].append(entry.arrived_at_s + since_epoch_s)
     for call in calls:
         requests_s = arrivals_s[call.digest]
-        assert len(requests_s) <= call.n_attempts, "more requests than the ledger has attempts"
+        assert len(requests_s) <= call.n_attempts, (
+            "more requests than the ledger has attempts"
+        )
         assert max(requests_s) <= call.finished_at_s, "repeated after a reply"
     # Requests arrive some milliseconds after they are admitted.
-    assert most_in_a_minute(sorted(entry.arrived_at_s for entry in entries)) <= 1.01 * RPM
+    assert (
+        most_in_a_minute(sorted(entry.arrived_at_s for entry in entries)) <= 1.01 * RPM
+    )
     # A lost sender's calls are in hand until it ends.
     assert world.server.most_in_hand <= 2 * CONCURRENCY
     assert files_with_keys(world.cluster) == []

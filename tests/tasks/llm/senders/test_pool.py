@@ -52,7 +52,9 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 
 def with_pool(
-    folder: Path, targets: Sequence[Target], work: Callable[[Gateway, SenderPool], Awaitable[Any]]
+    folder: Path,
+    targets: Sequence[Target],
+    work: Callable[[Gateway, SenderPool], Awaitable[Any]],
 ) -> Any:
     """Do some work with a gateway and two senders on this machine, and return its result."""
 
@@ -117,7 +119,9 @@ def odd_calls_to(server: FaultServer) -> list[Call]:
     calls = []
     for route in ("vllm", "openai-streamed", "responses"):
         for number in range(len(REPLIES)):
-            calls.append(call_to(server, str(number), f"{route} {number}", **ROUTES[route]))
+            calls.append(
+                call_to(server, str(number), f"{route} {number}", **ROUTES[route])
+            )
     for route, target in DECISION_ROUTES.items():
         for number in DECISION_REPLIES:
             calls.append(call_to(server, str(number), f"{route} {number}", **target))
@@ -143,11 +147,17 @@ def mode_of(folder: Path) -> int:
 
 def contents_of(folder: Path) -> dict[Path, bytes]:
     """The files of a folder, by path."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    files = [
+        path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
+    ]
     return {path: path.read_bytes() for path in files}
 
 
-async def kill_one(gateway: Gateway, pool: SenderPool, calls: Sequence[Call]) -> list[Reply]:
+async def kill_one(
+    gateway: Gateway,
+    pool: SenderPool,
+    calls: Sequence[Call],
+) -> list[Reply]:
     """Make calls, kill a sender meanwhile, and return the replies when another has replaced it."""
     pids = {sender.equipment.pid for sender in pool.senders}
     killed_pid = min(pids)
@@ -156,14 +166,20 @@ async def kill_one(gateway: Gateway, pool: SenderPool, calls: Sequence[Call]) ->
     await until(lambda: all(sender.in_hand for sender in pool.senders))
     os.kill(killed_pid, signal.SIGKILL)
     replies = await asyncio.gather(*tasks)
-    await until(lambda: len({sender.equipment.pid for sender in pool.senders} - {killed_pid}) == 2)
+    await until(
+        lambda: (
+            len({sender.equipment.pid for sender in pool.senders} - {killed_pid}) == 2
+        )
+    )
     return replies
 
 
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory) -> Observed:
     """Two senders on a local Ray, whose processes each import Ray: minutes on a busy machine."""
-    if find_spec("ray") is None:  # its import would read the settings of `Cluster` too early
+    if (
+        find_spec("ray") is None
+    ):  # its import would read the settings of `Cluster` too early
         pytest.skip("Ray is not installed")
     folder = tmp_path_factory.mktemp("senders")
     # Ray's sockets need a short path.
@@ -180,7 +196,9 @@ def observed(tmp_path_factory) -> Observed:
         patches.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
         odd_calls = odd_calls_to(odd_server)
         calls = calls_to(server, 60)
-        replies_here = Calling(folder / "here", concurrency=CONCURRENCY).at_once(*odd_calls)
+        replies_here = Calling(folder / "here", concurrency=CONCURRENCY).at_once(
+            *odd_calls
+        )
 
         async def observe(gateway, pool):
             replies = await asyncio.gather(*map(gateway.complete, odd_calls))
@@ -208,7 +226,9 @@ def on_local_ray(test: Callable[[Observed], None]) -> Callable[[Observed], None]
 def test_replies_by_senders_equal_those_without_senders(observed):
     replies = [replace(reply, latency_s=None) for reply in observed.replies_by_senders]
 
-    assert replies == [replace(reply, latency_s=None) for reply in observed.replies_here]
+    assert replies == [
+        replace(reply, latency_s=None) for reply in observed.replies_here
+    ]
 
 
 @on_local_ray
@@ -265,7 +285,9 @@ class OneNode:
         return SimpleNamespace(
             get_ready=SimpleNamespace(remote=get_ready),
             start=SimpleNamespace(remote=start),
-            outcomes=SimpleNamespace(remote=lambda: SimpleNamespace(future=lambda: outcomes)),
+            outcomes=SimpleNamespace(
+                remote=lambda: SimpleNamespace(future=lambda: outcomes)
+            ),
         )
 
     def end(self, _: object):
@@ -276,7 +298,12 @@ class OneNode:
 
 
 async def get_ready(_: object, versions: Any = None, **lacking: Any) -> nodes.Equipment:
-    return nodes.Equipment(1, versions or nodes.local_versions(), lacking, time.monotonic())
+    return nodes.Equipment(
+        1,
+        versions or nodes.local_versions(),
+        lacking,
+        time.monotonic(),
+    )
 
 
 async def die(_: object) -> nodes.Equipment:
@@ -286,7 +313,11 @@ async def die(_: object) -> nodes.Equipment:
 MISTRAL = Target("mistral/mistral-small-latest")
 OTHER_VERSIONS = {**nodes.local_versions(), "litellm": "0.1"}
 UNUSABLE_SENDERS = {
-    "dead": (die, r"Ray's node a-node is not used: 5 senders died there without a reply", 1),
+    "dead": (
+        die,
+        r"Ray's node a-node is not used: 5 senders died there without a reply",
+        1,
+    ),
     "other versions": (
         partial(get_ready, versions=OTHER_VERSIONS),
         r"is not used: it runs other versions: litellm 0\.1 there, 1\..+ here",
@@ -301,10 +332,17 @@ UNUSABLE_SENDERS = {
 
 
 @pytest.mark.parametrize(
-    ("get_ready", "reason", "n_deaths"), UNUSABLE_SENDERS.values(), ids=UNUSABLE_SENDERS
+    ("get_ready", "reason", "n_deaths"),
+    UNUSABLE_SENDERS.values(),
+    ids=UNUSABLE_SENDERS,
 )
 def test_if_no_sender_can_make_a_call_the_run_ends_with_the_reason_in_one_line(
-    get_ready, reason, n_deaths, tmp_path, monkeypatch, capsys
+    get_ready,
+    reason,
+    n_deaths,
+    tmp_path,
+    monkeypatch,
+    capsys,
 ):
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(OneNode, "senders", repeat((get_ready, None)), raising=False)
@@ -326,18 +364,27 @@ def test_calls_of_a_silent_sender_are_made_by_another(tmp_path, monkeypatch, cap
     monkeypatch.setattr(nodes, "SILENCE_S", 0.2)
     call = call_to(DEAD_ADDRESS)
 
-    reply = with_pool(tmp_path, [call.target], lambda gateway, _: gateway.complete(call))
+    reply = with_pool(
+        tmp_path,
+        [call.target],
+        lambda gateway, _: gateway.complete(call),
+    )
 
     assert reply.text == "here"
     assert reply.attempts == 2
-    assert "a sender on a-node is gone: it gives no sign of life" in capsys.readouterr().err
+    assert (
+        "a sender on a-node is gone: it gives no sign of life"
+        in capsys.readouterr().err
+    )
 
 
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made():
     process = nodes.SenderProcess()
 
     with FaultServer(then(HttpResponse("paid"))) as server:
-        await process.start([(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S)
+        await process.start(
+            [(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S
+        )
         _, ((number, reply),) = await process.outcomes()
 
     assert server.book == []
@@ -352,7 +399,9 @@ async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_mad
 def test_without_ray_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(nodes, "find_spec", lambda _name: None)
 
-    with pytest.raises(UsageError, match="needs Ray; install it with `uv sync --extra ray`"):
+    with pytest.raises(
+        UsageError, match="needs Ray; install it with `uv sync --extra ray`"
+    ):
         nodes.refuse_without_ray()
 
 
@@ -386,7 +435,8 @@ def sleep() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
 
 @pytest.mark.usefixtures("without_ray")
 def test_the_next_start_ends_the_processes_of_a_killed_driver_and_removes_its_folder(
-    tmp_path, sleep
+    tmp_path,
+    sleep,
 ):
     folder = tmp_path / "ray-left"
     folder.mkdir()
@@ -426,7 +476,11 @@ def test_the_next_start_spares_the_folder_of_a_running_driver(tmp_path):
     ],
 )
 async def test_a_run_without_nodes_ends_at_once_or_after_it_said_that_it_waits(
-    address, reason, n_notices, monkeypatch, capsys
+    address,
+    reason,
+    n_notices,
+    monkeypatch,
+    capsys,
 ):
     monkeypatch.setattr(pools, "WITHOUT_NODES_S", 0.5)
     monkeypatch.setattr(pools, "LOOK_AT_NODES_EVERY_S", 0.2)

@@ -26,7 +26,9 @@ pytestmark = [
 ]
 
 LOGPROBS = {
-    "content": [{"token": "A debt.", "logprob": -0.1, "bytes": [65], "top_logprobs": []}],
+    "content": [
+        {"token": "A debt.", "logprob": -0.1, "bytes": [65], "top_logprobs": []}
+    ],
     "refusal": None,
 }
 MESSAGE = {
@@ -78,7 +80,11 @@ ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "embedding": (EMBEDDINGS, {"name": "openai/c", "parameters": {"api": "embedding"}}),
     "decisions": (
         DECISIONS,
-        {"name": "openai/c", "parameters": {"api": "decisions"}, "questions": QUESTIONS},
+        {
+            "name": "openai/c",
+            "parameters": {"api": "decisions"},
+            "questions": QUESTIONS,
+        },
     ),
 }
 """Route -> the body of a good reply, and target settings."""
@@ -106,7 +112,17 @@ ODD: list[Any] = [
     {"token": 5, "logprob": "x"},
 ]
 DEEP = "[" * 900 + "]" * 900
-NAMES = ["type", "text", "content", "message", "token", "logprob", "code", "role", "index"]
+NAMES = [
+    "type",
+    "text",
+    "content",
+    "message",
+    "token",
+    "logprob",
+    "code",
+    "role",
+    "index",
+]
 JSON = st.recursive(
     st.sampled_from(ODD) | st.text(max_size=5) | st.integers() | st.floats(),
     lambda inner: (
@@ -130,7 +146,11 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield from paths_in(inner, (*path, name))
 
 
-def with_field(body: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+def with_field(
+    body: dict[str, Any],
+    path: tuple[Any, ...],
+    value: Any,
+) -> dict[str, Any]:
     changed = copy.deepcopy(body)
     holder = changed
     for name in path[:-1]:
@@ -142,13 +162,17 @@ def with_field(body: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[
 def response_of(body: str, *, is_streamed: bool) -> HttpResponse:
     if is_streamed:
         events = f"data: {body}\n\ndata: [DONE]\n\n"
-        return HttpResponse(raw=events.encode(), headers={"Content-Type": "text/event-stream"})
+        return HttpResponse(
+            raw=events.encode(), headers={"Content-Type": "text/event-stream"}
+        )
     return HttpResponse(raw=body.encode())
 
 
 def number_in(request) -> int:
     """The number that a request consists of."""
-    content = request["input"] if "input" in request else request["messages"][0]["content"]
+    content = (
+        request["input"] if "input" in request else request["messages"][0]["content"]
+    )
     if isinstance(content, list):
         content = content[0]
     return int(content["content"] if isinstance(content, dict) else content)
@@ -167,7 +191,8 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder, FaultServer(behaviour) as server:
         calling = Calling(Path(folder) / "ledger", attempts=1, concurrency=64)
         calls = [
-            call_to(server, str(number), timeout_s=60.0, **target) for number in range(len(bodies))
+            call_to(server, str(number), timeout_s=60.0, **target)
+            for number in range(len(bodies))
         ]
         replies = calling.at_once(*calls)
         n_calls = len(server.book)
@@ -205,7 +230,9 @@ def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route, data):
     change_strategy = st.tuples(st.sampled_from(paths), JSON)
     changes = data.draw(st.lists(change_strategy, min_size=16, max_size=16))
 
-    replies = outcomes(route, [json.dumps(with_field(body, *change)) for change in changes])
+    replies = outcomes(
+        route, [json.dumps(with_field(body, *change)) for change in changes]
+    )
 
     for reply, change in zip(replies, changes, strict=True):
         assert getattr(reply, "text", None) == "A debt.", (change, reply)
@@ -243,10 +270,15 @@ def odd_changes(route: str) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(route):
+def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(
+    route,
+):
     body, _ = ROUTES[route]
     changes = odd_changes(route)
-    bodies = [json.dumps(with_field(body, *change)).replace('"DEEP"', DEEP) for change in changes]
+    bodies = [
+        json.dumps(with_field(body, *change)).replace('"DEEP"', DEEP)
+        for change in changes
+    ]
 
     replies = outcomes(route, bodies)
 
@@ -266,6 +298,8 @@ def test_any_json_in_any_field_is_the_outcome_of_its_call(route, data):
     change_strategy = st.tuples(st.sampled_from(list(paths_in(body))), JSON)
     changes = data.draw(st.lists(change_strategy, min_size=8, max_size=8))
 
-    replies = outcomes(route, [json.dumps(with_field(body, *change)) for change in changes])
+    replies = outcomes(
+        route, [json.dumps(with_field(body, *change)) for change in changes]
+    )
 
     assert_outcomes(replies)

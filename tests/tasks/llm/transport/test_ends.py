@@ -72,7 +72,9 @@ def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
     """
     events = []
     for delta in deltas:
-        events.append(event(choices=[{"index": 0, "delta": delta, "finish_reason": None}]))
+        events.append(
+            event(choices=[{"index": 0, "delta": delta, "finish_reason": None}])
+        )
     end = {"index": 0, "delta": {}, "finish_reason": finish_reason}
     events += [event(choices=[end]), event(choices=[], usage=USAGE), "data: [DONE]\n\n"]
     return "".join(events)
@@ -91,9 +93,14 @@ TROUBLE = (
 
 @pytest.mark.parametrize(("word", "route"), in_turn(TROUBLE, CHAT))
 def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
-    word, route, calling, serve
+    word,
+    route,
+    calling,
+    serve,
 ):
-    server = serve(then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it.")))
+    server = serve(
+        then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it."))
+    )
 
     reply = calling(call_to(server, **ROUTES[route]))
 
@@ -103,7 +110,12 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(["error", "abort"], CHAT))
-def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(word, route, calling, serve):
+def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
+    word,
+    route,
+    calling,
+    serve,
+):
     server = serve(HttpResponse("Half of", finish_reason=word, usage=USAGE))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -130,7 +142,12 @@ FAILED = {
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(FAILED, CHAT))
-def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(word, route, calling, serve):
+def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
+    word,
+    route,
+    calling,
+    serve,
+):
     server = serve(HttpResponse("Half of", finish_reason=word))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -153,7 +170,9 @@ STATUSES = {
 
 @pytest.mark.parametrize(("word", "target"), in_turn(STATUSES, STREAMED_ROUTES))
 def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word, target):
-    failure = streamed({"content": "Half of"}, finish_reason=word).removesuffix("data: [DONE]\n\n")
+    failure = streamed({"content": "Half of"}, finish_reason=word).removesuffix(
+        "data: [DONE]\n\n"
+    )
     success = streamed(finish_reason="stop")
 
     reply = reply_to(failure + success, EVENTS, **target)
@@ -164,7 +183,9 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word, target
 
 @pytest.mark.parametrize(
     ("kind", "target"),
-    in_turn(["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES),
+    in_turn(
+        ["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES
+    ),
 )
 def test_a_stream_under_another_content_type_is_read_as_a_stream(kind, target):
     headers = {"Content-Type": kind}
@@ -196,7 +217,10 @@ UNKNOWN: list[Any] = [
 
 @pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN, CHAT), ids=str)
 def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
-    stated, route, calling, serve
+    stated,
+    route,
+    calling,
+    serve,
 ):
     word = stated if isinstance(stated, str) else json.dumps(stated)
     server = serve(HttpResponse("Half of", finish_reason=stated))
@@ -298,7 +322,8 @@ def both_replies(whole_body: str, streamed_body: str, **target: Any) -> list[Rep
 
 
 @pytest.mark.parametrize(
-    ("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"])
+    ("parts", "name"),
+    in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"]),
 )
 def test_text_in_parts_is_the_text(parts, name, monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
@@ -328,7 +353,8 @@ def test_text_in_parts_is_the_text(parts, name, monkeypatch):
 )
 def test_a_part_of_another_type_is_a_failure_that_names_it(part, kind):
     replies = both_replies(
-        whole({"content": [TEXT, part]}), streamed({"content": [TEXT]}, {"content": [part]})
+        whole({"content": [TEXT, part]}),
+        streamed({"content": [TEXT]}, {"content": [part]}),
     )
 
     for reply in replies:
@@ -351,7 +377,9 @@ def test_an_error_in_a_choice_is_a_failure_whatever_the_end():
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_a_reply_that_is_only_in_the_reasoning_says_so(field):
-    replies = both_replies(whole({"content": None, field: "A debt."}), streamed({field: "A debt."}))
+    replies = both_replies(
+        whole({"content": None, field: "A debt."}), streamed({field: "A debt."})
+    )
 
     for reply in replies:
         assert reply.status == "empty"
@@ -440,7 +468,11 @@ def test_the_reason_of_an_incomplete_response_is_its_end(reason, expected, calli
         ({"code": "invalid_prompt", "message": "no"}, 1),
     ],
 )
-def test_a_failed_response_is_tried_again_if_its_cause_may_pass(error, n_calls, calling):
+def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
+    error,
+    n_calls,
+    calling,
+):
     with response(status="failed", output=[], error=error) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 

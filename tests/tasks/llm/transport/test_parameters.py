@@ -25,10 +25,15 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 
 
 def sent_body(
-    calling: Calling, server: FaultServer, shape: Any = None, **settings: Any
+    calling: Calling,
+    server: FaultServer,
+    shape: Any = None,
+    **settings: Any,
 ) -> dict[str, Any]:
     """Make a call to a configured model, and return the body of its request."""
-    model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base, **settings})
+    model = Model.model_validate(
+        {"name": "openai/gpt-5", "api_base": server.api_base, **settings}
+    )
     call = Call(target_of(model), MESSAGES, "a-cell", response_format=shape)
     assert calling(call).status == "ok"
     (entry,) = server.entries
@@ -59,7 +64,9 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling, s
 
     messages = [(item["role"], item["content"]) for item in body.pop("input")]
     assert messages == [("system", "Be brief."), ("user", "What is a bond?")]
-    assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
+    assert {name: value for name, value in body.items() if value is not None} == {
+        "model": "gpt-5"
+    }
 
 
 VLLM = "hosted_vllm/candidate"
@@ -111,13 +118,25 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("name", "settings", "expected"), SENT)
 def test_settings_are_sent(name, settings, expected, stream, calling, serve):
-    body = sent_body(calling, serve(HttpResponse("x")), name=name, stream=stream, **settings)
+    body = sent_body(
+        calling,
+        serve(HttpResponse("x")),
+        name=name,
+        stream=stream,
+        **settings,
+    )
 
     assert {parameter: body[parameter] for parameter in expected} == expected
 
 
 @pytest.mark.parametrize(("name", "settings", "expected"), SENT_TO_RESPONSES)
-def test_settings_are_sent_to_the_responses_api(name, settings, expected, calling, serve):
+def test_settings_are_sent_to_the_responses_api(
+    name,
+    settings,
+    expected,
+    calling,
+    serve,
+):
     server = serve(HttpResponse("x"))
 
     body = sent_body(calling, server, name=name, api="responses", **settings)
@@ -129,11 +148,15 @@ def test_a_thinking_budget_is_sent_as_the_library_takes_it():
     # OpenAI's interface has no field for it, so the server's requests cannot show it.
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
 
-    assert arguments == {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}}
+    assert arguments == {
+        "temperature": 1.0,
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+    }
 
 
 @pytest.mark.parametrize(
-    "settings", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}]
+    "settings",
+    [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}],
 )
 def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings):
     assert Model.model_validate(settings).thinking_budget_tokens is None
@@ -142,7 +165,9 @@ def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"]
+    "settings",
+    [{}, {"stream": True}, {"api": "responses"}],
+    ids=["chat", "streamed", "responses"],
 )
 def test_headers_and_the_key_are_sent(settings, calling, serve):
     server = serve(HttpResponse("x"))
@@ -180,7 +205,9 @@ def judge(**settings: Any) -> Judge:
     ids=str,
 )
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_a_setting_that_changes_replies_is_part_of_both_identities(make_target, settings):
+def test_a_setting_that_changes_replies_is_part_of_both_identities(
+    make_target, settings
+):
     plain = make_target(judge())
     target = make_target(judge(**settings))
 

@@ -47,8 +47,12 @@ MESSAGE_FIELDS: dict[str, dict[str, Any]] = {
     "another role": {"role": "model"},
     "a number for thinking blocks": {"thinking_blocks": 5},
     "a refusal that is a number": {"refusal": 5},
-    "half a tool call": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, 5]},
-    "annotations of another form": {"annotations": [{"type": "url_citation", "url_citation": 5}]},
+    "half a tool call": {
+        "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, 5]
+    },
+    "annotations of another form": {
+        "annotations": [{"type": "url_citation", "url_citation": 5}]
+    },
 }
 TOP_FIELDS: dict[str, dict[str, Any]] = {
     "a number for an id": {"id": 5},
@@ -67,7 +71,11 @@ def with_top(body: str, fields: dict[str, Any]) -> str:
 
 
 def stream_with_top(body: str, fields: dict[str, Any]) -> str:
-    return re.sub("(?m)^data: ({.*)$", lambda line: f"data: {with_top(line[1], fields)}", body)
+    return re.sub(
+        "(?m)^data: ({.*)$",
+        lambda line: f"data: {with_top(line[1], fields)}",
+        body,
+    )
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, ROUTE_NAMES))
@@ -92,7 +100,11 @@ def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields, name):
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, ROUTE_NAMES))
 def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields, name):
-    reply = reply_to(with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]), JSON, name=name)
+    reply = reply_to(
+        with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]),
+        JSON,
+        name=name,
+    )
 
     assert reply.text == "A debt."
 
@@ -120,8 +132,17 @@ async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling, serve):
 NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
 
 
-@pytest.mark.parametrize(("choices", "route"), in_turn(NO_MESSAGES, ["vllm", "openai"]), ids=str)
-def test_a_paid_reply_without_a_message_is_paid_once_and_counted(choices, route, calling, serve):
+@pytest.mark.parametrize(
+    ("choices", "route"),
+    in_turn(NO_MESSAGES, ["vllm", "openai"]),
+    ids=str,
+)
+def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
+    choices,
+    route,
+    calling,
+    serve,
+):
     body = {"id": "c", "object": "chat.completion", "choices": choices, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
     call = call_to(server, prices=PRICES, **ROUTES[route])
@@ -149,7 +170,9 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling, serv
 
 
 FIRST = event(choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}])
-LAST = event(choices=[{"index": 0, "delta": {"content": "debt."}, "finish_reason": "stop"}])
+LAST = event(
+    choices=[{"index": 0, "delta": {"content": "debt."}, "finish_reason": "stop"}]
+)
 REPORT = event(choices=[], usage=USAGE)
 STREAM = FIRST + LAST + REPORT
 DONE = "data: [DONE]\n\n"
@@ -186,12 +209,16 @@ def over_lines(event: str) -> str:
 
 WHOLE_TEXT = '{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}'
 FORMS: dict[str, str] = {
-    "data over several lines": over_lines(FIRST) + over_lines(LAST) + over_lines(REPORT) + DONE,
+    "data over several lines": over_lines(FIRST)
+    + over_lines(LAST)
+    + over_lines(REPORT)
+    + DONE,
     "lines that end with CR LF": (STREAM + DONE).replace("\n", "\r\n"),
     "no empty lines": (STREAM + DONE).replace("\n\n", "\n"),
     "no end of the last line": STREAM.rstrip(),
     "the whole text again at the end": STREAM.replace(
-        '"choices": []', f'"choices": [{WHOLE_TEXT}]'
+        '"choices": []',
+        f'"choices": [{WHOLE_TEXT}]',
     ),
     "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\n{DONE}",
 }
@@ -239,10 +266,16 @@ def logprobs(logprob: float) -> dict[str, Any]:
 
 
 def test_tool_calls_log_probabilities_and_details_of_usage_are_read():
-    tool_call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    tool_call = {
+        "id": "t",
+        "type": "function",
+        "function": {"name": "f", "arguments": "{}"},
+    }
     message = {"content": "A debt.", "tool_calls": [tool_call]}
     usage = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
-    body = with_top(whole(message, "tool_calls", logprobs=logprobs(-0.1)), {"usage": usage})
+    body = with_top(
+        whole(message, "tool_calls", logprobs=logprobs(-0.1)), {"usage": usage}
+    )
 
     reply = reply_to(body, JSON, wants_logprobs=True, ends_ok=("tool_calls",))
 
@@ -270,7 +303,8 @@ def test_log_probabilities_are_kept_with_six_decimals():
 
 
 @pytest.mark.parametrize(
-    "error", [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}]
+    "error",
+    [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}],
 )
 def test_a_completed_response_with_an_error_is_a_failure(error):
     with response(error=error) as server:
@@ -301,7 +335,9 @@ THINKING_FIELDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"]))
+@pytest.mark.parametrize(
+    ("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"])
+)
 def test_a_reply_of_reasoning_alone_says_so(name, content):
     message = {"content": content, name: THINKING_FIELDS[name]}
 
@@ -324,9 +360,15 @@ MARKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("mark", "route"), in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"])
+    ("mark", "route"),
+    in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"]),
 )
-def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(mark, route, calling, serve):
+def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(
+    mark,
+    route,
+    calling,
+    serve,
+):
     if "streamed" in route:
         body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
         server = serve(HttpResponse(raw=body.encode(), headers=EVENTS))
@@ -342,7 +384,10 @@ def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(mark, route, ca
 
 
 def test_a_state_of_success_is_none_of_an_error():
-    state = {"base_resp": {"status_code": 0, "status_msg": ""}, "output_sensitive": False}
+    state = {
+        "base_resp": {"status_code": 0, "status_msg": ""},
+        "output_sensitive": False,
+    }
 
     reply = reply_to(with_top(whole({"content": "A debt."}), state), JSON)
 

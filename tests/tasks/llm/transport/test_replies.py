@@ -44,7 +44,8 @@ BROKEN_STREAMS = {
 
 
 @pytest.mark.parametrize(
-    ("broken", "route"), in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"])
+    ("broken", "route"),
+    in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"]),
 )
 def test_a_stream_that_breaks_off_is_never_a_reply(broken, route, calling, serve):
     headers = {"Content-Type": "text/event-stream"}
@@ -91,7 +92,8 @@ NO_COMPLETIONS = {
         error={"message": "overloaded", "type": "server_error", "code": 500}
     ),
     "a traceback": failed(
-        500, 'broken\nTraceback (most recent call last):\n  File "/srv/app.py", line 3\nValueError'
+        500,
+        'broken\nTraceback (most recent call last):\n  File "/srv/app.py", line 3\nValueError',
     ),
 }
 NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
@@ -117,7 +119,10 @@ PAID = {
     "a choice that is null": ([None], "provider_error"),
     "a choice without a message": ([{}], "provider_error"),
     "a message that is a text": ([{"message": "text"}], "provider_error"),
-    "a content that is a number": ([{"message": {"role": "assistant", "content": 12}}], "unclear"),
+    "a content that is a number": (
+        [{"message": {"role": "assistant", "content": 12}}],
+        "unclear",
+    ),
     "a content that is an object": (
         [{"message": {"role": "assistant", "content": {"a": 1}}}],
         "unclear",
@@ -126,9 +131,15 @@ PAID = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "route"), in_turn(PAID, [route for route in ROUTES if route != "responses"])
+    ("kind", "route"),
+    in_turn(PAID, [route for route in ROUTES if route != "responses"]),
 )
-def test_a_paid_completion_without_a_text_is_a_permanent_failure(kind, route, calling, serve):
+def test_a_paid_completion_without_a_text_is_a_permanent_failure(
+    kind,
+    route,
+    calling,
+    serve,
+):
     choices, status = PAID[kind]
     server = serve(completion(choices=choices))
 
@@ -152,7 +163,11 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd, calling, serve):
+def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(
+    odd,
+    calling,
+    serve,
+):
     def behaviour(request, _number):
         is_odd = request["messages"][0]["content"] == "odd"
         return completion(**ODD_FIELDS[odd]) if is_odd else completion()
@@ -178,8 +193,14 @@ NO_VERDICTS = {
     "endless nesting": "[" * 100_000,
 }
 VERDICTS = {
-    "omitted thinking": ('it is {"criteria_met": true}?</think>{"criteria_met": false}', 0.0),
-    "with a lone surrogate": ('{"explanation": "cut \ud83d", "criteria_met": true}', 1.0),
+    "omitted thinking": (
+        'it is {"criteria_met": true}?</think>{"criteria_met": false}',
+        0.0,
+    ),
+    "with a lone surrogate": (
+        '{"explanation": "cut \ud83d", "criteria_met": true}',
+        1.0,
+    ),
     "with a lone surrogate as an escape": (
         '{"explanation": "cut \\ud83d", "criteria_met": true}',
         1.0,
@@ -193,7 +214,11 @@ VERDICTS = {
 
 def decide(calling: Calling, server: FaultServer, **settings: Any) -> tuple[Reply, Any]:
     """Return a judge's reply and verdict on a criterion."""
-    judge = Judge(name="hosted_vllm/judge", structured_output=False, omits_think_tag=True)
+    judge = Judge(
+        name="hosted_vllm/judge",
+        structured_output=False,
+        omits_think_tag=True,
+    )
     judge_config = JudgeConfig(
         judge=judge,
         judge_config_hash="a-hash",
@@ -227,7 +252,9 @@ def test_one_clear_object_is_a_verdict(kind, calling, serve):
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
 def test_anything_else_is_requested_again_with_a_reminder_and_then_is_a_parse_error(
-    kind, calling, serve
+    kind,
+    calling,
+    serve,
 ):
     text = NO_VERDICTS[kind]
     server = serve(HttpResponse(text))
@@ -321,7 +348,9 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route, calling, serv
         "total_tokens": "x",
     }
 
-    reply = calling(call_to(serve(HttpResponse("A debt.", usage=usage)), **ROUTES[route]))
+    reply = calling(
+        call_to(serve(HttpResponse("A debt.", usage=usage)), **ROUTES[route])
+    )
 
     assert reply.status == "ok"
     assert reply.prompt_tokens == 7
@@ -330,7 +359,8 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route, calling, serv
 
 
 @pytest.mark.parametrize(
-    ("word", "route"), in_turn(["stop", "eos_token", "STOP_SEQUENCE", "endTurn"], CHAT)
+    ("word", "route"),
+    in_turn(["stop", "eos_token", "STOP_SEQUENCE", "endTurn"], CHAT),
 )
 def test_a_word_of_success_is_stored_as_it_came(word, route, calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason=word))
@@ -345,7 +375,9 @@ def test_a_word_of_success_is_stored_as_it_came(word, route, calling, serve):
 
 @pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
 def test_a_whole_reply_needs_no_word(reason, route, calling, serve):
-    reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route]))
+    reply = calling(
+        call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route])
+    )
 
     assert reply.status == "ok"
     assert reply.text == "A debt."

@@ -50,7 +50,8 @@ def elsewhere() -> Iterator[AnyServer]:
     choice = b'{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}'
     body = b'{"id":"x","object":"chat.completion","choices":[' + choice + b"]}"
     with AnyServer(
-        Plain(headers={"Content-Type": "application/json"}, body=lambda: [body]), "localhost"
+        Plain(headers={"Content-Type": "application/json"}, body=lambda: [body]),
+        "localhost",
     ) as server:
         yield server
 
@@ -72,8 +73,12 @@ def test_a_redirect_fails_and_is_not_followed(route, status, calling, elsewhere)
     host = elsewhere.address.removeprefix("http://")
     headers = {"X-Team-Token": "blue"}
 
-    with AnyServer(away(status, f"{elsewhere.address}/v1/chat/completions?key=told")) as server:
-        reply = calling(call_to(f"{server.address}/v1", headers=headers, **ROUTES[route]))
+    with AnyServer(
+        away(status, f"{elsewhere.address}/v1/chat/completions?key=told")
+    ) as server:
+        reply = calling(
+            call_to(f"{server.address}/v1", headers=headers, **ROUTES[route])
+        )
 
     assert reply.status == "redirected"
     assert reply.text is None
@@ -107,7 +112,9 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location, calling):
     assert "sk-planted" not in str(reply.error)
 
 
-def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling, elsewhere):
+def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
+    calling, elsewhere
+):
     host = elsewhere.address.removeprefix("http://")
     calling.concurrency = 1
 
@@ -122,7 +129,8 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling, 
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"]
+    "path",
+    ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"],
 )
 def test_no_step_of_a_batch_follows_a_redirect(path, calling, elsewhere):
     server = batch_server(lambda _: (), {path: away(307, f"{elsewhere.address}{path}")})
@@ -183,7 +191,10 @@ def huge_stream() -> Iterator[bytes]:
 REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
     "one piece": ({}, Plain(headers=JSON, body=huge_json)),
     "one piece, openai": ({"name": "openai/c"}, Plain(headers=JSON, body=huge_json)),
-    "its length told": ({}, Plain(headers=JSON | {"Content-Length": str(HUGE)}, body=huge_json)),
+    "its length told": (
+        {},
+        Plain(headers=JSON | {"Content-Length": str(HUGE)}, body=huge_json),
+    ),
     "responses": (
         {"name": "openai/c", "parameters": {"api": "responses"}},
         Plain(headers=JSON, body=huge_json),
@@ -193,7 +204,10 @@ REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
         {"name": "openai/c", "is_streamed": True},
         Plain(headers=EVENTS, body=huge_stream),
     ),
-    "a stream that is one line": ({"is_streamed": True}, Plain(headers=EVENTS, body=endless_line)),
+    "a stream that is one line": (
+        {"is_streamed": True},
+        Plain(headers=EVENTS, body=endless_line),
+    ),
     "an error": ({}, Plain(500, JSON, huge_json)),
     "an error, openai": ({"name": "openai/c"}, Plain(400, JSON, endless_line)),
     "a streamed call's error": ({"is_streamed": True}, Plain(429, JSON, endless_line)),
@@ -206,7 +220,9 @@ def bytes_of(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", REPLIES)
-def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(kind, calling):
+def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(
+    kind, calling
+):
     target, http_response = REPLIES[kind]
     calling.patience_s = 600.0
     memory_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -249,9 +265,15 @@ def test_a_text_that_is_longer_than_any_reply_is_too_large(calling):
 
 @pytest.mark.parametrize("name", ["hosted_vllm/c", "openai/c"])
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
-def test_no_packing_is_requested_and_a_packed_reply_is_a_provider_error(packing, name, calling):
+def test_no_packing_is_requested_and_a_packed_reply_is_a_provider_error(
+    packing,
+    name,
+    calling,
+):
     body = gzip.compress(HEAD + b"A debt." + TAIL)
-    http_response = Plain(headers=JSON | {"Content-Encoding": packing}, body=lambda: [body])
+    http_response = Plain(
+        headers=JSON | {"Content-Encoding": packing}, body=lambda: [body]
+    )
 
     with AnyServer(http_response) as server:
         reply = calling(call_to(f"{server.address}/v1", name=name))
@@ -262,7 +284,8 @@ def test_no_packing_is_requested_and_a_packed_reply_is_a_provider_error(packing,
 
 
 def batch_server(
-    output: Callable[[list[str]], Iterable[bytes]], by_path: Mapping[str, Plain] = {}
+    output: Callable[[list[str]], Iterable[bytes]],
+    by_path: Mapping[str, Plain] = {},
 ) -> AnyServer:
     """A server whose batches end at once, with `output` as the result file, and with other
     responses on some paths.

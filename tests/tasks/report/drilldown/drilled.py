@@ -74,7 +74,9 @@ def data(site: Path) -> dict[str, Any]:
     for name in ("criteria", "templates"):
         contents[name] = data_file(site, index[name])
     for judge_config in index["judge_configs"]:
-        contents[f"scores-{judge_config['key']}"] = data_file(site, judge_config["scores"])
+        contents[f"scores-{judge_config['key']}"] = data_file(
+            site, judge_config["scores"]
+        )
     for name in index["rubrics"].values():
         for key, rubric in data_file(site, name).items():
             contents[f"task-{key}"] = {"task": rubric}
@@ -103,18 +105,24 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def key_of(model: str) -> str:
     """The key of a model's entry in a small warehouse."""
-    return entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
+    return entry_key(
+        {"model": model, "model_config_hash": "a-configuration", "vintage": "base"}
+    )
 
 
 def tiny_job(
-    folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")
+    folder: Path,
+    task_ids: Sequence[str] = ("t1", "t2", "t3"),
+    models: Sequence[str] = ("m1", "m2"),
 ) -> Job:
     """A job on a small warehouse: every model has responded to every task, and one judge has judged
     all responses.
     """
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     tables = combined(admitted(task_ids, n_criteria=2), *map(posed, task_ids))
-    store(job, combined(tables, *(response_rows_of(task_ids, model) for model in models)))
+    store(
+        job, combined(tables, *(response_rows_of(task_ids, model) for model in models))
+    )
     return job
 
 
@@ -135,7 +143,11 @@ def rubric(task_id: str) -> list[Row]:
 
 
 def response_rows_of(
-    task_ids: Iterable[str], model: str, vintage: str = "base", suffix: str = "", **values: Any
+    task_ids: Iterable[str],
+    model: str,
+    vintage: str = "base",
+    suffix: str = "",
+    **values: Any,
 ) -> Rows:
     """A model's responses, which meet the first criterion and not the second; their ids, and those
     of the verdicts, end with the suffix.

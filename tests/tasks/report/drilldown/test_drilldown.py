@@ -44,7 +44,9 @@ class Stored:
             row["response_id"]: row for row in responses if row["task_id"] in self.tasks
         }
         # People label here, so they are not judges.
-        self.verdicts = dict(self._cells(row for row in verdicts if row["source"] == "judged"))
+        self.verdicts = dict(
+            self._cells(row for row in verdicts if row["source"] == "judged")
+        )
 
     def _cells(self, verdicts: Iterator[Row]) -> Iterator[tuple[Cell, Row]]:
         positions = {}
@@ -78,7 +80,15 @@ def sections(contents: Row, stored: Stored) -> Iterator[tuple[str, str, Row]]:
                 yield task_id, entry, section
 
 
-LISTED = ("field", "topic", "turns", "splits", "decision_types", "economic_pathways", "expert")
+LISTED = (
+    "field",
+    "topic",
+    "turns",
+    "splits",
+    "decision_types",
+    "economic_pathways",
+    "expert",
+)
 
 
 def test_every_admitted_task_is_listed_with_its_labels(contents, stored):
@@ -104,15 +114,26 @@ def test_the_conversation_is_as_it_was_sent(contents, stored):
 
     for task_id in stored.tasks:
         rubric = contents[f"task-{task_key(task_id)}"]["task"]
-        assert list(map(turn, rubric["conversation"])) == list(map(turn, stored.turns[task_id]))
+        assert list(map(turn, rubric["conversation"])) == list(
+            map(turn, stored.turns[task_id])
+        )
 
 
 def test_the_criteria_are_as_they_were_sent(contents, stored):
-    criterion = itemgetter("criterion_id", "title", "category", "severity", "weight", "position")
+    criterion = itemgetter(
+        "criterion_id",
+        "title",
+        "category",
+        "severity",
+        "weight",
+        "position",
+    )
 
     for task_id in stored.tasks:
         criteria = contents[f"task-{task_key(task_id)}"]["task"]["criteria"]
-        assert list(map(criterion, criteria)) == list(map(criterion, stored.criteria[task_id]))
+        assert list(map(criterion, criteria)) == list(
+            map(criterion, stored.criteria[task_id])
+        )
         for row in criteria:
             assert row["key"] == criterion_key(row["criterion_id"])
 
@@ -152,7 +173,9 @@ def test_every_verdict_of_every_judge_is_beside_its_response(contents, stored):
     assert actual == {cell: values(row) for cell, row in stored.verdicts.items()}
     # two judges, one with two configurations
     assert len({judge_config for *_, judge_config, _ in actual}) == 3
-    assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
+    assert {"met", "unmet", "timeout", "parse_error"} <= {
+        status for status, *_ in actual.values()
+    }
 
 
 def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents, stored):
@@ -160,7 +183,9 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents, stored)
     criteria = []
     for task in index["tasks"]:
         criteria += stored.criteria[task["task_id"]]
-    failed_responses = {trial_of(row) for row in stored.responses.values() if row["status"] != "ok"}
+    failed_responses = {
+        trial_of(row) for row in stored.responses.values() if row["status"] != "ok"
+    }
 
     actual = {}
     for entry in index["entries"]:
@@ -213,8 +238,12 @@ def test_no_file_has_a_canary(world_drilldown, contents):
     assert CANARY not in repr(contents)
 
 
-def test_no_data_file_has_a_character_that_could_end_a_script(world_drilldown, hostile_site):
-    plain_characters = set((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
+def test_no_data_file_has_a_character_that_could_end_a_script(
+    world_drilldown, hostile_site
+):
+    plain_characters = set(
+        (string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode()
+    )
 
     for site in (world_drilldown, hostile_site):
         for content in files(site / "data").values():

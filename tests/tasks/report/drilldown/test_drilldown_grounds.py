@@ -97,12 +97,25 @@ def exchanges(tmp_path_factory) -> Path:
     tasks = admitted(["t1", "t2"], n_criteria=2)
     store(job, combined(tasks, posed("t1"), unassembled, tables))
     cell = tables["verdicts"][0]["verdict_id"]
-    for number, text in enumerate(("no JSON", REPLY)):  # the second reply is to a reminder
+    for number, text in enumerate(
+        ("no JSON", REPLY)
+    ):  # the second reply is to a reminder
         reply = Reply("ok", text)
         finished_at_s = 1e9 + number
         recorded(
             job,
-            Entry(f"call-{number}", 1, cell, "a-run", "m", "", "{}", reply, True, finished_at_s),
+            Entry(
+                f"call-{number}",
+                1,
+                cell,
+                "a-run",
+                "m",
+                "",
+                "{}",
+                reply,
+                True,
+                finished_at_s,
+            ),
         )
     return drill(job, folder / "site")
 
@@ -144,7 +157,9 @@ def test_the_placeholders_of_a_template_are_in_bold(visit):
 
     parts_of_exchange(visit)
 
-    names = visit.page.locator(".exchange pre").first.locator("strong").all_inner_texts()
+    names = (
+        visit.page.locator(".exchange pre").first.locator("strong").all_inner_texts()
+    )
     assert names == re.findall("<<[a-z_]+>>", TEMPLATE)
 
 
@@ -187,7 +202,9 @@ def test_a_page_says_what_became_of_prompt_and_reply(visit, model, selector, tex
 
 def test_a_page_that_another_host_serves_shows_the_prompt(visit):
     # Over plain http the browser offers no digests.
-    visit.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
+    visit.page.add_init_script(
+        "Object.defineProperty(crypto, 'subtle', {value: undefined})"
+    )
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)
@@ -277,9 +294,18 @@ def site(tmp_path_factory) -> Path:
         searched,
         verdict(first_response, rewritten, 0.0, judge="rewriter"),
         cascaded,
-        verdict(second_response, second_criterion, 1.0, judge="quick", decided_by="cheap"),
+        verdict(
+            second_response,
+            second_criterion,
+            1.0,
+            judge="quick",
+            decided_by="cheap",
+        ),
     ]
-    store(job, {"verdicts": verdicts, "criterion_variants": [variant], "evidence": evidence})
+    store(
+        job,
+        {"verdicts": verdicts, "criterion_variants": [variant], "evidence": evidence},
+    )
     return drill(job, folder / "site")
 
 

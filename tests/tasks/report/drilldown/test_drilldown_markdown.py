@@ -142,7 +142,9 @@ def faults(html: str) -> list[object]:
     for tag, attributes in parsed.elements:
         if tag not in ELEMENTS:
             wrong_parts.append(tag)
-        allowed_names = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(tag, set())
+        allowed_names = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(
+            tag, set()
+        )
         wrong_parts += [(tag, name) for name in attributes if name not in allowed_names]
         if tag == "a":
             assert attributes["target"] == "_blank"
@@ -162,7 +164,16 @@ def test_characters_that_hide_or_reorder_text_are_visible():
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
     "markup",
-    ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"],
+    [
+        "{}",
+        "> - {}",
+        "**{}**",
+        "[{}](http://x)",
+        "[x]({})",
+        "|a|\n|-|\n|{}|",
+        "`{}",
+        "<{}>",
+    ],
 )
 def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack, markup):
     html = as_html(markup.replace("{}", attack))
@@ -233,8 +244,15 @@ def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded():
 
     parsed = ParsedHtml(as_html(text) or "")
 
-    addresses = [attributes.get("href") for name, attributes in parsed.elements if name == "a"]
-    assert addresses == ["https://example.org/a.png", "mailto:x@example.org", None, None]
+    addresses = [
+        attributes.get("href") for name, attributes in parsed.elements if name == "a"
+    ]
+    assert addresses == [
+        "https://example.org/a.png",
+        "mailto:x@example.org",
+        None,
+        None,
+    ]
     assert parsed.words.strip() == "!chart b c d"
 
 

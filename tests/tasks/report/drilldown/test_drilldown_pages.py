@@ -82,12 +82,16 @@ def test_tasks_are_filtered_by_labels_and_words(visit, contents):
 
     tasks = contents["index"]["tasks"]
     expected = [
-        task["task_id"] for task in tasks if "legal-3" in task["task_id"] and task["is_hard"]
+        task["task_id"]
+        for task in tasks
+        if "legal-3" in task["task_id"] and task["is_hard"]
     ]
     wait_for_count(visit, ".tabulator-row", len(expected))
     assert len(expected) > 1
     assert texts(visit.page.locator(".tabulator-frozen a")) == expected
-    assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(tasks)} tasks"]
+    assert texts(visit.page.locator("#count")) == [
+        f"{len(expected)} of {len(tasks)} tasks"
+    ]
 
 
 def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit):
@@ -108,7 +112,9 @@ def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit, contents
             scores.append(value)
     visit.open("tasks.html")
     visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
-    visit.page.set_viewport_size({"width": 1280, "height": 6000})  # so that all rows are drawn
+    visit.page.set_viewport_size(
+        {"width": 1280, "height": 6000}
+    )  # so that all rows are drawn
     column = visit.page.locator(f".tabulator-cell[tabulator-field='{key}']")
     column.filter(has_text=" to ").first.wait_for()
     heading = visit.page.locator(f".tabulator-col[tabulator-field='{key}']")
@@ -138,7 +144,9 @@ def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(visit, conten
     assert visit.page.locator("#responses .exact").text_content() == response["text"]
 
 
-def test_assistant_turns_are_rendered_as_markdown_and_user_turns_word_for_word(visit, contents):
+def test_assistant_turns_are_rendered_as_markdown_and_user_turns_word_for_word(
+    visit, contents
+):
     visit.open(f"task.html#task={contents['index']['tasks'][0]['task_id']}")
     assistant = visit.page.locator("#conversation .turn.assistant").first
     user = visit.page.locator("#conversation .turn.user").first
@@ -158,7 +166,9 @@ def first_statuses(section: Row) -> dict[tuple[int, str], str]:
     return statuses
 
 
-def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit, contents):
+def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
+    visit, contents
+):
     key = contents["index"]["tasks"][0]["key"]
     first = entry_key_of(contents, "alder-large")
     second = entry_key_of(contents, "cedar-mini")
@@ -208,14 +218,18 @@ def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit, content
 
     visit.open(f"task.html#task={task_key('finance-04')}&a={first}&b={second}")
 
-    visit.page.locator("#responses article", has_text="No response: truncated.").first.wait_for()
+    visit.page.locator(
+        "#responses article", has_text="No response: truncated."
+    ).first.wait_for()
     badges = texts(visit.page.locator("#criteria td[data-label^=A] .badge"))
     assert set(badges) == {"∅ no response"}
     assert visit.page.locator("td .flip").count() == 0
 
 
 def test_a_task_without_a_response_says_so_in_one_line(browser, tmp_path):
-    with visiting(browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")) as visit:
+    with visiting(
+        browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")
+    ) as visit:
         visit.open("task.html")
 
         text = visit.page.locator("#responses").inner_text()
@@ -257,7 +271,9 @@ def shown_verdicts(contents: Row) -> list[tuple[str, int]]:
         marks_by_trial = contents[f"entry-{entry['key']}"].get(index["main"], {})
         for marks in marks_by_trial.values():
             if not entry["is_also"]:
-                verdicts += [(index["statuses"][mark], n) for n, mark in enumerate(marks)]
+                verdicts += [
+                    (index["statuses"][mark], n) for n, mark in enumerate(marks)
+                ]
     return [verdict for verdict in verdicts if verdict[0] != "not_judged"]
 
 
@@ -276,7 +292,11 @@ def test_verdicts_are_searched_by_status_category_and_words(visit, contents):
     expected = 0
     for status, number in shown_verdicts(contents):
         has_words = "certainty" in titles[number] and "facts" in titles[number]
-        if status == "unmet" and categories[number] == "Handling Uncertainty" and has_words:
+        if (
+            status == "unmet"
+            and categories[number] == "Handling Uncertainty"
+            and has_words
+        ):
             expected += 1
     visit.open("verdicts.html")
 
@@ -323,7 +343,16 @@ def test_an_open_page_keeps_working_when_the_report_is_written_again(browser, tm
     site = drill(job, tmp_path / "site")
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t1')}")
-        store(job, response_rows_of(["t1", "t2"], "m1", "night", created_at=None, text="Another."))
+        store(
+            job,
+            response_rows_of(
+                ["t1", "t2"],
+                "m1",
+                "night",
+                created_at=None,
+                text="Another.",
+            ),
+        )
         drill(job, site)
 
         visit.page.locator("#next").click()

@@ -75,7 +75,9 @@ def build_again(job: Job, site: Path) -> set[str]:
 
 
 def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
-    job, tmp_path, monkeypatch
+    job,
+    tmp_path,
+    monkeypatch,
 ):
     build(job, tmp_path / "bounded")
     monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
@@ -122,7 +124,12 @@ def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path):
     job = tiny_job(tmp_path, TASKS, ("m1",))
     tables = response_rows_of(TASKS, "m2")
     verdict = tables["verdicts"][2]
-    failure = {"status": "timeout", "value": None, "explanation": None, "error": "no reply"}
+    failure = {
+        "status": "timeout",
+        "value": None,
+        "explanation": None,
+        "error": "no reply",
+    }
     tables["verdicts"][2] = verdict | failure
     store(job, tables)
     site = drill(job, tmp_path / "site")
@@ -177,7 +184,9 @@ def drill_with_another_version(document: str, site: Path):
     once.
     """
     installed_version = program.version
-    program.version = lambda name: "99" if name == "pyromark" else installed_version(name)
+    program.version = lambda name: (
+        "99" if name == "pyromark" else installed_version(name)
+    )
     drill(with_revision(Job.model_validate_json(document)), site)
 
 
@@ -185,7 +194,11 @@ def test_all_files_are_written_again_with_another_version_of_a_library(job, site
     before = block_names(site)
 
     with ProcessPoolExecutor(1, get_context("spawn")) as processes:
-        processes.submit(drill_with_another_version, job.model_dump_json(), site).result()
+        processes.submit(
+            drill_with_another_version,
+            job.model_dump_json(),
+            site,
+        ).result()
 
     assert block_names(site).isdisjoint(before)
 
@@ -195,7 +208,11 @@ def responses_to(conversation_id: str, status: str) -> Rows:
     conversation are the opposite of the others.
     """
     tables = response_rows_of(
-        ["t1"], "m1", suffix=f"/{conversation_id}", conversation_id=conversation_id, status=status
+        ["t1"],
+        "m1",
+        suffix=f"/{conversation_id}",
+        conversation_id=conversation_id,
+        status=status,
     )
     if status != "ok":
         return {"responses": tables["responses"]}
@@ -216,7 +233,10 @@ def responses_to(conversation_id: str, status: str) -> Rows:
     ],
 )
 def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
-    tmp_path, older_status, newer_status, marks
+    tmp_path,
+    older_status,
+    newer_status,
+    marks,
 ):
     job = tiny_job(tmp_path, ("t1",), models=("other",))
     tables = responses_to("an earlier one", older_status)

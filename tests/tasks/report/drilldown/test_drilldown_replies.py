@@ -34,7 +34,11 @@ NEW_S = 2_000.0
 
 
 def entry(
-    cell: str, text: str, call: str = "", at_s: float = OLD_S, parameters: str = "{}"
+    cell: str,
+    text: str,
+    call: str = "",
+    at_s: float = OLD_S,
+    parameters: str = "{}",
 ) -> Entry:
     """A reply on a verdict; by default of the first call that was made for the verdict."""
     return Entry(
@@ -85,7 +89,13 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
     job = tiny_job(tmp_path, TASKS, models=())
     verdicts = []
     for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")):
-        tables = response_rows_of(["t1"], "m1", suffix=f"/{trial}", trial=trial, text=text)
+        tables = response_rows_of(
+            ["t1"],
+            "m1",
+            suffix=f"/{trial}",
+            trial=trial,
+            text=text,
+        )
         store(job, tables)
         verdicts += tables["verdicts"]
     recorded(job, entry(verdicts[0]["verdict_id"], "met, says the judge"))
@@ -96,7 +106,9 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
     }
 
 
-def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path):
+def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(
+    tmp_path,
+):
     job = tiny_job(tmp_path, TASKS, models=())
     rows = response_rows_of(["t1"], "m1")
     store(job, rows)
@@ -124,7 +136,13 @@ def test_a_night_reads_its_own_replies(job, site, monkeypatch, tmp_path):
         return replies_for(reader, cells)
 
     monkeypatch.setattr(LedgerReader, "replies_for", look_up)
-    rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
+    rows = response_rows_of(
+        TASKS[:1],
+        "m1",
+        "night",
+        created_at=None,
+        text="Another response.",
+    )
     judged(job, rows)
 
     drill(job, site)
@@ -135,11 +153,17 @@ def test_a_night_reads_its_own_replies(job, site, monkeypatch, tmp_path):
     assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
-def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job, site, tmp_path):
+def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
+    job,
+    site,
+    tmp_path,
+):
     verdict_id = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
     prune(
-        job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != verdict_id for cell in cells}
+        job.warehouse / "ledger",
+        NEW_S,
+        lambda cells: {cell: cell != verdict_id for cell in cells},
     )
     drill(job, site)
 

@@ -17,7 +17,12 @@ from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.report.build import served_page
 from tests.kit import Row, admitted, at, criterion, response, row, verdict
-from tests.tasks.report.synthetic.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
+from tests.tasks.report.synthetic.contenders import (
+    CONTENDERS,
+    IMPORTED_MODEL,
+    JUDGES,
+    PEOPLE,
+)
 from tests.tasks.report.synthetic.samplings import (
     DRIFT,
     FIRST,
@@ -50,12 +55,15 @@ def refuse_other_rows(job: Job, site: Path) -> dict[str, list[Row]]:
     them.
     """
     rows_by_figure = {}
-    with duckdb.connect(str(Warehouse(job.warehouse).database), read_only=True) as connection:
+    with duckdb.connect(
+        str(Warehouse(job.warehouse).database), read_only=True
+    ) as connection:
         connection.execute("set timezone = 'Pacific/Auckland'")
         for path in sorted((site / "figures").glob("*.sql")):
             relation = connection.sql(path.read_text(encoding="utf-8"))
             rows = [
-                dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()
+                dict(zip(relation.columns, values, strict=True))
+                for values in relation.fetchall()
             ]
             content = path.with_suffix(".csv").read_text(encoding="utf-8")
             assert content == as_csv(relation.columns, rows), path.name
@@ -73,7 +81,9 @@ def test_every_figure_is_what_its_sql_gives(world_job, world_site):
     assert empty_figures == []
 
 
-def test_every_figure_of_another_benchmark_is_what_its_sql_gives(research_job, research_site):
+def test_every_figure_of_another_benchmark_is_what_its_sql_gives(
+    research_job, research_site
+):
     assert refuse_other_rows(research_job, research_site)
 
 
@@ -87,7 +97,9 @@ def test_a_chart_shows_one_judge_on_one_full_split(name, scope):
     titles = [chart.title for chart in charts]
     assert len(titles) == len(set(titles))
     for split in ("finance", "legal"):
-        assert any(title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles)
+        assert any(
+            title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles
+        )
     for chart in charts:
         assert "_hard" not in chart.title
         assert len({row["judge_config"] for row in chart.declared["rows"]}) == 1
@@ -104,7 +116,9 @@ def test_a_table_lists_full_splits(name, scope):
 
 
 def test_no_chart_of_cost_shows_a_model_without_a_price(scope):
-    unpriced = {contender.label for contender in CONTENDERS if contender.usd_per_mtok is None}
+    unpriced = {
+        contender.label for contender in CONTENDERS if contender.usd_per_mtok is None
+    }
     rows = rows_of(FIGURES["costs"], scope)
 
     charted_rows = drawn_rows(FIGURES["costs"].drawn(rows))
@@ -125,7 +139,9 @@ def test_no_chart_of_cost_shows_people(scope):
     assert PEOPLE not in judges
 
 
-def priced_responses(costs: Mapping[str, Sequence[float | None]]) -> dict[str, list[Row]]:
+def priced_responses(
+    costs: Mapping[str, Sequence[float | None]],
+) -> dict[str, list[Row]]:
     """Models with responses to two tasks at these costs, all judged as met."""
     tables = admitted(["t0", "t1"], n_criteria=1)
     tables |= {"criteria": [], "responses": [], "verdicts": []}
@@ -136,16 +152,28 @@ def priced_responses(costs: Mapping[str, Sequence[float | None]]) -> dict[str, l
             cost = model_costs[number]
             response_row = response(f"t{number}", model, cost_usd=cost, chars_alnum=10)
             tables["responses"].append(response_row)
-            tables["verdicts"].append(verdict(response_row, criterion_row, 1.0, cost_usd=0.01))
+            tables["verdicts"].append(
+                verdict(response_row, criterion_row, 1.0, cost_usd=0.01)
+            )
     return tables
 
 
-def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path):
-    tables = priced_responses({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]})
+def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
+    tmp_path,
+):
+    tables = priced_responses(
+        {"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}
+    )
 
     rows = rows_of(FIGURES["costs"], scope_of(tmp_path, tables))
 
-    names = ("model", "response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
+    names = (
+        "model",
+        "response_usd",
+        "n_unpriced_responses",
+        "all_responses_usd",
+        "task_usd",
+    )
     assert sorted(columns_of(rows, *names)) == [
         ("dear", 2.0, 1, None, pytest.approx(2.01)),
         ("free", 0.0, 0, 0.0, pytest.approx(0.01)),
@@ -188,7 +216,11 @@ def test_around_the_border_are_the_last_inside_and_the_first_outside():
 
 
 def check_row(
-    run_id: str, check_name: str, seconds: float, keys: Sequence[str] = (), **values: Any
+    run_id: str,
+    check_name: str,
+    seconds: float,
+    keys: Sequence[str] = (),
+    **values: Any,
 ) -> Row:
     """The result of a check, which failed for some keys."""
     usual = {
@@ -210,7 +242,9 @@ def check_row(
     )
 
 
-def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(tmp_path):
+def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
+    tmp_path,
+):
     keys = [f"t{number}" for number in range(7)]
     checks = [
         check_row("old", "healed", 1, ["t1"]),
@@ -220,7 +254,9 @@ def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(t
         check_row("new", "grave", 2, ["t1"], severity="quarantine"),
     ]
 
-    rows = rows_of(FIGURES["quality"], scope_of(tmp_path, admitted(["t1"]) | {"checks": checks}))
+    rows = rows_of(
+        FIGURES["quality"], scope_of(tmp_path, admitted(["t1"]) | {"checks": checks})
+    )
 
     names = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
     assert columns_of(rows, *names) == [
@@ -235,12 +271,19 @@ def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(t
     ]
 
 
-def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(tmp_path):
+def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(
+    tmp_path,
+):
     response_row = response("t1")
 
     def decided(position, value, **values):
         usual = {"judge": "careful"}
-        return verdict(response_row, criterion("t1", position, 5.0), value, **usual | values)
+        return verdict(
+            response_row,
+            criterion("t1", position, 5.0),
+            value,
+            **usual | values,
+        )
 
     verdicts = [
         decided(0, 1.0, decided_by="cheap", cost_usd=0.1),
@@ -252,7 +295,13 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
             cost_usd=0.5,
             escalated_because=["weight", "disagreement"],
         ),
-        decided(3, None, decided_by="strong", escalated_because=["weight"], status="refused"),
+        decided(
+            3,
+            None,
+            decided_by="strong",
+            escalated_because=["weight"],
+            status="refused",
+        ),
         decided(4, 1.0, judge="careful plain"),
     ]
     tables = {"responses": [response_row], "verdicts": verdicts}
@@ -271,7 +320,13 @@ def test_a_served_page_links_only_to_existing_pages(tmp_path):
     for name in ("index", "judges"):
         (tmp_path / f"{name}.html").write_text("a page")
 
-    html = served_page(COMPARE, load_benchmark("prbench"), tmp_path, (), comparison=None)
+    html = served_page(
+        COMPARE,
+        load_benchmark("prbench"),
+        tmp_path,
+        (),
+        comparison=None,
+    )
 
     assert "judges.html" in html
     assert "reviews.html" not in html
@@ -300,7 +355,12 @@ def changed_after_first(cause: str) -> list[tuple[str, float | None, str | None]
     [
         (
             "going on",
-            [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)],
+            [
+                ("base", None, None),
+                ("n1", 0.25, None),
+                ("n2", 0.25, None),
+                ("n3", 0.25, None),
+            ],
             1,
         ),
         ("data set", changed_after_first("data set"), 2),
@@ -316,19 +376,33 @@ def changed_after_first(cause: str) -> list[tuple[str, float | None, str | None]
         ),
         (
             "judged by both",
-            [("n1", None, None), ("n2", 0.25, None), ("n2", None, "template"), ("n3", -0.25, None)],
+            [
+                ("n1", None, None),
+                ("n2", 0.25, None),
+                ("n2", None, "template"),
+                ("n3", -0.25, None),
+            ],
             2,
         ),
         # A night without a complete task is skipped, and does not end the line.
         ("a night lost", [("n1", None, None), ("n3", 0.5, None)], 1),
         (
             "two judges",
-            [("n1", None, None), ("n2", 0.25, None), ("n1", None, None), ("n2", -0.25, None)],
+            [
+                ("n1", None, None),
+                ("n2", 0.25, None),
+                ("n1", None, None),
+                ("n2", -0.25, None),
+            ],
             2,
         ),
         (
             "taken over",
-            [("n1", None, None), ("n2", 0.25, None), ("n3", None, "judge (before: judge)")],
+            [
+                ("n1", None, None),
+                ("n2", 0.25, None),
+                ("n3", None, "judge (before: judge)"),
+            ],
             2,
         ),
         ("people", [("n1", None, None), ("n2", None, None)], 2),
@@ -341,7 +415,9 @@ def test_a_line_ends_where_something_changed(histories, scenario, points, n_line
     assert len({row["line"] for row in rows}) == n_lines
 
 
-def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories):
+def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(
+    histories,
+):
     rows = histories["two judges"]
 
     assert columns_of(rows, "judged_by", "is_drifted") == [
@@ -398,7 +474,12 @@ RUNS = [
 
 
 def spend_row(
-    run_id: str, model: str, cost_usd: float, calls: int, unpriced_calls: int, purpose: str
+    run_id: str,
+    model: str,
+    cost_usd: float,
+    calls: int,
+    unpriced_calls: int,
+    purpose: str,
 ) -> Row:
     """The calls of a run to a model."""
     return row(
@@ -427,7 +508,9 @@ SPEND = [
 ]
 
 
-def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_did(tmp_path):
+def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_did(
+    tmp_path,
+):
     tables = rows_by_table([FIRST, SECOND])
     for stored_row in (*tables["responses"], *tables["verdicts"]):
         is_killed = stored_row["vintage"] == "n1"

@@ -34,7 +34,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
 def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifted(
-    world_job, scope, night
+    world_job,
+    scope,
+    night,
 ):
     night_scope = Scope(world_job, scope.reader, night, changes(world_job, night))
 
@@ -72,7 +74,9 @@ def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope):
 
 def test_an_embedded_judge_is_the_gravest_notice(world_job, scope):
     change = {"name": "embedded/smollm2-135m-instruct"}
-    judges = tuple(judge.model_copy(update=change) for judge in world_job.settings.judges)
+    judges = tuple(
+        judge.model_copy(update=change) for judge in world_job.settings.judges
+    )
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = replace(scope, job=world_job.model_copy(update={"settings": settings}))
 
@@ -94,22 +98,33 @@ def test_the_same_data_gives_the_same_bytes(tmp_path):
 
 def test_names_of_files_have_nothing_from_the_data(hostile_site):
     for path in hostile_site.rglob("*"):
-        assert re.fullmatch(r"[\w./-]+", path.relative_to(hostile_site).as_posix(), re.ASCII)
+        assert re.fullmatch(
+            r"[\w./-]+",
+            path.relative_to(hostile_site).as_posix(),
+            re.ASCII,
+        )
 
 
 def test_a_file_marks_a_folder_as_a_report(hostile_site):
-    assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
+    assert (
+        json.loads((hostile_site / "report.json").read_text())["format"]
+        == "prbench-report"
+    )
 
 
 WAREHOUSE_FIGURES = set()
 for _page in PAGES:
-    WAREHOUSE_FIGURES |= {figure.name for figure in _page.figures if figure.reach == "warehouse"}
+    WAREHOUSE_FIGURES |= {
+        figure.name for figure in _page.figures if figure.reach == "warehouse"
+    }
 
 
 def narrowed(job: Job, *splits: str) -> Job:
     """Return a job on some splits."""
     dataset = job.settings.dataset.model_copy(update={"splits": splits})
-    return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
+    return job.model_copy(
+        update={"settings": job.settings.model_copy(update={"dataset": dataset})}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -124,13 +139,17 @@ def finance(world_job: Job, tmp_path_factory) -> Path:
 def finance_pages(finance: Path) -> dict[str, str]:
     """The pages of figures in the report of one split."""
     paths = [finance / f"{page.name}.html" for page in PAGES]
-    return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.exists()}
+    return {
+        path.stem: path.read_text(encoding="utf-8") for path in paths if path.exists()
+    }
 
 
 def test_every_link_to_a_task_leads_to_one_of_the_report(finance, finance_pages):
     keys = {task["key"] for task in data(finance)["index"]["tasks"]}
 
-    links = re.findall(r'href="task\.html#task=([^&"]+)', "".join(finance_pages.values()))
+    links = re.findall(
+        r'href="task\.html#task=([^&"]+)', "".join(finance_pages.values())
+    )
 
     assert len(keys) == 24
     assert len(links) > 20
@@ -142,11 +161,17 @@ def test_each_page_says_which_split_it_is_of(finance_pages):
         assert "only split finance" in text
 
 
-def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(finance, finance_pages, world_site):
+def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
+    finance,
+    finance_pages,
+    world_site,
+):
     pooled_figures = []
     for page in PAGES:
         if page.name in finance_pages:
-            pooled_figures += [figure for figure in page.figures if figure.reach == "pooled"]
+            pooled_figures += [
+                figure for figure in page.figures if figure.reach == "pooled"
+            ]
 
     # A figure that the report of all splits leaves out, because it has no rows, is left out here
     # too.
@@ -154,12 +179,16 @@ def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(finance, finance_p
     for figure in pooled_figures:
         assert not list((finance / "figures").glob(f"{figure.name}.*"))
         n_pages += (world_site / f"figures/{figure.name}.csv").exists()
-    sentence = "Measured over all splits at once, but this report shows only split finance."
+    sentence = (
+        "Measured over all splits at once, but this report shows only split finance."
+    )
     assert len(pooled_figures) > n_pages > 0
     assert "".join(finance_pages.values()).count(sentence) == n_pages
 
 
-def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(finance, finance_pages):
+def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
+    finance, finance_pages
+):
     figures_with_rows = [name for name in WAREHOUSE_FIGURES if numbers(finance, name)]
 
     sentence = "This covers the whole warehouse, not only split finance."
@@ -168,12 +197,19 @@ def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(finance
 
 
 def test_no_number_is_of_the_tasks_of_another_split(finance):
-    names = {path.stem for path in (finance / "figures").glob("*.csv")} - WAREHOUSE_FIGURES
+    names = {
+        path.stem for path in (finance / "figures").glob("*.csv")
+    } - WAREHOUSE_FIGURES
 
     assert len(names) > 25
     for name in names:
         for figure_row in numbers(finance, name):
-            assert figure_row.get("split") in {None, "", "finance", "Finance (own hard)"}, name
+            assert figure_row.get("split") in {
+                None,
+                "",
+                "finance",
+                "Finance (own hard)",
+            }, name
             assert figure_row.get("field") in {None, "", "Finance"}, name
             for cell in figure_row.values():
                 assert not cell.startswith("legal-"), name
@@ -263,8 +299,15 @@ def test_responses_without_a_verdict_can_be_read(unjudged_job):
     for name, sections in contents.items():
         if name.startswith("task-"):
             for section in sections.values():
-                response_texts += [response["text"] for response in section.get("responses", ())]
-    assert sorted(response_texts) == ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."]
+                response_texts += [
+                    response["text"] for response in section.get("responses", ())
+                ]
+    assert sorted(response_texts) == [
+        "m1 says t1.",
+        "m1 says t2.",
+        "m2 says t1.",
+        "m2 says t2.",
+    ]
 
 
 def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path):
@@ -279,7 +322,9 @@ def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path):
 def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
     job = tiny_job(tmp_path, TASKS, models=("m1",))
     unjudged = response_rows_of(TASKS, "m2")["responses"]
-    unjudged += response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"]
+    unjudged += response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))[
+        "responses"
+    ]
     store(job, {"responses": unjudged})
 
     scope = scope_of(job)
@@ -296,11 +341,21 @@ def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
 def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_path):
     job = tiny_job(tmp_path, [f"t{number}" for number in range(20)], models=("m1",))
     responses = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
-    responses[2] |= {"status": "timeout", "text": None, "error": "no reply within 600 s"}
+    responses[2] |= {
+        "status": "timeout",
+        "text": None,
+        "error": "no reply within 600 s",
+    }
     refused = response_rows_of(["t0"], "m3")
     for verdict_row in refused["verdicts"]:
         verdict_row |= {"value": None, "status": "refused"}
-    store(job, {"responses": responses + refused["responses"], "verdicts": refused["verdicts"]})
+    store(
+        job,
+        {
+            "responses": responses + refused["responses"],
+            "verdicts": refused["verdicts"],
+        },
+    )
 
     assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
@@ -313,7 +368,11 @@ def undecided_job(tmp_path_factory) -> Job:
         for vintage in ("base", "2026-10-01"):
             tables = response_rows_of(TASKS, model, vintage)
             for verdict_row in tables["verdicts"]:
-                verdict_row |= {"value": None, "status": "parse_error", "error": "no JSON object"}
+                verdict_row |= {
+                    "value": None,
+                    "status": "parse_error",
+                    "error": "no JSON object",
+                }
             store(job, tables)
     write_report(job)
     return job

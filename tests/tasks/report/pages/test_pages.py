@@ -9,14 +9,21 @@ import pytest
 
 from tasks.figures.shown import PAGES
 from tasks.report.drilldown.pages import NAVIGATED, TASK
-from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting, whom_it_keeps_out
+from tests.tasks.report.browser import (
+    DESKTOP,
+    PHONE,
+    Visit,
+    visiting,
+    whom_it_keeps_out,
+)
 from tests.tasks.report.drilldown.drilled import numbers
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
 OTHERS = [f"{name}.html" for name in ("index", "categories", "data", "verdicts")]
 IN_THE_DARK = [
-    ("world_site", name) for name in ("index.html", "tasks.html", "task.html", "verdicts.html")
+    ("world_site", name)
+    for name in ("index.html", "tasks.html", "task.html", "verdicts.html")
 ]
 _BROKEN = (
     "[...document.querySelectorAll('.sources a, .date')].filter((one) =>"
@@ -87,18 +94,24 @@ def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser, world_si
 
 
 @pytest.mark.parametrize(
-    "page", [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)], ids=":".join
+    "page",
+    [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)],
+    ids=":".join,
 )
 def test_a_page_works_alone_and_keeps_nobody_out(browser, request, page):
     site, name = page
     with visiting(browser, request.getfixturevalue(site)) as visit:
         visit.open(name)
-        assert visit.value(_CHARTS) == visit.value("document.querySelectorAll('.chart svg').length")
+        assert visit.value(_CHARTS) == visit.value(
+            "document.querySelectorAll('.chart svg').length"
+        )
         assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
         assert whom_it_keeps_out(visit) == []
 
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        visit.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+        visit.page.wait_for_function(
+            "() => document.documentElement.scrollWidth <= innerWidth"
+        )
         assert visit.value(_BROKEN) == []
         if page in IN_THE_DARK:
             visit.page.emulate_media(color_scheme="dark")
@@ -107,12 +120,17 @@ def test_a_page_works_alone_and_keeps_nobody_out(browser, request, page):
         assert visit.faults == []
 
 
-def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(browser, world_site):
+def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(
+    browser, world_site
+):
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
         leader = visit.page.locator(".leader").first.bounding_box()
         notice = visit.page.locator(".notice").first.bounding_box()
-        boxes = [chart.bounding_box() for chart in visit.page.locator("#changes .chart svg").all()]
+        boxes = [
+            chart.bounding_box()
+            for chart in visit.page.locator("#changes .chart svg").all()
+        ]
 
         assert leader
         assert notice
@@ -129,7 +147,9 @@ def test_no_text_of_a_model_or_a_judge_does_anything(browser, hostile_site, name
         visit.open(name)
         visit.open_all_details()
         # By events: a table only has the cells in view, and the mouse could not reach others.
-        move = "(cell) => cell.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
+        move = (
+            "(cell) => cell.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
+        )
         visit.value(f"document.querySelectorAll('td, .tabulator-cell').forEach({move})")
 
         assert visit.faults == []
@@ -174,7 +194,9 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser, world
         assert set(_column(visit, "leaderboard", "leaderboard-split")) == {"legal_hard"}
 
 
-def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browser, world_site):
+def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
+    browser, world_site
+):
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         visit.page.locator("#choice summary").click()
@@ -183,8 +205,13 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         visit.page.locator("#choice").get_by_label("elm-chat").check()
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
 
-        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
-        assert set(_column(visit, "leaderboard", "leaderboard-judge_config")) == {"mild-judge"}
+        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {
+            "birch-2",
+            "elm-chat",
+        }
+        assert set(_column(visit, "leaderboard", "leaderboard-judge_config")) == {
+            "mild-judge"
+        }
         board = visit.page.locator(".boards:visible tbody").first
         assert set(board.locator("td:nth-child(2):visible").all_inner_texts()) == {
             "birch-2",
@@ -192,12 +219,16 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         }
 
         _open_leaderboard(visit)
-        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
+        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {
+            "birch-2",
+            "elm-chat",
+        }
         assert visit.faults == []
 
 
 def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals(
-    browser, world_site
+    browser,
+    world_site,
 ):
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
@@ -208,13 +239,16 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
         visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
         visit.page.locator("#choice").get_by_label("birch-2").check()
-        rows = visit.page.locator(".boards:visible table").first.locator("tbody tr:visible")
+        rows = visit.page.locator(".boards:visible table").first.locator(
+            "tbody tr:visible"
+        )
 
         assert rows.count() == 1
         assert rows.locator("td:visible").first.inner_text() == "birch-2"
         assert rows.locator("td:visible").count() == 3
         assert re.fullmatch(
-            r"0\.\d+ to 0\.\d+", rows.get_by_role("img").get_attribute("aria-label") or ""
+            r"0\.\d+ to 0\.\d+",
+            rows.get_by_role("img").get_attribute("aria-label") or "",
         )
 
 
@@ -225,7 +259,9 @@ def test_a_single_night_has_visible_limits(browser, world_site):
         assert visit.faults == []
 
 
-def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser, world_site):
+def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
+    browser, world_site
+):
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
         count = visit.page.locator("#n-models")
@@ -234,10 +270,14 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser,
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
         assert count.inner_text() == "6 of 7 shown, the best by mild-judge"
         ranks = [
-            row for row in numbers(world_site, "leaderboard") if row["judge_config"] == "mild-judge"
+            row
+            for row in numbers(world_site, "leaderboard")
+            if row["judge_config"] == "mild-judge"
         ]
         worst = max(ranks, key=lambda row: int(row["rank"] or 0))
-        assert worst["model"] not in [box.get_attribute("value") for box in checked_boxes.all()]
+        assert worst["model"] not in [
+            box.get_attribute("value") for box in checked_boxes.all()
+        ]
         ticks = visit.value(_TICKS)
         assert len(ticks) > 1
         assert len(set(ticks)) == 1

@@ -19,7 +19,8 @@ from tests.tasks.report.synthetic.research import JUDGES, PERSON, VALUES
 pytestmark = pytest.mark.slow
 
 OTHERS_WORDS = re.compile(
-    r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance", re.I
+    r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance",
+    re.I,
 )
 
 
@@ -40,7 +41,10 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
         assert not OTHERS_WORDS.search(text)
         assert "$" not in text
     assert "Mean compliance score" in texts["leaderboard"]
-    assert "criteria that are met (half the weight of those partly met)" in texts["leaderboard"]
+    assert (
+        "criteria that are met (half the weight of those partly met)"
+        in texts["leaderboard"]
+    )
     assert "Mean paper score" in texts["categories"]
     assert "points / (positive − negative)" in texts["categories"]
     assert "Mean compliance score on the tasks" in texts["breakdown_domain"]
@@ -72,7 +76,10 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
     ],
 )
 def test_a_formula_is_that_of_the_declared_factors(factors, expected):
-    assert formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True)) == expected
+    assert (
+        formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True))
+        == expected
+    )
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +88,19 @@ def research_contents(research_site: Path) -> dict[str, Any]:
     return data(research_site)
 
 
-def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(research_contents):
+def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
+    research_contents,
+):
     index = research_contents["index"]
 
     assert index["field_title"] == "Domain"
     kinds = [breakdown["kind"] for breakdown in index["breakdowns"]]
-    assert kinds == ["conceptual_breadth", "logical_nesting", "exploration", "necessity"]
+    assert kinds == [
+        "conceptual_breadth",
+        "logical_nesting",
+        "exploration",
+        "necessity",
+    ]
     task_labels = index["tasks"][0]["labels"]
     assert {label["kind"] for label in task_labels} == {"domain", *kinds[:3]}
 
@@ -114,7 +128,9 @@ def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(judge_configs):
         assert binary["reads"] == judge_configs[label]["key"]
 
 
-def test_verdicts_read_as_binary_repeat_no_explanation(research_contents, judge_configs):
+def test_verdicts_read_as_binary_repeat_no_explanation(
+    research_contents, judge_configs
+):
     name = next(name for name in research_contents if name.startswith("task-"))
     verdicts = []
     for section in research_contents[name].values():

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.report.rendering.program import PACKAGES, ROOT, hash_of_program, program_files
+from tasks.report.rendering.program import (
+    PACKAGES,
+    ROOT,
+    hash_of_program,
+    program_files,
+)
 
 FILES = (
     "flows/nightly.py",
@@ -40,7 +45,9 @@ def program(tmp_path) -> Path:
 def test_a_change_in_any_file_of_the_program_changes_its_hash(program, name):
     before = hash_of_program(program)
     path = program / name
-    path.write_text(path.read_text(encoding="utf-8").replace(" ", "  ", 1), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace(" ", "  ", 1), encoding="utf-8"
+    )
     hash_of_program.cache_clear()
 
     assert hash_of_program(program) != before
@@ -68,9 +75,9 @@ def test_data_in_a_checkout_does_not_change_the_hash(program):
 def test_the_program_has_all_packages_that_are_installed():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-    assert sorted(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == list(
-        PACKAGES
-    )
+    assert sorted(
+        project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    ) == list(PACKAGES)
 
 
 def test_the_program_has_everything_that_the_report_imports():

@@ -121,7 +121,9 @@ def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_dat
         {"name": "openai/o4-mini", "rubric": "augmented"},
     ],
 )
-def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(settings):
+def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
+    settings,
+):
     judge = Judge(**settings)
 
     assert "o4-mini" not in called_names(judge_target(judge).config_hash, [judge])
@@ -131,7 +133,9 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
     references = BENCHMARK.references
 
     assert {reference.judge for reference in references} == {"o4-mini"}
-    assert {reference.split for reference in references} >= set(BENCHMARK.hard_splits.values())
+    assert {reference.split for reference in references} >= set(
+        BENCHMARK.hard_splits.values()
+    )
     for reference in references:
         assert 0 < reference.value < 1
         assert reference.source
@@ -141,7 +145,11 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
     ("split", "n_tasks", "is_whole_split"),
     [("finance", 590, True), ("finance", 24, False), ("legal", 600, False)],
 )
-def test_a_score_of_the_paper_is_of_the_whole_split_only(split, n_tasks, is_whole_split):
+def test_a_score_of_the_paper_is_of_the_whole_split_only(
+    split,
+    n_tasks,
+    is_whole_split,
+):
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
 
     assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
@@ -160,7 +168,10 @@ def ranking() -> Ranking:
         "is_below_bar": True,
         "n_tasks_wanted": 600,
     }
-    rows = [row("ada", 1, mean_score=0.45, **values), row("<b>", 2, mean_score=0.35, **values)]
+    rows = [
+        row("ada", 1, mean_score=0.45, **values),
+        row("<b>", 2, mean_score=0.35, **values),
+    ]
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
     return ranking_of(rows, [reference], "A sentence.", ["ada", "<b>"])
 
@@ -174,7 +185,11 @@ def html(ranking: Ranking) -> str:
 def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking):
     ((_, lines),) = ranking.boards
 
-    assert [line["model"] for line in lines] == ["ada", "somebody <small>paper</small>", "<b>"]
+    assert [line["model"] for line in lines] == [
+        "ada",
+        "somebody <small>paper</small>",
+        "<b>",
+    ]
     assert [line["rank"] for line in lines] == [1, None, 2]
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
 
@@ -182,7 +197,8 @@ def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking):
 def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html):
     coverages = re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
     drawings = re.findall(
-        r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html
+        r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"',
+        html,
     )
 
     assert coverages == ["99.9%", "–", "99.9%"]

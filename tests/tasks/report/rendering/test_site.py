@@ -53,8 +53,12 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
     assert not (folder / "data").exists()
 
 
-@pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
-def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_path, other):
+@pytest.mark.parametrize(
+    "other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"]
+)
+def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(
+    tmp_path, other
+):
     path = tmp_path / "mine" / other
     path.parent.mkdir(parents=True)
     path.write_text("mine")
@@ -78,19 +82,27 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_
         "\xff",
     ],
 )
-def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(tmp_path, mark):
+def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(
+    tmp_path, mark
+):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_text("mine")
     (tmp_path / "report.json").write_text(mark)
 
-    with pytest.raises(UsageError, match=r"has files that are not a report|of another version"):
+    with pytest.raises(
+        UsageError, match=r"has files that are not a report|of another version"
+    ):
         Site(tmp_path)
     assert {".git/config": "mine", "report.json": mark} == files_of(tmp_path)
 
 
 def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path):
     site = site_with(
-        tmp_path / "site", "index.html", "data/gone.js", "figures/gone.csv", "figures/stays.csv"
+        tmp_path / "site",
+        "index.html",
+        "data/gone.js",
+        "figures/gone.csv",
+        "figures/stays.csv",
     )
     mine = {
         ".git/config": "mine",
@@ -121,17 +133,24 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path):
     assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
 
 
-def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path):
+def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(
+    tmp_path,
+):
     site = site_with(tmp_path / "site", OLD)
 
-    assert [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)] == [{OLD, NEW}, {NEW}]
+    assert [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)] == [
+        {OLD, NEW},
+        {NEW},
+    ]
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path):
     site = site_with(tmp_path / "site", OLD, NEW)
     (site / OLD).write_text("our")
 
-    assert [Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")] == [
+    assert [
+        Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")
+    ] == [
         False,
         True,
         False,
@@ -164,7 +183,9 @@ def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte, bit):
         assert is_whole(site)
 
 
-@pytest.mark.parametrize("mark", [b"", b"\0" * 300, b'{"format": "prbench-rep', b"\xff"])
+@pytest.mark.parametrize(
+    "mark", [b"", b"\0" * 300, b'{"format": "prbench-rep', b"\xff"]
+)
 def test_a_report_whose_mark_is_lost_is_written_again(tmp_path, mark):
     site = site_with(tmp_path / "site", "index.html", "assets/report.css")
     (site / "report.json").write_bytes(mark)

@@ -66,7 +66,9 @@ SHOWN = r"\u202egpj.txet\u202c a\u2066b\u200ec\u200bd\x1b[31m"
 @pytest.mark.parametrize("kind", ["text", "task", "time"])
 def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind):
     html = table(
-        "figure", [Column("it", HIDING, kind, group=HIDING)], [{"it": HIDING, "address": "x"}]
+        "figure",
+        [Column("it", HIDING, kind, group=HIDING)],
+        [{"it": HIDING, "address": "x"}],
     )
 
     assert SHOWN in _cells(html, "td")[0][1]
@@ -109,7 +111,11 @@ def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text():
     html = render(page, report)
 
     (pattern,) = re.findall(r'data-hidden="([^"]*)"', html)
-    codes = re.sub(r"\\u\{(\w+)\}", lambda code: f"\\U{int(code[1], 16):08x}", unescape(pattern))
+    codes = re.sub(
+        r"\\u\{(\w+)\}",
+        lambda code: f"\\U{int(code[1], 16):08x}",
+        unescape(pattern),
+    )
     for number in range(0x110000):
         is_hidden = re.search(codes, chr(number)) is not None
         assert is_hidden == (visible(chr(number)) != chr(number)), number

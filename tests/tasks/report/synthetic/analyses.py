@@ -14,23 +14,38 @@ ANNOTATORS = ("annotator-one", "annotator-two")
 AREAS = ("DE", "FR", "US-CA")
 
 
-def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> list[Row]:
+def annotation_rows(
+    posed_tasks: Sequence[PosedTask],
+    revision: str,
+    taint: Taint,
+) -> list[Row]:
     """The rows of `task_annotations`; the labels depend on the numbers of task and annotator."""
     rows = []
     for posed in posed_tasks:
         for annotator, name in enumerate(ANNOTATORS):
-            rows += _task_annotations(posed, annotator, taint.name(name), taint, revision)
+            rows += _task_annotations(
+                posed,
+                annotator,
+                taint.name(name),
+                taint,
+                revision,
+            )
     return rows
 
 
 def _task_annotations(
-    posed: PosedTask, annotator: int, name: str, taint: Taint, revision: str
+    posed: PosedTask,
+    annotator: int,
+    name: str,
+    taint: Taint,
+    revision: str,
 ) -> Iterator[Row]:
     area = AREAS[(posed.number // 3 + annotator * (posed.number % 4 == 0)) % len(AREAS)]
     released_labels = list(posed.task.decision_types)
     labels = {
         "jurisdiction": [area],
-        "decision_type": released_labels[: 1 + annotator] or [f"None of {posed.number % 2}"],
+        "decision_type": released_labels[: 1 + annotator]
+        or [f"None of {posed.number % 2}"],
     }
     for kind, (primary, *secondary) in labels.items():
         has_failed = (kind, annotator, posed.number) == ("jurisdiction", 0, 0)
@@ -54,7 +69,13 @@ def _task_annotations(
 
 
 TREE = "a-tree"
-NAMES = ("Whole", "Reading contracts", "Computing taxes", "Taxes of companies", "Taxes of persons")
+NAMES = (
+    "Whole",
+    "Reading contracts",
+    "Computing taxes",
+    "Taxes of companies",
+    "Taxes of persons",
+)
 PARENTS = (-1, 0, 0, 2, 2)
 
 
@@ -68,7 +89,8 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
         for criterion in posed.task.criteria
     ]
     leaves = [
-        (task_id, criterion, (1, 3, 4)[criterion.position % 3]) for task_id, criterion in criteria
+        (task_id, criterion, (1, 3, 4)[criterion.position % 3])
+        for task_id, criterion in criteria
     ]
     tree = {
         "dataset_revision": revision,
@@ -180,7 +202,9 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
         for posed in posed_tasks
         for criterion in posed.task.criteria
     ]
-    sample = [criterion for criterion in reviewed if (criterion[0] + criterion[1]) % 2 == 0]
+    sample = [
+        criterion for criterion in reviewed if (criterion[0] + criterion[1]) % 2 == 0
+    ]
     people = [taint.name(name) for name in PEOPLE]
     model = taint.name(MODEL)
     expert_reviews = []
@@ -232,7 +256,13 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
                             {
                                 "name": name,
                                 "passes": (
-                                    (number * 5 + position * (check_index + 2) + trial // 2) % 7 > 0
+                                    (
+                                        number * 5
+                                        + position * (check_index + 2)
+                                        + trial // 2
+                                    )
+                                    % 7
+                                    > 0
                                 ),
                                 "reason": taint(f"It is {name}, or not."),
                             }

@@ -4,7 +4,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-ATTACKS = tuple(json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8")))
+ATTACKS = tuple(
+    json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8"))
+)
 """Attacks: scripts in elements, attributes, comments and links, templates, addresses, and harmless
 odd text.
 
@@ -39,4 +41,6 @@ class Taint:
             return name
         self.n_named += 1
         attack = ATTACKS[_NAMES[(self.n_named - 1) % len(_NAMES)]]
-        return attack if attack == "__proto__" and self.n_named == 1 else f"{attack}{name}"
+        return (
+            attack if attack == "__proto__" and self.n_named == 1 else f"{attack}{name}"
+        )

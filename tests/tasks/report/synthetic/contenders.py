@@ -51,7 +51,10 @@ class Contender:
         }
         if self.usd_per_mtok is not None:
             input_usd, output_usd = self.usd_per_mtok
-            actual["price"] = {"input_usd_per_mtok": input_usd, "output_usd_per_mtok": output_usd}
+            actual["price"] = {
+                "input_usd_per_mtok": input_usd,
+                "output_usd_per_mtok": output_usd,
+            }
         return actual | ({"resample": "nightly"} if self.is_nightly else {})
 
     def ability(self, field: str, category: str, night: str) -> float:
@@ -66,11 +69,39 @@ class Contender:
 
 CONTENDERS = (
     Contender("alder-large", 1.15, 4, (3.0, 15.0), weak_at="Instruction Following"),
-    Contender("birch-2", 0.75, 2, (1.25, 10.0), weak_at="Supplemental Insight", finance_bonus=0.35),
+    Contender(
+        "birch-2",
+        0.75,
+        2,
+        (1.25, 10.0),
+        weak_at="Supplemental Insight",
+        finance_bonus=0.35,
+    ),
     Contender("cedar-mini", -0.05, 2, (0.25, 2.0), weak_at="Handling Uncertainty"),
-    Contender("dogwood-open", -0.55, 3, None, weak_at="Practical Utility", finance_bonus=-0.4),
-    Contender("elm-chat", 0.4, 3, (1.0, 5.0), is_nightly=True, weak_at="Legal Accuracy"),
-    Contender(DROPPING, 0.2, 1, (0.1, 0.4), is_nightly=True, weak_at="Financial Accuracy"),
+    Contender(
+        "dogwood-open",
+        -0.55,
+        3,
+        None,
+        weak_at="Practical Utility",
+        finance_bonus=-0.4,
+    ),
+    Contender(
+        "elm-chat",
+        0.4,
+        3,
+        (1.0, 5.0),
+        is_nightly=True,
+        weak_at="Legal Accuracy",
+    ),
+    Contender(
+        DROPPING,
+        0.2,
+        1,
+        (0.1, 0.4),
+        is_nightly=True,
+        weak_at="Financial Accuracy",
+    ),
 )
 OUTSIDER = Contender(IMPORTED_MODEL, 0.55, 3, None)
 """A model whose responses were made elsewhere and imported."""
@@ -86,7 +117,12 @@ DRIFTED = (0.3, 0.02)
 
 
 def is_met(
-    contender: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str
+    contender: Contender,
+    number: int,
+    field: str,
+    criterion: Criterion,
+    trial: int,
+    night: str,
 ) -> bool:
     """Return whether a response meets a criterion, before any judge decides; `number` is the
     task's.
@@ -94,14 +130,22 @@ def is_met(
     cell = f"{contender.label} {number} {criterion.position}"
     ability = contender.ability(field, criterion.category or "", night)
     is_wanted = (criterion.weight or 0.0) > 0
-    logit = ability - difficulty(number, criterion.position) if is_wanted else -1.2 - 0.8 * ability
+    logit = (
+        ability - difficulty(number, criterion.position)
+        if is_wanted
+        else -1.2 - 0.8 * ability
+    )
     return logit + _chance(cell, 1.3) + _chance(f"{cell} {trial} {night}", 0.7) > 0
 
 
 def difficulty(number: int, position: int | None = None) -> float:
     """Return the difficulty of a task, or of one of its criteria, in logits."""
     difficulty = 0.1 + _chance(f"task {number}", 0.7)
-    return difficulty if position is None else difficulty + _chance(f"{number} {position}", 0.8)
+    return (
+        difficulty
+        if position is None
+        else difficulty + _chance(f"{number} {position}", 0.8)
+    )
 
 
 @cache
@@ -116,7 +160,9 @@ def decides(judge: str, truth: bool, dice: random.Random, night: str = "") -> bo
     """Return a grader's decision; the first judge decides differently in the night in which it
     drifts.
     """
-    lenient, severe = DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
+    lenient, severe = (
+        DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
+    )
     return dice.random() >= severe if truth else dice.random() < lenient
 
 

@@ -8,7 +8,13 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.job import Job
 from tests.kit import job_on, write_jsonl
 from tests.tasks.report.synthetic.attacks import Taint
-from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of
+from tests.tasks.report.synthetic.contenders import (
+    CONTENDERS,
+    JUDGES,
+    NIGHTS,
+    difficulty,
+    run_of,
+)
 from tests.tasks.report.synthetic.operations import N_CONTROL
 from tests.tasks.report.synthetic.results import PosedTask
 from tests.tasks.report.synthetic.texts import MATTERS, hub_task
@@ -34,21 +40,30 @@ def write_data(folder: Path, taint: Taint, step: int = 1) -> list[PosedTask]:
     """
     folder.mkdir(parents=True)
     topics = {matter.topic: taint(matter.topic) for matter in MATTERS}
-    matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]
+    matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [
+        MATTERS[0]
+    ]
     posed_tasks = []
     rows = {}
     for number, matter in list(enumerate(matters))[::step]:
         task_id = taint(f"{matter.field.lower()}-{number:02}")
         row = hub_task(
-            matter, task_id, number, taint, _REFUSED_CRITERIA if number == _REFUSED else None
+            matter,
+            task_id,
+            number,
+            taint,
+            _REFUSED_CRITERIA if number == _REFUSED else None,
         )
         rows[number] = row | {"topic": topics[matter.topic]}
         posed_tasks.append(PosedTask(number, matter, BENCHMARK.parse_row(rows[number])))
     for field in ("Finance", "Legal"):
         numbers = [posed.number for posed in posed_tasks if posed.matter.field == field]
-        write_jsonl(folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers])
         write_jsonl(
-            folder / f"{field.lower()}_hard.jsonl", [rows[number] for number in _hardest(numbers)]
+            folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers]
+        )
+        write_jsonl(
+            folder / f"{field.lower()}_hard.jsonl",
+            [rows[number] for number in _hardest(numbers)],
         )
     return posed_tasks
 
@@ -66,7 +81,8 @@ def _hardest(numbers: list[int]) -> list[int]:
 def job_for(data: Path, warehouse: Path, names: Names) -> Job:
     """The job of the last night; nothing listens at the addresses of its models."""
     models = [
-        {**contender.settings, "label": names.labels[contender.label]} for contender in CONTENDERS
+        {**contender.settings, "label": names.labels[contender.label]}
+        for contender in CONTENDERS
     ]
     judges = [
         {
@@ -77,8 +93,14 @@ def job_for(data: Path, warehouse: Path, names: Names) -> Job:
         }
         for judge, price in zip(JUDGES, _JUDGE_PRICES, strict=True)
     ]
-    alder, birch, cedar = (names.labels[contender.label] for contender in CONTENDERS[:3])
-    elm, fir = (names.labels[contender.label] for contender in CONTENDERS if contender.is_nightly)
+    alder, birch, cedar = (
+        names.labels[contender.label] for contender in CONTENDERS[:3]
+    )
+    elm, fir = (
+        names.labels[contender.label]
+        for contender in CONTENDERS
+        if contender.is_nightly
+    )
     as_one = {
         "without": birch,
         f"search {alder}": alder,

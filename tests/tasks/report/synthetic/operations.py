@@ -31,14 +31,18 @@ _FAILED_SHARE = 0.005
 
 
 def control_rows(
-    verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]
+    verdicts: Sequence[Row],
+    conversations: dict[str, str],
+    nights: dict[str, str],
 ) -> Rows:
     """The rows of a judge's control set, chosen from its verdicts, its decisions in each night, and
     the limits.
 
     `nights` are the labels of the nights, by day.
     """
-    decided = [row for row in verdicts if row["value"] is not None and row["trial"] == 1]
+    decided = [
+        row for row in verdicts if row["value"] is not None and row["trial"] == 1
+    ]
     control_set = decided[:: len(decided) // N_CONTROL][:N_CONTROL]
     set_id = digest("control set", [verdict["verdict_id"] for verdict in control_set])
     names = (
@@ -92,7 +96,9 @@ def control_rows(
 
 
 def _decided_again(verdict: Row, night: str) -> Row:
-    dice = random.Random(f"control {verdict['criterion_id']} {verdict['task_id']} {night}")
+    dice = random.Random(
+        f"control {verdict['criterion_id']} {verdict['task_id']} {night}"
+    )
     value = verdict["value"]
     if night == DRIFT_NIGHT:
         value = 1.0 if dice.random() < _DRIFT_SHARE else value
@@ -105,11 +111,19 @@ def _decided_again(verdict: Row, night: str) -> Row:
         "cost_usd": verdict["cost_usd"],
     }
     if dice.random() < _FAILED_SHARE:
-        return columns | {"status": "parse_error", "value": None, "error": CAUSES["parse_error"]}
+        return columns | {
+            "status": "parse_error",
+            "value": None,
+            "error": CAUSES["parse_error"],
+        }
     return columns | {"status": "met" if value else "unmet", "value": value}
 
 
-def _limits(set_id: str, control_set: Sequence[Row], repetitions: Sequence[Row]) -> list[Row]:
+def _limits(
+    set_id: str,
+    control_set: Sequence[Row],
+    repetitions: Sequence[Row],
+) -> list[Row]:
     first_values = {}
     for verdict in control_set:
         first_values[verdict["response_id"], verdict["criterion_id"]] = verdict["value"]
@@ -118,7 +132,9 @@ def _limits(set_id: str, control_set: Sequence[Row], repetitions: Sequence[Row])
         agreements = []
         for verdict in verdicts:
             if verdict["value"] is not None:
-                first_value = first_values[verdict["response_id"], verdict["criterion_id"]]
+                first_value = first_values[
+                    verdict["response_id"], verdict["criterion_id"]
+                ]
                 agreements.append(verdict["value"] == first_value)
         night = {
             "night": label,
@@ -128,16 +144,25 @@ def _limits(set_id: str, control_set: Sequence[Row], repetitions: Sequence[Row])
         }
         nights.append(night)
     return [
-        row("control_limits", set_id=set_id, method=METHOD, **limit) for limit in limits(nights)
+        row("control_limits", set_id=set_id, method=METHOD, **limit)
+        for limit in limits(nights)
     ]
 
 
-def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows) -> Rows:
+def check_rows(
+    revision: str,
+    tasks: Sequence[Task],
+    refused: str,
+    tables: Rows,
+) -> Rows:
     """The checks of the last night: two failed ones with their keys, and the task that one of them
     refused.
     """
     benchmark = load_benchmark("prbench")
-    failing_keys = {"criteria_per_task": [refused], "weight_in_band": _outside_band(tasks)}
+    failing_keys = {
+        "criteria_per_task": [refused],
+        "weight_in_band": _outside_band(tasks),
+    }
     judged = set()
     for verdict in tables["verdicts"]:
         judged.add((verdict["response_id"], verdict["judge"], verdict["judge_trial"]))
@@ -202,7 +227,12 @@ _TABLES = {
 _TOTALS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 
 
-def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Taint) -> Rows:
+def run_rows(
+    settings: Settings,
+    nights: dict[str, str],
+    tables: Rows,
+    taint: Taint,
+) -> Rows:
     """The runs that made the rows, a killed and a failed run, and the spend of their calls.
 
     `nights` are the labels of the nights, by day.
@@ -211,12 +241,18 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
         BASE_RUN: (None, "prbench run", "done"),
         IMPORT_RUN: (None, "prbench import responses grove.jsonl", "done"),
         "20260930T190000-killed": (None, "prbench run --limit 4", "killed"),
-        "20261003T120000-failed": (None, taint("prbench run --config other.yaml"), "failed"),
+        "20261003T120000-failed": (
+            None,
+            taint("prbench run --config other.yaml"),
+            "failed",
+        ),
     }
     for night, label in nights.items():
         outcome = "below_bar" if night == NIGHTS[-1] else "done"
         runs[run_of(night)] = (label, "prbench nightly", outcome)
-    calls = {purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()}
+    calls = {
+        purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()
+    }
     spend = []
     for purpose, rows_by_run in calls.items():
         rows_by_run.pop(IMPORT_RUN, None)  # imported rows had no calls
@@ -225,7 +261,9 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
             for model, model_calls in models.items():
                 spend.append(_spent(run_id, purpose, model, model_calls))
     document = settings.model_dump(mode="json")
-    document["dataset"]["source"] = "data"  # the real folder differs from build to build
+    document["dataset"]["source"] = (
+        "data"  # the real folder differs from build to build
+    )
     config = json.dumps(document, sort_keys=True)
     return {
         "runs": [_run(run_id, facts, config, calls) for run_id, facts in runs.items()],
@@ -234,7 +272,10 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
 
 
 def _run(
-    run_id: str, facts: tuple[str | None, str, str], config: str, calls: dict[str, Rows]
+    run_id: str,
+    facts: tuple[str | None, str, str],
+    config: str,
+    calls: dict[str, Rows],
 ) -> Row:
     night, command, outcome = facts
     rows = []

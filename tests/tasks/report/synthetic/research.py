@@ -57,7 +57,9 @@ _RESAMPLES = 200
 def research_row(number: int, taint: Taint) -> Row:
     """A row in the hub's shape."""
     subject = SUBJECTS[number % len(SUBJECTS)]
-    levels = {kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()}
+    levels = {
+        kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()
+    }
     axes = sorted(AXES)
     rubrics = [
         {
@@ -120,7 +122,9 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         ],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )
-    written(warehouse, _written(job, [BENCHMARK.parse_row(data_row) for data_row in rows]))
+    written(
+        warehouse, _written(job, [BENCHMARK.parse_row(data_row) for data_row in rows])
+    )
     ingest(job)
     assemble(job)
     with few_resamples(_RESAMPLES):
@@ -155,7 +159,10 @@ def _written(job: Job, tasks: list[Task]) -> Rows:
         for number, task in enumerate(tasks):
             report = _report(job, key, model, number, task)
             actual["responses"].append(report)
-            for judge_config in (*_judge_columns(job), *([_PERSON] if number % 3 == 0 else [])):
+            for judge_config in (
+                *_judge_columns(job),
+                *([_PERSON] if number % 3 == 0 else []),
+            ):
                 actual["verdicts"] += _decided(key, report, task, judge_config)
     return actual
 
@@ -175,8 +182,9 @@ def _judge_columns(job: Job) -> Iterator[Row]:
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     hashes = {model.label: model_hash(model) for model in job.settings.models}
-    text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (
-        5 + 3 * number
+    text = (
+        f"# {model} on {task.conversation[0].prompt}\n\n"
+        + "A paragraph with *evidence*. " * (5 + 3 * number)
     )
     is_import = model not in hashes
     tables = (

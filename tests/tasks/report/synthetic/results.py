@@ -64,12 +64,17 @@ class Sampling:
     @property
     def at(self) -> datetime:
         """The time of the sampling."""
-        start = datetime.fromisoformat(f"{self.night or '2026-09-30'}T01:00:00").replace(tzinfo=UTC)
+        start = datetime.fromisoformat(
+            f"{self.night or '2026-09-30'}T01:00:00"
+        ).replace(tzinfo=UTC)
         return start if self.night else start + timedelta(hours=19)
 
 
 def response_rows(
-    sampling: Sampling, posed_tasks: Sequence[PosedTask], revision: str, taint: Taint
+    sampling: Sampling,
+    posed_tasks: Sequence[PosedTask],
+    revision: str,
+    taint: Taint,
 ) -> Iterator[tuple[PosedTask, Row]]:
     """The responses of a sampling, each with its task; two trials, for the imported model one."""
     is_import = sampling.contender is OUTSIDER
@@ -78,11 +83,19 @@ def response_rows(
             yield posed, _response(sampling, posed, trial, revision, taint)
 
 
-def _response(sampling: Sampling, posed: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
+def _response(
+    sampling: Sampling,
+    posed: PosedTask,
+    trial: int,
+    revision: str,
+    taint: Taint,
+) -> Row:
     contender = sampling.contender
     task = posed.task
     is_import = sampling.contender is OUTSIDER
-    dice = random.Random(f"answer {contender.label} {posed.number} {trial} {sampling.night}")
+    dice = random.Random(
+        f"answer {contender.label} {posed.number} {trial} {sampling.night}"
+    )
     met = [
         c.title
         for c in task.criteria
@@ -94,7 +107,9 @@ def _response(sampling: Sampling, posed: PosedTask, trial: int, revision: str, t
     completion = tokens_of(text)
     prices = contender.usd_per_mtok or (None, None)
     cost = (
-        None if prices[0] is None else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6
+        None
+        if prices[0] is None
+        else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6
     )
     call_columns = (
         {}
@@ -143,7 +158,10 @@ def _response(sampling: Sampling, posed: PosedTask, trial: int, revision: str, t
 
 def _fate(contender: Contender, number: int, trial: int) -> tuple[str, str | None]:
     """Return the status and error of a response: one is refused, one is truncated."""
-    lost = {(LOST_TASKS["Legal"][0], 2): "refused", (LOST_TASKS["Finance"][0], 1): "truncated"}
+    lost = {
+        (LOST_TASKS["Legal"][0], 2): "refused",
+        (LOST_TASKS["Finance"][0], 1): "truncated",
+    }
     status = lost.get((number, trial), "ok") if contender is CONTENDERS[3] else "ok"
     return status, CAUSES.get(status)
 
@@ -160,7 +178,11 @@ class Grader:
     def of_judge_config(cls, name: str, judge_config: JudgeConfig) -> "Grader":
         """A configured judge."""
         price = judge_config.judge.price
-        return cls(name, judge_config.columns, None if price is None else price.input_usd_per_mtok)
+        return cls(
+            name,
+            judge_config.columns,
+            None if price is None else price.input_usd_per_mtok,
+        )
 
     @property
     def is_import(self) -> bool:
@@ -169,11 +191,18 @@ class Grader:
 
 
 def verdict_rows(
-    grader: Grader, sampling: Sampling, responded: Iterable[tuple[PosedTask, Row]], taint: Taint
+    grader: Grader,
+    sampling: Sampling,
+    responded: Iterable[tuple[PosedTask, Row]],
+    taint: Taint,
 ) -> Iterator[Row]:
     """A grader's verdicts on every criterion of the usable responses."""
     for posed, response in responded:
-        if response["status"] == "ok" and not _is_missing(grader, response, posed.number):
+        if response["status"] == "ok" and not _is_missing(
+            grader,
+            response,
+            posed.number,
+        ):
             for criterion in posed.task.criteria:
                 yield _verdict(grader, sampling, posed, response, criterion, taint)
 
@@ -183,7 +212,11 @@ def _is_missing(grader: Grader, response: Row, number: int) -> bool:
     coverage.
     """
     lost = CONTENDERS[3].label, LOST_TASKS["Legal"][1], 2
-    return not grader.is_import and lost == (response["model"], number, response["trial"])
+    return not grader.is_import and lost == (
+        response["model"],
+        number,
+        response["trial"],
+    )
 
 
 def _verdict(
@@ -195,9 +228,12 @@ def _verdict(
     taint: Taint,
 ) -> Row:
     cell = (
-        f"{grader.name} {grader.columns['judge_trial']} {sampling.contender.label} {sampling.night}"
+        f"{grader.name} {grader.columns['judge_trial']} "
+        f"{sampling.contender.label} {sampling.night}"
     )
-    dice = random.Random(f"{cell} {posed.number} {response['trial']} {criterion.position}")
+    dice = random.Random(
+        f"{cell} {posed.number} {response['trial']} {criterion.position}"
+    )
     truth = is_met(
         sampling.contender,
         posed.number,
@@ -207,7 +243,13 @@ def _verdict(
         sampling.night,
     )
     met = decides(grader.name, truth, dice, sampling.night)
-    failed = _failed(grader, sampling, posed.number, response["trial"], criterion.position)
+    failed = _failed(
+        grader,
+        sampling,
+        posed.number,
+        response["trial"],
+        criterion.position,
+    )
     text = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
     tokens = tokens_of(response["text"]) + 400
     call_columns = (
@@ -254,7 +296,11 @@ def _verdict(
 
 
 def _failed(
-    grader: Grader, sampling: Sampling, number: int, trial: int, position: int
+    grader: Grader,
+    sampling: Sampling,
+    number: int,
+    trial: int,
+    position: int,
 ) -> str | None:
     """The cause of a failed verdict, if it failed: the first criteria of one response fail, each
     for another cause.
@@ -265,6 +311,10 @@ def _failed(
         and sampling.vintage == BASE_VINTAGE
         and not grader.is_import
     )
-    if is_there and (sampling.contender.label, number, trial) == cell and position < len(CAUSES):
+    if (
+        is_there
+        and (sampling.contender.label, number, trial) == cell
+        and position < len(CAUSES)
+    ):
         return list(CAUSES)[position]
     return None

@@ -31,13 +31,19 @@ class Sampling:
 
 def rows_by_table(samplings: Sequence[Sampling]) -> Rows:
     """Return the stored rows of samplings: tasks, criteria, responses and verdicts."""
-    revisions = dict.fromkeys((REVISION, *(sampling.revision for sampling in samplings)))
+    revisions = dict.fromkeys(
+        (REVISION, *(sampling.revision for sampling in samplings))
+    )
     tables = combined(
-        *(tasks_of(RUBRICS, revision=revision) for revision in revisions), *map(_rows, samplings)
+        *(tasks_of(RUBRICS, revision=revision) for revision in revisions),
+        *map(_rows, samplings),
     )
     # Several judge configurations of one sampling share its responses.
     tables["responses"] = list(
-        {response_row["response_id"]: response_row for response_row in tables["responses"]}.values()
+        {
+            response_row["response_id"]: response_row
+            for response_row in tables["responses"]
+        }.values()
     )
     return tables
 
@@ -57,7 +63,11 @@ def _rows(sampling: Sampling) -> Rows:
     }
     decided = {"t0": sampling.values[:2], "t1": sampling.values[2:]}
     return judged(
-        decided, sampling.model, rubrics=RUBRICS, of_response=response_columns, **verdict_columns
+        decided,
+        sampling.model,
+        rubrics=RUBRICS,
+        of_response=response_columns,
+        **verdict_columns,
     )
 
 
@@ -81,11 +91,19 @@ SCENARIOS: dict[str, list[Sampling]] = {
     "template": [FIRST, *then(verdict_columns={"template_hash": "another"})],
     "grading": [FIRST, *then(verdict_columns={"grading": "ternary"})],
     "data set, template": [
-        replace(FIRST, revision="another", verdict_columns={"template_hash": "another"}),
+        replace(
+            FIRST,
+            revision="another",
+            verdict_columns={"template_hash": "another"},
+        ),
         SECOND,
         THIRD,
     ],
-    "changed back": [FIRST, replace(SECOND, verdict_columns={"template_hash": "another"}), THIRD],
+    "changed back": [
+        FIRST,
+        replace(SECOND, verdict_columns={"template_hash": "another"}),
+        THIRD,
+    ],
     "judged by both": [
         FIRST,
         SECOND,
@@ -99,7 +117,11 @@ SCENARIOS: dict[str, list[Sampling]] = {
     ],
     "a night lost": [
         FIRST,
-        replace(SECOND, values=(None, 1, None, 1), verdict_columns={"template_hash": "lost"}),
+        replace(
+            SECOND,
+            values=(None, 1, None, 1),
+            verdict_columns={"template_hash": "lost"},
+        ),
         THIRD,
     ],
     "two judges": [

@@ -10,7 +10,9 @@ from tests.kit import REVISION, job_on, written
 
 
 def scope_of(
-    folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None
+    folder: Path,
+    rows: dict[str, list[dict[str, Any]]],
+    vintage: str | None = None,
 ) -> Scope:
     """Store rows by table in a fresh warehouse, publish, and open the scope of their revision."""
     warehouse = written(folder, rows)
@@ -20,7 +22,11 @@ def scope_of(
         revision=REVISION,
         splits=("sample",),
     )
-    return Scope(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
+    return Scope(
+        job_on("sample", folder).looking_up(lambda: data),
+        warehouse.reader(),
+        vintage,
+    )
 
 
 def rows_of(figure: Figure, scope: Scope) -> list[dict[str, Any]]:

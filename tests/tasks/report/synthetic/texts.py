@@ -53,7 +53,11 @@ _BESIDE = {
 
 
 def hub_task(
-    matter: Matter, task_id: str, number: int, taint: Taint, n_criteria: int | None = None
+    matter: Matter,
+    task_id: str,
+    number: int,
+    taint: Taint,
+    n_criteria: int | None = None,
 ) -> dict[str, Any]:
     """A task in the hub's shape, different for each number; `n_criteria` cuts its rubric."""
     dice = random.Random(f"task {number}")
@@ -67,16 +71,25 @@ def hub_task(
     }
     turns = dice.choices(range(1, 6), (48, 24, 14, 8, 6))[0]
     openings = [matter.opening, *dice.sample(TEXTS["next"], turns - 1)]
-    columns = {f"prompt_{i}": taint(prompt.format(**words)) for i, prompt in enumerate(openings)}
+    columns = {
+        f"prompt_{i}": taint(prompt.format(**words))
+        for i, prompt in enumerate(openings)
+    }
     columns |= {f"response_{i}": taint(_earlier(matter, i)) for i in range(turns - 1)}
-    texts = [taint(f"Figures that {client} gave: " + "; ".join(map(": ".join, matter.figures)))]
+    texts = [
+        taint(
+            f"Figures that {client} gave: " + "; ".join(map(": ".join, matter.figures))
+        )
+    ]
     decision, pathway = matter.labels
     is_odd = taint.is_hostile and number % 6 == 0
     return hub_row(
         task_id,
         field=matter.field,
         topic=matter.topic,
-        expert=dice.choice(("Expert", "Expert", "Non-Expert")) if not is_odd else taint("Expert"),
+        expert=dice.choice(("Expert", "Expert", "Non-Expert"))
+        if not is_odd
+        else taint("Expert"),
         turns=turns,
         rubric=_rubric(matter, task_id, words, dice, taint)[:n_criteria],
         decision_type=decision + (", " + taint("Other") if number % 6 == 0 else ""),
@@ -98,16 +111,24 @@ def _earlier(matter: Matter, turn: int) -> str:
 
 
 def _rubric(
-    matter: Matter, task_id: str, words: dict[str, str], dice: random.Random, taint: Taint
+    matter: Matter,
+    task_id: str,
+    words: dict[str, str],
+    dice: random.Random,
+    taint: Taint,
 ) -> list[dict[str, Any]]:
-    points = [(ACCURACY[matter.field], f"States that {point}.") for point in matter.points]
+    points = [
+        (ACCURACY[matter.field], f"States that {point}.") for point in matter.points
+    ]
     titles = (*TEXTS["general"][matter.field], *TEXTS["shared"])
     general = [(category, title.format(**words)) for category, title in titles]
     good = dice.sample(points, min(len(points), dice.randint(5, 7))) + dice.sample(
-        general, dice.randint(4, 6)
+        general,
+        dice.randint(4, 6),
     )
     rubric = [
-        (*criterion, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0]) for criterion in good
+        (*criterion, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0])
+        for criterion in good
     ]
     for category, severity, title in dice.sample(TEXTS["mistakes"], dice.randint(1, 3)):
         rubric.append((category.format(**words), title.format(**words), severity))
@@ -131,21 +152,36 @@ def _weight(severity: str, dice: random.Random) -> int:
     return dice.randint(low, high) if dice.random() > 1 / 150 else _BESIDE[severity]
 
 
-def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
+def response_text(
+    matter: Matter,
+    met: Sequence[str],
+    style: int,
+    dice: random.Random,
+) -> str:
     """A response in Markdown with the points that it meets; a higher style is longer."""
-    points = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
+    points = [
+        title.removeprefix(_STATES).rstrip(".")
+        for title in met
+        if title.startswith(_STATES)
+    ]
     sentences = [
         f"**{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip()
         for point in points
     ]
-    parts = [dice.choice(TEXTS["openings"]).format(matter.subject), "## What decides it"]
+    parts = [
+        dice.choice(TEXTS["openings"]).format(matter.subject),
+        "## What decides it",
+    ]
     parts.append(
         "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(sentences, 1))
         or "Too little is known to say."
     )
     if style >= 2:
         lines = [f"| {name} | {value} |" for name, value in matter.figures]
-        parts += ["## The figures", "\n".join(["| Figure | Value |", "|---|---:|", *lines])]
+        parts += [
+            "## The figures",
+            "\n".join(["| Figure | Value |", "|---|---:|", *lines]),
+        ]
     if style >= 3:
         parts += [
             "The calculation, so that it can be checked:",
@@ -157,7 +193,10 @@ def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.R
             f"> If a fact about {matter.subject} is otherwise, begin again at 1.",
         ]
         parts.append(
-            "\n".join(f"- *Assumed:* {name}: {value}, as given." for name, value in matter.figures)
+            "\n".join(
+                f"- *Assumed:* {name}: {value}, as given."
+                for name, value in matter.figures
+            )
         )
     steps = (
         f"Write down who decides on {matter.subject}.",
@@ -165,7 +204,11 @@ def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.R
         "Set a date, and keep it.",
     )
     return "\n\n".join(
-        [*parts, "## Next steps", "\n".join(f"- [ ] {step}" for step in steps[: 1 + style // 2])]
+        [
+            *parts,
+            "## Next steps",
+            "\n".join(f"- [ ] {step}" for step in steps[: 1 + style // 2]),
+        ]
     )
 
 
@@ -173,7 +216,11 @@ def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random)
     """Return a judge's explanation in one or two sentences; `title` begins with a verb, like all
     titles here.
     """
-    phrase = title[0].lower() + title[1:].rstrip(".").replace("tates that", "ays that", 1)
+    phrase = title[0].lower() + title[1:].rstrip(".").replace(
+        "tates that",
+        "ays that",
+        1,
+    )
     if is_mistake:
         return dice.choice(TEXTS["made"] if is_met else TEXTS["avoided"]).format(phrase)
     return dice.choice(TEXTS["met"] if is_met else TEXTS["unmet"]).format(phrase)

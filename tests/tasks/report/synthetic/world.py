@@ -62,24 +62,43 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     times.
     """
     taint = Taint(hostile)
-    everybody = (*(contender.label for contender in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
+    everybody = (
+        *(contender.label for contender in (*CONTENDERS, OUTSIDER)),
+        *JUDGES,
+        PEOPLE,
+    )
     labels = {name: taint.name(name) for name in everybody}
     names = Names(labels, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)})
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
     _, _, older_tables = _filled(older, names, (OLDER_NIGHT,), taint, step=2)
     # Half of the tasks are enough for several copies of each attack.
-    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, step=1 + hostile)
+    job, posed_tasks, tables = _filled(
+        job,
+        names,
+        (_PINNED, *NIGHTS),
+        taint,
+        step=1 + hostile,
+    )
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in older_tables.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
     written(
         job.warehouse,
-        {"task_annotations": analyses.annotation_rows(posed_tasks, job.data.revision, taint)},
+        {
+            "task_annotations": analyses.annotation_rows(
+                posed_tasks,
+                job.data.revision,
+                taint,
+            )
+        },
     )
     written(job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint))
     written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
-    written(job.warehouse, analyses.label_rows(names.labels[PEOPLE], job.data.revision, tables))
+    written(
+        job.warehouse,
+        analyses.label_rows(names.labels[PEOPLE], job.data.revision, tables),
+    )
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -111,7 +130,9 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             " ? order by all"
         )
         board = reader.rows(f"{query} limit 3", [job.data.revision])
-    looks = {"cascade_rules": rows_of(cascade_parameters, cascades)} | analyses.look_rows(board)
+    looks = {
+        "cascade_rules": rows_of(cascade_parameters, cascades)
+    } | analyses.look_rows(board)
     written(job.warehouse, analyses.weakness_rows(measures) | looks)
     written(job.warehouse, analyses.debiased_rows(labelled))
     Warehouse(job.warehouse).publish()
@@ -119,7 +140,11 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 
 
 def _filled(
-    job: Job, names: Names, nights: Sequence[str], taint: Taint, step: int = 1
+    job: Job,
+    names: Names,
+    nights: Sequence[str],
+    taint: Taint,
+    step: int = 1,
 ) -> tuple[Job, list[PosedTask], Rows]:
     """Write and ingest a job's data set with one task in `every`; return the job, its tasks, and
     rows of nights.
@@ -132,7 +157,12 @@ def _filled(
         responded = list(response_rows(sampling, posed_tasks, revision, taint))
         tables["responses"] += [response for _, response in responded]
         for grader, graded_responses in _graded(job, names, sampling, responded):
-            tables["verdicts"] += verdict_rows(grader, sampling, graded_responses, taint)
+            tables["verdicts"] += verdict_rows(
+                grader,
+                sampling,
+                graded_responses,
+                taint,
+            )
     # The rows of the checks are written before the tasks, so that tasks are admitted as soon as
     # they are ingested.
     tasks = [posed.task for posed in (*posed_tasks, refused)]
@@ -150,11 +180,20 @@ def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampli
                 label = names.labels[contender.label]
                 yield Sampling(contender, label, hashes[label], vintage, night)
         if night == _PINNED:
-            yield Sampling(OUTSIDER, names.labels[OUTSIDER.label], IMPORTED, vintage, night)
+            yield Sampling(
+                OUTSIDER,
+                names.labels[OUTSIDER.label],
+                IMPORTED,
+                vintage,
+                night,
+            )
 
 
 def _graded(
-    job: Job, names: Names, sampling: Sampling, responded: list[tuple[PosedTask, Row]]
+    job: Job,
+    names: Names,
+    sampling: Sampling,
+    responded: list[tuple[PosedTask, Row]],
 ) -> Iterator[tuple[Grader, list[tuple[PosedTask, Row]]]]:
     """Yield the graders of a sampling, each with the responses that it graded: only the first judge
     graded all.
@@ -165,7 +204,11 @@ def _graded(
     if sampling.night in (_PINNED, *NIGHTS[3:]):
         yield mild, [each for each in responded if each[0].number % 3 == 0]
     if sampling.contender in (CONTENDERS[0], CONTENDERS[2]):
-        repetition = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
+        repetition = Grader(
+            strict.name,
+            {**strict.columns, "judge_trial": 2},
+            strict.usd_per_mtok,
+        )
         yield repetition, [each for each in first_trials if each[0].number % 4 == 1]
     if sampling.contender in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
         columns = {
@@ -184,15 +227,29 @@ def _graded(
         yield people, [each for each in first_trials if each[0].number % 5 == 0]
 
 
-def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
+def _control(
+    job: Job,
+    names: Names,
+    posed_tasks: Sequence[PosedTask],
+    tables: Rows,
+) -> Rows:
     """The first judge's control set, chosen from its verdicts on pinned responses, and its
     nights.
     """
-    columns = {"vintage": BASE_VINTAGE, **judge_configs(job, BENCHMARK)[0].columns}.items()
-    judge_verdicts = [verdict for verdict in tables["verdicts"] if columns <= verdict.items()]
-    conversations = {posed.task.task_id: posed.task.conversation_id for posed in posed_tasks}
+    columns = {
+        "vintage": BASE_VINTAGE,
+        **judge_configs(job, BENCHMARK)[0].columns,
+    }.items()
+    judge_verdicts = [
+        verdict for verdict in tables["verdicts"] if columns <= verdict.items()
+    ]
+    conversations = {
+        posed.task.task_id: posed.task.conversation_id for posed in posed_tasks
+    }
     return control_rows(
-        judge_verdicts, conversations, {night: names.nights[night] for night in NIGHTS}
+        judge_verdicts,
+        conversations,
+        {night: names.nights[night] for night in NIGHTS},
     )
 
 
@@ -207,7 +264,10 @@ def _alert(job: Job, night: str, label: str):
     """Store the alerts of a night, as a night does."""
     night_job = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(night_job)
-    actual = [Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge)) for judge in judges]
+    actual = [
+        Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge))
+        for judge in judges
+    ]
     drifting = {judge["judge"] for judge in judges}
     actual += drops(
         comparisons(night_job),

@@ -58,7 +58,12 @@ def test_kendalls_tau_is_that_of_the_textbook(scores_a, scores_b, tau):
 
 
 def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself():
-    (evaluation,) = evaluate(noise(1, 40), [CandidateRule("strong alone", None)], PRICED, 500)
+    (evaluation,) = evaluate(
+        noise(1, 40),
+        [CandidateRule("strong alone", None)],
+        PRICED,
+        500,
+    )
 
     figures = evaluation.held_out
     for measure in ("agreement", "kappa"):
@@ -88,7 +93,9 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share():
 def evaluations() -> list[Evaluation]:
     """All rules that are tried for one pair of judges."""
     paired = noise(3, 120)
-    candidates = rules.candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True)
+    candidates = rules.candidates(
+        paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True
+    )
     return evaluate(paired, candidates, PRICED, 500)
 
 
@@ -96,7 +103,9 @@ def test_the_cheapest_rule_within_the_bound_is_picked(evaluations):
     result = picked(evaluations, Bound("agreement", 0.9))
 
     cheaper = [
-        evaluation for evaluation in evaluations if evaluation.expense[0] < result.expense[0]
+        evaluation
+        for evaluation in evaluations
+        if evaluation.expense[0] < result.expense[0]
     ]
     assert result.chosen_on["agreement_ci_low"] >= 0.9
     assert all(evaluation.chosen_on["agreement_ci_low"] < 0.9 for evaluation in cheaper)
@@ -107,7 +116,9 @@ def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(evaluations):
 
 
 def test_on_the_front_a_dearer_rule_agrees_more(evaluations):
-    values = [evaluation.value("agreement") for evaluation in front(evaluations, "agreement")]
+    values = [
+        evaluation.value("agreement") for evaluation in front(evaluations, "agreement")
+    ]
 
     assert values == sorted(values)
     assert values[-1] == 1.0
@@ -145,7 +156,11 @@ def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
     has_second = np.random.default_rng(8).random(len(paired.strong)) >= share
     cheap_values = paired.facts.first.copy()
     cheap_values[~has_second, 1] = np.nan
-    return replace(paired, facts=replace(paired.facts, first=cheap_values), has_second=has_second)
+    return replace(
+        paired,
+        facts=replace(paired.facts, first=cheap_values),
+        has_second=has_second,
+    )
 
 
 def held_out_figures(paired: PairedVerdicts, candidate: CandidateRule) -> Figures:
@@ -171,7 +186,9 @@ def test_a_failure_of_the_cheap_judge_is_escalated_by_each_rule_and_counts():
     by_disagreement = held_out_figures(paired, DISAGREEMENT)
 
     assert by_weight["n_paired"] == len(criteria)
-    assert by_weight["strong_calls"] == pytest.approx(1_000 * (is_failed | is_heavy).mean())
+    assert by_weight["strong_calls"] == pytest.approx(
+        1_000 * (is_failed | is_heavy).mean()
+    )
     assert by_disagreement["escalated_share"] == pytest.approx(is_different.mean())
 
 
@@ -191,7 +208,9 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
         f1_score(strong, cheap, labels=[0.0, 1.0], average="macro")
     )
     assert figures["kappa"] == pytest.approx(cohen_kappa_score(cheap, strong))
-    assert figures["n_ranked_responses"] == len(set(paired.response[criteria]) - failed_responses)
+    assert figures["n_ranked_responses"] == len(
+        set(paired.response[criteria]) - failed_responses
+    )
 
 
 def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_are():
@@ -208,7 +227,9 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict():
     criteria = held_out(paired)
     criteria = criteria[paired.has_second[criteria]]
     cheap_values = paired.facts.first[criteria]
-    is_escalated = (cheap_values[:, 0] != cheap_values[:, 1]) | (paired.facts.weights[criteria] > 7)
+    is_escalated = (cheap_values[:, 0] != cheap_values[:, 1]) | (
+        paired.facts.weights[criteria] > 7
+    )
 
     figures = held_out_figures(paired, BOTH)
 
@@ -241,7 +262,9 @@ def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs():
 
     candidates = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
 
-    assert "weight above 1 or category b" in {candidate.name for candidate in candidates}
+    assert "weight above 1 or category b" in {
+        candidate.name for candidate in candidates
+    }
 
 
 @dataclass(frozen=True)
@@ -271,14 +294,20 @@ WHENS = st.builds(
     When,
     disagreement=st.booleans(),
     weight_above=st.none() | st.integers(0, 10).map(float),
-    categories=st.lists(st.sampled_from(CATEGORIES), unique=True, max_size=2).map(tuple),
+    categories=st.lists(st.sampled_from(CATEGORIES), unique=True, max_size=2).map(
+        tuple
+    ),
     confidence_below=st.none() | st.floats(0.01, 1.0),
     severities=NAMES,
     kinds=NAMES,
 )
 CASES = st.builds(
     Case,
-    first_values=st.lists(st.sampled_from([None, 0.0, 0.5, 1.0]), min_size=2, max_size=2),
+    first_values=st.lists(
+        st.sampled_from([None, 0.0, 0.5, 1.0]),
+        min_size=2,
+        max_size=2,
+    ),
     weight=st.integers(-10, 10),
     category=st.sampled_from(CATEGORIES),
     confidence=st.none() | st.floats(0.0, 1.0),
@@ -288,7 +317,12 @@ CASES = st.builds(
 
 
 def reasons_on(when: When, case: Case) -> list[str]:
-    return rules.reasons_to_escalate(when, case.first_values, case.confidence, case.criterion)
+    return rules.reasons_to_escalate(
+        when,
+        case.first_values,
+        case.confidence,
+        case.criterion,
+    )
 
 
 @given(WHENS, CASES)
@@ -335,7 +369,9 @@ def test_repetitions_are_judged_only_where_they_are_compared():
     assert When(weight_above=7).n_repetitions(3) == 1
 
 
-@pytest.mark.parametrize(("confidence", "reasons"), [(0.9, []), (0.899, ["confidence"])])
+@pytest.mark.parametrize(
+    ("confidence", "reasons"), [(0.9, []), (0.899, ["confidence"])]
+)
 def test_a_confidence_at_the_limit_is_not_below_it(confidence, reasons):
     case = Case([1.0], 5, "A", confidence, "a", ())
 
@@ -357,7 +393,9 @@ def test_only_levels_with_confidences_on_both_sides_are_tried(confidences, level
     candidates = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
 
     prefix = "confidence below "
-    names = [candidate.name for candidate in candidates if candidate.name.startswith(prefix)]
+    names = [
+        candidate.name for candidate in candidates if candidate.name.startswith(prefix)
+    ]
     assert [name.removeprefix(prefix) for name in names] == levels
 
 
@@ -391,7 +429,11 @@ def two_verdicts(cheap: np.ndarray, strong: np.ndarray) -> PairedVerdicts:
     )
 
 
-def figures(paired: PairedVerdicts, candidate: CandidateRule, resamples: int = 200) -> Figures:
+def figures(
+    paired: PairedVerdicts,
+    candidate: CandidateRule,
+    resamples: int = 200,
+) -> Figures:
     (row,) = figures_of(paired, [candidate], UNKNOWN, resamples)
     return row
 

@@ -12,7 +12,12 @@ CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
 
 def noise(
-    seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12
+    seed: int,
+    n_tasks: int,
+    *,
+    n_criteria: int = 15,
+    n_models: int = 3,
+    errs: float = 0.12,
 ) -> PairedVerdicts:
     """Verdicts with errors that are correlated within a task, but independent of weight, category
     and confidence.
@@ -23,7 +28,9 @@ def noise(
     error_rates = generator.beta(errs * 8, (1 - errs) * 8, (n_tasks, 1, 1, 1))
     is_wrong = generator.random((*shape, 2)) < error_rates
     cheap = np.where(is_wrong, 1.0 - strong[..., None], strong[..., None])
-    weights = np.broadcast_to(generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape)
+    weights = np.broadcast_to(
+        generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape
+    )
     categories = CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))]
     task, model, _ = np.indices(shape)
     response = (task * n_models + model).ravel()
@@ -75,7 +82,9 @@ def of_picked(
     that stays with the cheap judge is wrong with the mean probability `errs`; if repetitions must
     agree, with the probability that both are wrong: the mean square of a beta distribution.
     """
-    evaluation = picked(evaluate(paired, candidates, Costs(0.001, 0.02), resamples), bound)
+    evaluation = picked(
+        evaluate(paired, candidates, Costs(0.001, 0.02), resamples), bound
+    )
     when = evaluation.candidate.when
     truth = 1.0
     if when is not None:

@@ -75,7 +75,9 @@ def test_agreement_is_that_of_scikit_learn(pairs):
     np.add.at(table, (labels_a, labels_b), 1)
 
     f1 = f1_score(labels_a, labels_b, average="macro")
-    assert agreement.raw_agreement(table) == pytest.approx(np.mean(labels_a == labels_b))
+    assert agreement.raw_agreement(table) == pytest.approx(
+        np.mean(labels_a == labels_b)
+    )
     assert agreement.macro_f1(table) == pytest.approx(f1)
     assert agreement.macro_f1(table.T) == pytest.approx(f1)
 
@@ -117,7 +119,13 @@ def test_alpha_is_that_of_the_textbook():
     assert alpha == pytest.approx(0.743, abs=5e-4)
 
 
-@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.lists(st.integers(0, 2), min_size=1, max_size=4),
+        min_size=1,
+        max_size=12,
+    )
+)
 def test_alpha_is_one_minus_observed_by_expected_disagreement(units):
     alpha = agreement.krippendorff_alpha(coincidences_of(units, 3))
 
@@ -147,7 +155,11 @@ def test_agreement_has_the_same_interval_alone_and_among_many():
     figures = [5, 105, 205]
 
     (many,) = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)
-    (few,) = agreement.agreement_intervals(tables[:, figures], agreement.kappa, sampled=sampled)
+    (few,) = agreement.agreement_intervals(
+        tables[:, figures],
+        agreement.kappa,
+        sampled=sampled,
+    )
 
     assert many[figures] == pytest.approx(few, abs=1e-9)
 
@@ -156,7 +168,11 @@ def test_a_resample_without_agreement_is_left_out():
     tables = np.zeros((6, 1, 2, 2))
     tables[:3, 0] = [[3, 1], [1, 3]]
 
-    ((interval,),) = agreement.agreement_intervals(tables, agreement.kappa, sampled=draws(6, FEW))
+    ((interval,),) = agreement.agreement_intervals(
+        tables,
+        agreement.kappa,
+        sampled=draws(6, FEW),
+    )
 
     assert interval == pytest.approx([0.5, 0.5])
 
@@ -202,7 +218,9 @@ def test_what_is_divided_by_nothing_is_not_defined():
 
 ERRORS = st.integers(2, 5).flatmap(
     lambda k: st.lists(
-        st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k), min_size=2, max_size=30
+        st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k),
+        min_size=2,
+        max_size=30,
     )
 )
 """Cases, each with the errors of all voters."""

@@ -43,11 +43,13 @@ def test_brier_score_and_calibration_error_are_those_of_scikit_learn(cases):
 def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
     hundredths = [n / 100 for n in range(101)]
     (expression,) = re.findall(
-        r"(greatest.*) as bin", sql.read("intermediate/agreement/calibration_bins")
+        r"(greatest.*) as bin",
+        sql.read("intermediate/agreement/calibration_bins"),
     )
 
     bins = duckdb.execute(
-        f"select {expression} as bin from (select unnest(?) as probability)", [hundredths]
+        f"select {expression} as bin from (select unnest(?) as probability)",
+        [hundredths],
     ).fetchnumpy()["bin"]
 
     assert bins.tolist() == np.searchsorted(EDGES, hundredths).tolist()
@@ -56,7 +58,9 @@ def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
 @given(CASES)
 def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(cases):
     p, y = np.array(cases, dtype=float).T
-    middles = (np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5) / calibration.BINS
+    middles = (
+        np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5
+    ) / calibration.BINS
 
     sums = sums_of(middles[None], y[None])[0]
 
@@ -78,19 +82,27 @@ def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off():
 
 def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
     """The sums of a made-up judge by task; with the factor 1 it is calibrated."""
-    p, _, decided = world(n_tasks, shared, factor, np.random.default_rng((20261126, seed)))
+    p, _, decided = world(
+        n_tasks,
+        shared,
+        factor,
+        np.random.default_rng((20261126, seed)),
+    )
     return sums_of(p, decided)
 
 
 @pytest.mark.parametrize("n_tasks", [50, 120])
 @pytest.mark.parametrize("shared", [0.0, 0.6, 1.0])
 def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a_task_go_together(
-    shared, n_tasks
+    shared,
+    n_tasks,
 ):
     sampled = draws(n_tasks, 500, 1)
     n_miscalibrated = 0
     for seed in range(120):
-        _, low, _ = calibration.corrected_error(judged(n_tasks, 1.0, shared, seed), sampled)
+        _, low, _ = calibration.corrected_error(
+            judged(n_tasks, 1.0, shared, seed), sampled
+        )
         n_miscalibrated += low > 0.0
 
     # Three are expected.
@@ -102,7 +114,8 @@ def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around
     p, true_p, _ = world(20_000, 0.2, 2.0, np.random.default_rng(1))
     truth = float(calibration.calibration_error(sums_of(p, true_p).sum(axis=0)))
     errors = [
-        calibration.corrected_error(judged(100, 2.0, 0.2, seed), sampled) for seed in range(60)
+        calibration.corrected_error(judged(100, 2.0, 0.2, seed), sampled)
+        for seed in range(60)
     ]
 
     _, lows, highs = np.array(errors).T

@@ -15,7 +15,9 @@ from tasks.rules.statistics.comparison import PairedDifference, holm, paired_dif
 from tasks.rules.statistics.intervals import FEWEST_OTHERS, mean_intervals
 
 ELEMENTS = st.one_of(
-    st.just(0.0), st.integers(-20, 40).map(lambda i: i / 20), st.floats(-1, 1).map(lambda x: x**3)
+    st.just(0.0),
+    st.integers(-20, 40).map(lambda i: i / 20),
+    st.floats(-1, 1).map(lambda x: x**3),
 )
 DIFFERENCES = arrays.arrays(np.float64, st.integers(6, 60), elements=ELEMENTS)
 P_VALUES = st.lists(st.none() | st.floats(0, 1), max_size=8)
@@ -35,14 +37,18 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
     result = paired_difference(first_values, second_values)
 
     assert result.n_tasks == 40
-    assert result.difference == pytest.approx(fmean(second_values) - fmean(first_values))
+    assert result.difference == pytest.approx(
+        fmean(second_values) - fmean(first_values)
+    )
     assert result.ci_low == low
     assert result.ci_high == high
 
 
 @settings(max_examples=150)
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
-def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(differences, level):
+def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
+    differences, level
+):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, level=level, resamples=FEW)
     assume(result.n_differing >= FEWEST_OTHERS)
@@ -87,17 +93,25 @@ def test_a_comparison_does_not_depend_on_sign_or_scale(differences, scale):
 
 
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
-def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(n_differing):
+def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
+    n_differing,
+):
     second_values = np.zeros(100)
     second_values[:n_differing] = np.linspace(0.5, 1.0, n_differing)
 
     result = paired_difference(np.zeros(100), second_values)
 
-    assert result == PairedDifference(100, fmean(second_values), n_differing=n_differing)
+    assert result == PairedDifference(
+        100,
+        fmean(second_values),
+        n_differing=n_differing,
+    )
 
 
 @pytest.mark.parametrize(("n_rises", "is_significant"), [(5, False), (10, True)])
-def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(n_rises, is_significant):
+def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(
+    n_rises, is_significant
+):
     second_values = np.zeros(100)
     second_values[:n_rises] = 1.0
 
@@ -133,7 +147,8 @@ def test_a_task_without_a_value_of_both_does_not_count():
     result = paired_difference(first_values, second_values)
 
     assert result == paired_difference(
-        np.delete(first_values, [3, 7]), np.delete(second_values, [3, 7])
+        np.delete(first_values, [3, 7]),
+        np.delete(second_values, [3, 7]),
     )
 
 
@@ -149,13 +164,19 @@ def test_a_task_without_a_value_of_both_does_not_count():
     ],
 )
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference(
-    first_values, second_values, expected
+    first_values,
+    second_values,
+    expected,
 ):
-    assert paired_difference(np.array(first_values), np.array(second_values)) == expected
+    assert (
+        paired_difference(np.array(first_values), np.array(second_values)) == expected
+    )
 
 
 @pytest.mark.parametrize("n_tasks", [12, 100])
-def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(n_tasks):
+def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(
+    n_tasks,
+):
     unit = np.random.default_rng(0).normal(size=n_tasks)
     unit = (unit - unit.mean()) / unit.std(ddof=1)
 
@@ -173,7 +194,8 @@ def test_adjusted_p_values_are_those_worked_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("p_values", "adjusted"), [([0.01, None, 0.04], [0.02, None, 0.04]), ([None], [None]), ([], [])]
+    ("p_values", "adjusted"),
+    [([0.01, None, 0.04], [0.02, None, 0.04]), ([None], [None]), ([], [])],
 )
 def test_a_comparison_without_a_test_does_not_count(p_values, adjusted):
     assert holm(p_values) == adjusted
@@ -190,7 +212,10 @@ def test_holm_rejects_what_stepping_down_rejects(p_values, alpha):
 
     adjusted = holm(p_values)
 
-    assert sum(p_value is not None and p_value <= alpha for p_value in adjusted) == n_rejected
+    assert (
+        sum(p_value is not None and p_value <= alpha for p_value in adjusted)
+        == n_rejected
+    )
 
 
 def test_the_smallest_detectable_difference_grows_with_the_spread_of_the_tasks():

@@ -22,7 +22,9 @@ ALL_TASKS = np.arange(N)
 
 
 def one_verdict_a_task(
-    people: np.ndarray, judge: np.ndarray, interval: int
+    people: np.ndarray,
+    judge: np.ndarray,
+    interval: int,
 ) -> tuple[KnownTasks, Labels]:
     """Tasks with one verdict; one verdict of each `interval` has a label."""
     zeros = np.zeros(len(people))
@@ -99,7 +101,9 @@ def test_a_difference_is_over_the_common_tasks_alone(two_models):
 
     result = estimated_difference(model_a, model_b, (half, half))
 
-    assert result.mean == pytest.approx(np.mean(model_b.values[::2] - model_a.values[::2]))
+    assert result.mean == pytest.approx(
+        np.mean(model_b.values[::2] - model_a.values[::2])
+    )
 
 
 @pytest.mark.parametrize("uses_judge", [True, False])
@@ -152,7 +156,11 @@ def test_an_interval_reaches_further_to_the_side_that_few_tasks_show():
     assert result.high - result.mean > 2.0 * result.error
 
 
-def labelled_alone(people: np.ndarray, contribution: np.ndarray, factor: float) -> Corrected:
+def labelled_alone(
+    people: np.ndarray,
+    contribution: np.ndarray,
+    factor: float,
+) -> Corrected:
     """Correct tasks with one label each, without a judge."""
     n_tasks = len(people)
     zeros = np.zeros(n_tasks)

@@ -15,7 +15,11 @@ from scipy import stats
 from tasks.rules.statistics import intervals
 
 SHAPE = st.tuples(st.integers(2, 12), st.integers(1, 3))
-SCORES = arrays.arrays(np.float64, SHAPE, elements=st.floats(-1, 1, allow_subnormal=False))
+SCORES = arrays.arrays(
+    np.float64,
+    SHAPE,
+    elements=st.floats(-1, 1, allow_subnormal=False),
+)
 GRADED = arrays.arrays(np.float64, SHAPE, elements=st.integers(-8, 20))
 SINGLE = 1e-6
 """Resamples are computed in single precision, so ends agree to a millionth of the spread."""
@@ -23,7 +27,11 @@ FEW = 400
 """Few resamples, for properties that hold for any number."""
 
 
-def random_scores(n_tasks: int, n_figures: int, missing_share: float = 0.0) -> np.ndarray:
+def random_scores(
+    n_tasks: int,
+    n_figures: int,
+    missing_share: float = 0.0,
+) -> np.ndarray:
     dice = np.random.default_rng(7)
     values = dice.normal(0.4, 0.2, size=(n_tasks, n_figures))
     values[dice.random(values.shape) < missing_share] = np.nan
@@ -31,7 +39,9 @@ def random_scores(n_tasks: int, n_figures: int, missing_share: float = 0.0) -> n
 
 
 def by_hand(
-    numerators: list[float], denominators: list[float], resamples: int
+    numerators: list[float],
+    denominators: list[float],
+    resamples: int,
 ) -> tuple[float, float]:
     """The studentised bootstrap of a ratio of sums, one drawn task after another."""
     tasks = list(zip(numerators, denominators, strict=True))
@@ -39,7 +49,9 @@ def by_hand(
     dice = random.Random(1)
     steps = []
     for _ in range(resamples):
-        resampled_ratio, resampled_error = ratio_and_error(dice.choices(tasks, k=len(tasks)))
+        resampled_ratio, resampled_error = ratio_and_error(
+            dice.choices(tasks, k=len(tasks))
+        )
         steps.append((resampled_ratio - ratio) / resampled_error)
     low_step, high_step = np.quantile(steps, [0.025, 0.975])
     return ratio - high_step * error, ratio - low_step * error
@@ -49,7 +61,9 @@ def ratio_and_error(tasks: list[tuple[float, float]]) -> tuple[float, float]:
     """The ratio of sums of numerators and denominators, and its standard error."""
     total = sum(denominator for _, denominator in tasks)
     ratio = sum(numerator for numerator, _ in tasks) / total
-    squares = sum((numerator - ratio * denominator) ** 2 for numerator, denominator in tasks)
+    squares = sum(
+        (numerator - ratio * denominator) ** 2 for numerator, denominator in tasks
+    )
     return ratio, math.sqrt(squares) / total
 
 
@@ -75,15 +89,21 @@ def test_resamples_differ_and_depend_on_the_seed():
 def test_an_interval_lies_within_the_scores_and_around_their_mean(scores):
     scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
 
-    low, high = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW)).T
+    low, high = intervals.mean_intervals(
+        scores, sampled=intervals.draws(len(scores), FEW)
+    ).T
 
-    ascending = np.stack([scores.min(axis=0), low, scores.mean(axis=0), high, scores.max(axis=0)])
+    ascending = np.stack(
+        [scores.min(axis=0), low, scores.mean(axis=0), high, scores.max(axis=0)]
+    )
     assert (np.diff(ascending, axis=0) >= -1e-12).all()
 
 
 @settings(max_examples=50)
 @given(SCORES)
-def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(scores):
+def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(
+    scores,
+):
     scores = np.round(scores, 9)
 
     ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
@@ -122,11 +142,15 @@ def test_tasks_that_do_not_count_are_as_good_as_absent():
     low, high = intervals.mean_intervals(scores, sampled=sampled)[1]
 
     # A figure leaves out resamples without any of its tasks.
-    sampled_of_figure = np.concatenate([sampled[:, :40], np.zeros((300, 40), dtype=np.float32)])
+    sampled_of_figure = np.concatenate(
+        [sampled[:, :40], np.zeros((300, 40), dtype=np.float32)]
+    )
     (expected,) = intervals.mean_intervals(scores[:40, [1]], sampled=sampled_of_figure)
     (expected_of_fresh_draws,) = intervals.mean_intervals(scores[:40, [1]])
     assert [low, high] == pytest.approx(expected, abs=SINGLE)
-    assert [low, high] == pytest.approx(expected_of_fresh_draws, abs=0.05 * (high - low))
+    assert [low, high] == pytest.approx(
+        expected_of_fresh_draws, abs=0.05 * (high - low)
+    )
 
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
@@ -140,11 +164,22 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks, n_missing):
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
-def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(n_tasks):
+def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(
+    n_tasks,
+):
     scores = random_scores(n_tasks, 1)
     error = scores.std(ddof=1) / math.sqrt(n_tasks)
-    student_low, student_high = stats.t.interval(0.95, n_tasks - 2, scores.mean(), error)
-    bootstrap_low, bootstrap_high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
+    student_low, student_high = stats.t.interval(
+        0.95,
+        n_tasks - 2,
+        scores.mean(),
+        error,
+    )
+    bootstrap_low, bootstrap_high = by_hand(
+        scores[:, 0].tolist(),
+        [1.0] * n_tasks,
+        6_000,
+    )
     low = max(min(bootstrap_low, student_low), scores.min())
     high = min(max(bootstrap_high, student_high), scores.max())
 
@@ -165,7 +200,9 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ():
 
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
 @pytest.mark.parametrize("spread", [1e-6, 1e-3])
-def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlier, spread):
+def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(
+    outlier, spread
+):
     # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
@@ -199,27 +236,38 @@ def test_a_pooled_share_of_one_case_a_task_is_a_mean(values):
     sampled = intervals.draws(len(values), FEW)
     tolerance = SINGLE * max(1.0, np.ptp(values))
 
-    ends = intervals.ratio_intervals(3 * values, np.full(values.shape, 3.0), sampled=sampled)
+    ends = intervals.ratio_intervals(
+        3 * values,
+        np.full(values.shape, 3.0),
+        sampled=sampled,
+    )
 
     expected = intervals.mean_intervals(values, sampled=sampled)
     assert ends == pytest.approx(expected, abs=tolerance, nan_ok=True)
 
 
-@given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))
+@given(
+    arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4)
+)
 def test_quantiles_are_those_of_numpy_without_the_missing(rows, tail):
     rows[1, ::3] = np.nan
     rows = rows[:, ::-1].copy()
     expected = np.nanquantile(rows, [tail, 1 - tail], axis=1).T
 
-    assert intervals.quantile_pairs(rows, np.full(2, tail)) == pytest.approx(expected, abs=1e-12)
+    assert intervals.quantile_pairs(rows, np.full(2, tail)) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_a_row_without_any_value_has_no_quantiles():
-    assert np.isnan(intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([0.1]))).all()
+    assert np.isnan(
+        intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([0.1]))
+    ).all()
 
 
 @pytest.mark.parametrize(
-    ("n_tasks", "student"), [(2.0, 12.7062), (5.0, 2.77645), (10.0, 2.26216), (1e9, 1.95996)]
+    ("n_tasks", "student"),
+    [(2.0, 12.7062), (5.0, 2.77645), (10.0, 2.26216), (1e9, 1.95996)],
 )
 def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(n_tasks, student):
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
@@ -288,7 +336,9 @@ def test_an_end_is_at_most_twice_as_far_away_as_by_students_t():
     # Student's t with 4 degrees of freedom: 2.776 for 95 %.
     result = studentised(0.0, np.array([-100.0, 0.0, 100.0]), n_tasks=5)
 
-    assert np.ravel(result.ends(0.95)) == pytest.approx([-2 * 2.77645, 2 * 2.77645], abs=1e-4)
+    assert np.ravel(result.ends(0.95)) == pytest.approx(
+        [-2 * 2.77645, 2 * 2.77645], abs=1e-4
+    )
 
 
 @pytest.mark.parametrize(
@@ -303,7 +353,11 @@ def test_an_end_is_at_most_twice_as_far_away_as_by_students_t():
         (0.1, np.array([-1.0, 1.0, 2.0, 3.0]), 0.961106),
     ],
 )
-def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(ratio, steps, expected):
+def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(
+    ratio,
+    steps,
+    expected,
+):
     result = studentised(ratio, steps, n_tasks=11)
 
     assert result.p_values() == pytest.approx([expected], abs=1e-4)

@@ -8,7 +8,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
-from tasks.rules.statistics.agreement import MACRO, MICRO, TASKS, LabelMeasure, label_agreement
+from tasks.rules.statistics.agreement import (
+    MACRO,
+    MICRO,
+    TASKS,
+    LabelMeasure,
+    label_agreement,
+)
 
 LABELS = ["a", "b", "c", "d"]
 AVERAGES = {
@@ -37,20 +43,34 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks):
     annotated = flags(*annotated_sets)
     expected = flags(*expected_sets)
     columns = np.flatnonzero(annotated.any(axis=0) | expected.any(axis=0))
-    assume(len(columns) > 1)  # scikit-learn treats a single label as another kind of data
+    assume(
+        len(columns) > 1
+    )  # scikit-learn treats a single label as another kind of data
 
     result = label_agreement(annotated, expected, LABELS)
 
     arrays = (expected[:, columns], annotated[:, columns])
     assert set(result) == {*AVERAGES, *(LABELS[column] for column in columns)}
     for name, average in AVERAGES.items():
-        scores = precision_recall_fscore_support(*arrays, average=average, zero_division=np.nan)
+        scores = precision_recall_fscore_support(
+            *arrays,
+            average=average,
+            zero_division=np.nan,
+        )
         jaccard = jaccard_score(*arrays, average=average)
-        assert values_of(result[name]) == pytest.approx([*scores[:3], jaccard], nan_ok=True)
-    scores = precision_recall_fscore_support(*arrays, average=None, zero_division=np.nan)
+        assert values_of(result[name]) == pytest.approx(
+            [*scores[:3], jaccard], nan_ok=True
+        )
+    scores = precision_recall_fscore_support(
+        *arrays,
+        average=None,
+        zero_division=np.nan,
+    )
     for index, column in enumerate(columns):
         values = values_of(result[LABELS[column]])[:3]
-        assert values == pytest.approx([score[index] for score in scores[:3]], nan_ok=True)
+        assert values == pytest.approx(
+            [score[index] for score in scores[:3]], nan_ok=True
+        )
 
 
 @pytest.fixture

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from tasks.rules.statistics import sampling
 
 STRATUM_SIZES = st.dictionaries(
-    st.text("abc", min_size=1, max_size=3), st.integers(1, 40), min_size=1, max_size=6
+    st.text("abc", min_size=1, max_size=3),
+    st.integers(1, 40),
+    min_size=1,
+    max_size=6,
 )
 
 
@@ -40,7 +43,9 @@ def test_a_sample_has_its_allocation_and_its_probabilities(sizes, n_further, see
 
     positions = [unit.position for unit in units]
     assert positions == sorted(set(positions))
-    assert [unit.stratum for unit in units] == [strata[position] for position in positions]
+    assert [unit.stratum for unit in units] == [
+        strata[position] for position in positions
+    ]
     allocation = sampling.even_allocation(sizes, n_wanted)
     assert Counter(unit.stratum for unit in units) == allocation
     for unit in units:
@@ -58,7 +63,9 @@ def test_every_unit_is_drawn_as_often_as_its_probability_says():
         counts[[unit.position for unit in units]] += 1
 
     probabilities = np.array([5 / 30] * 30 + [5 / 6] * 6)
-    assert np.abs(counts / n_seeds - probabilities).max() < 4.5 * np.sqrt(0.25 / n_seeds)
+    assert np.abs(counts / n_seeds - probabilities).max() < 4.5 * np.sqrt(
+        0.25 / n_seeds
+    )
 
 
 def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
@@ -71,7 +78,9 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
 
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
-def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(sizes, n_wanted):
+def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
+    sizes, n_wanted
+):
     probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
 
     assert probabilities.sum() == pytest.approx(min(n_wanted, len(sizes)))
@@ -82,9 +91,15 @@ def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(sizes, 
 
 
 @given(
-    st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40), st.integers(1, 39), st.integers(0, 5)
+    st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40),
+    st.integers(1, 39),
+    st.integers(0, 5),
 )
-def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(sizes, n_wanted, seed):
+def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
+    sizes,
+    n_wanted,
+    seed,
+):
     n_wanted = min(n_wanted, len(sizes))
     probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
     keys = [f"k{index}" for index in range(len(sizes))]
@@ -133,7 +148,11 @@ def test_a_group_whose_labels_were_wrong_is_expected_to_be_wrong_more_often():
     groups = np.repeat([0, 1], 40)
     squared_errors = np.repeat([0.0, 1.0], 40)
 
-    right, wrong, unlabelled = sampling.group_errors(groups, squared_errors, np.arange(3))
+    right, wrong, unlabelled = sampling.group_errors(
+        groups,
+        squared_errors,
+        np.arange(3),
+    )
 
     assert right < unlabelled < wrong
 
@@ -166,7 +185,9 @@ def test_more_labels_narrow_an_interval_and_all_of_them_leave_the_spread_of_task
     widths = []
     for n_labels in (30, 60, 100):
         variance = sampling.label_variance(
-            np.full(100, 0.01), np.full(100, 0.2), np.full(100, n_labels / 100)
+            np.full(100, 0.01),
+            np.full(100, 0.2),
+            np.full(100, n_labels / 100),
         )
         widths.append(sampling.expected_width(0.0004, [variance], [n_labels]))
 

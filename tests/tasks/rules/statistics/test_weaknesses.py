@@ -82,21 +82,29 @@ def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(criter
     tasks, leaves, weights, values = map(np.array, zip(*criteria, strict=True))
     right = handled_rightly(values, weights)
 
-    shares = task_sums(right, weights, tasks, leaves, (N_TASKS, 4)).shares(leaves_under(PARENTS))
+    shares = task_sums(right, weights, tasks, leaves, (N_TASKS, 4)).shares(
+        leaves_under(PARENTS)
+    )
 
     for node, node_leaves in LEAVES_UNDER.items():
         is_decided = np.isin(leaves, list(node_leaves)) & ~np.isnan(values)
         for task in range(N_TASKS):
             selected = is_decided & (tasks == task)
             pairs = list(zip(weights[selected], values[selected], strict=True))
-            assert shares[task, node] == pytest.approx(min_normalised(pairs), nan_ok=True)
+            assert shares[task, node] == pytest.approx(
+                min_normalised(pairs), nan_ok=True
+            )
 
 
 def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_tree():
     contrast = world({0: 0.3})
     inside = leaves_under(PARENTS)[:, 1:]
     compared_values, model_values = contrast.sides(inside, 1 - inside)
-    by_chance = contrast.chance_p_values(model_values - compared_values, inside, 1 - inside)
+    by_chance = contrast.chance_p_values(
+        model_values - compared_values,
+        inside,
+        1 - inside,
+    )
     one_sided = []
     for compared, model in zip(compared_values.T, model_values.T, strict=True):
         measured = paired_difference(compared, model)
@@ -106,7 +114,9 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     (candidate,) = candidates(contrast, PARENTS)
 
     assert candidate.node == 2
-    assert candidate.p_value == pytest.approx(holm(np.maximum(one_sided, by_chance).tolist())[1])
+    assert candidate.p_value == pytest.approx(
+        holm(np.maximum(one_sided, by_chance).tolist())[1]
+    )
 
 
 def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task():
@@ -163,7 +173,10 @@ def test_candidates_are_confirmed_on_other_tasks():
     selected = candidates(world({0: 0.4}, seed=4), PARENTS)
 
     ((weak,), (by_chance,)) = confirmed(
-        [(world({0: 0.4}, seed=1), PARENTS, selected), (world({}, seed=2), PARENTS, selected)]
+        [
+            (world({0: 0.4}, seed=1), PARENTS, selected),
+            (world({}, seed=2), PARENTS, selected),
+        ]
     )
 
     assert weak.is_weak
@@ -210,4 +223,6 @@ def test_the_order_of_criteria_changes_nothing(seed):
 
     order = np.arange(len(rubrics.tasks))
     assert tested_nodes(order)
-    assert tested_nodes(np.random.default_rng(seed).permutation(order)) == tested_nodes(order)
+    assert tested_nodes(np.random.default_rng(seed).permutation(order)) == tested_nodes(
+        order
+    )

@@ -16,12 +16,19 @@ def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world):
 
 @pytest.mark.parametrize("mixture", stopping_evidence.MIXTURES.values())
 @pytest.mark.parametrize("block", [5, 20])
-def test_rare_large_differences_that_come_late_make_no_more_false_decisions(mixture, block):
-    assert stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0] <= MOST
+def test_rare_large_differences_that_come_late_make_no_more_false_decisions(
+    mixture, block
+):
+    assert (
+        stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0]
+        <= MOST
+    )
 
 
 @pytest.mark.parametrize("world", stopping_evidence.BORDER.values())
-def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world):
+def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(
+    world,
+):
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=2)[1] <= MOST
 
 
@@ -34,7 +41,9 @@ def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs():
 def decided_comparisons(mean: float) -> tuple[np.ndarray, stopping_evidence.Decisions]:
     """The number of tasks of 300 comparisons until they are settled, and the decisions."""
     differences = np.random.default_rng(4).normal(mean, 0.15, (100, 300))
-    return stopping_evidence.tasks_until_decision(differences, stopping_evidence.rule(100))
+    return stopping_evidence.tasks_until_decision(
+        differences, stopping_evidence.rule(100)
+    )
 
 
 def test_a_clear_difference_saves_half_of_the_tasks():
@@ -55,7 +64,10 @@ def test_no_difference_saves_little():
 @pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not():
     difference, unbiased_difference, _, unbiased_score = stopping_evidence.bias_of_two(
-        0.06, 100, 500, seed=5
+        0.06,
+        100,
+        500,
+        seed=5,
     )
 
     assert difference.mean > max(4 * difference.standard_error, 0.005)

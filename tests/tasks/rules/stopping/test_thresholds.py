@@ -35,9 +35,14 @@ def test_equal_looks_cross_as_often_as_in_the_literature(n_looks, constant):
 
 
 @pytest.mark.parametrize(
-    ("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)]
+    ("n_tasks", "block", "alpha"),
+    [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)],
 )
-def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(n_tasks, block, alpha):
+def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(
+    n_tasks,
+    block,
+    alpha,
+):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     crossing_share = simulated_crossing_share(squares)
@@ -69,7 +74,9 @@ def simulated_crossing_share(squares: dict[int, float]) -> float:
     dice = np.random.default_rng(6)
     n_crossing = 0
     for _ in range(5):
-        steps = dice.normal(size=(N_SUMS // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
+        steps = dice.normal(size=(N_SUMS // 5, len(looks))) * np.sqrt(
+            np.diff(looks, prepend=0.0)
+        )
         is_crossed = steps.cumsum(axis=1) ** 2 / looks >= bounds
         n_crossing += is_crossed.any(axis=1).sum()
     return n_crossing / N_SUMS
@@ -118,7 +125,9 @@ def test_tasks_that_do_not_count_leave_an_interval_as_it_is():
     assert ends == pytest.approx(sequence_ends(values, 6.0))
 
 
-@pytest.mark.parametrize(("n_differing", "has_interval"), [(0, False), (6, False), (12, True)])
+@pytest.mark.parametrize(
+    ("n_differing", "has_interval"), [(0, False), (6, False), (12, True)]
+)
 def test_few_differing_tasks_have_no_interval(n_differing, has_interval):
     values = np.zeros((60, 1))
     values[:n_differing, 0] = np.linspace(0.1, 1.0, n_differing)
@@ -175,7 +184,9 @@ def test_an_interval_decides_what_it_excludes(claim, low, high, decision):
     assert rule.decisions(np.array([[low, high]])).tolist() == [decision]
 
 
-STRATA = {f"t{number}": "Legal" if number % 4 == 0 else "Finance" for number in range(100)}
+STRATA = {
+    f"t{number}": "Legal" if number % 4 == 0 else "Finance" for number in range(100)
+}
 
 
 def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_their_first_order():
@@ -201,7 +212,8 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields, seed):
 
 
 @pytest.mark.parametrize(
-    ("n_tasks", "ends"), [(50, [20, 40, 50]), (40, [20, 40]), (7, [7]), (0, [])]
+    ("n_tasks", "ends"),
+    [(50, [20, 40, 50]), (40, [20, 40]), (7, [7]), (0, [])],
 )
 def test_the_last_block_holds_the_rest(n_tasks, ends):
     assert block_ends(n_tasks, 20) == ends
@@ -213,7 +225,11 @@ def test_alpha_is_divided_among_all_comparisons():
 
 
 @pytest.mark.parametrize(("most_looks", "is_raised"), [(3, False), (4, True)])
-def test_the_level_is_raised_for_as_many_looks_as_are_allowed(most_looks, is_raised, monkeypatch):
+def test_the_level_is_raised_for_as_many_looks_as_are_allowed(
+    most_looks,
+    is_raised,
+    monkeypatch,
+):
     monkeypatch.setattr(stopping, "_MOST_LOOKS", most_looks)
     n_planned = 220 + most_looks
 
@@ -238,12 +254,18 @@ def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample():
 
 
 @pytest.mark.parametrize(("orders", "has_mean"), [(19, False), (20, True)])
-def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(orders, has_mean):
+def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(
+    orders, has_mean
+):
     rule = Rule("different", 0.05, 0.02, (20, 40))
     differences = np.tile([0.1, -0.1], 20)
 
     means = stopping.unbiased_means(
-        differences, differences[:, None], np.zeros(40), rule, orders=orders
+        differences,
+        differences[:, None],
+        np.zeros(40),
+        rule,
+        orders=orders,
     )
 
     assert np.isfinite(means).tolist() == [has_mean]

@@ -37,7 +37,16 @@ ATTACKS = (
     "ends in a backslash \\",
 )
 PIECES = st.sampled_from(
-    [*"[]()!<>`*_~|\\&$#:-aé1 ", "&lt;", "&#60;", "](", "![", "<b>", "javascript:", "</td>"]
+    [
+        *"[]()!<>`*_~|\\&$#:-aé1 ",
+        "&lt;",
+        "&#60;",
+        "](",
+        "![",
+        "<b>",
+        "javascript:",
+        "</td>",
+    ]
 )
 
 
@@ -63,16 +72,26 @@ class Table(HTMLParser):
 
 def _rendered(text: str) -> list[Table]:
     table = f"| a | b |\n| --- | --- |\n| {markdown_cell(text)} | x |\n"
-    github_like = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    github_like = MarkdownIt("commonmark", {"html": True}).enable(
+        ["table", "strikethrough"]
+    )
     options = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
-    return [Table(github_like.render(table)), Table(pyromark.html(table, options=options))]
+    return [
+        Table(github_like.render(table)),
+        Table(pyromark.html(table, options=options)),
+    ]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack):
     for table in _rendered(attack):
         assert table.elements == ELEMENTS
-        assert [cell.strip() for cell in table.cells if cell.strip()] == ["a", "b", attack, "x"]
+        assert [cell.strip() for cell in table.cells if cell.strip()] == [
+            "a",
+            "b",
+            attack,
+            "x",
+        ]
 
 
 @given(st.lists(PIECES, min_size=1, max_size=12).map("".join))
@@ -100,7 +119,8 @@ def test_no_text_in_a_sheet_is_run(text):
 
 
 @pytest.mark.parametrize(
-    "hiding", ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "]
+    "hiding",
+    ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "],
 )
 @pytest.mark.parametrize("sign", "=+-@＝")
 def test_characters_that_show_nothing_do_not_hide_a_formula(hiding, sign):
@@ -112,20 +132,29 @@ def test_characters_that_show_nothing_do_not_hide_a_formula(hiding, sign):
     assert as_before(sheet_cell(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "\u200b", "\u200ba", "'", "'tis", "a=1", "\u200b1-2", "−1"])
+@pytest.mark.parametrize(
+    "text", ["", "\u200b", "\u200ba", "'", "'tis", "a=1", "\u200b1-2", "−1"]
+)
 def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text):
     assert not may_run(text)
     assert sheet_cell(text) == text
 
 
 @pytest.mark.parametrize("must_quote", [False, True])
-@given(st.lists(st.text("a=+-@'\"\r\n\t ,;1\u200b\u2028", max_size=8), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.text("a=+-@'\"\r\n\t ,;1\u200b\u2028", max_size=8),
+        min_size=1,
+        max_size=4,
+    )
+)
 @example(["a\r=1+1", "1"])
 @example(["\r=1+1"])
 @example(["a\n=1+1"])
 def test_no_record_of_a_csv_file_begins_within_a_text(must_quote, texts):
     content = csv_text(
-        [["a"] * len(texts), [sheet_cell(text) for text in texts]], must_quote=must_quote
+        [["a"] * len(texts), [sheet_cell(text) for text in texts]],
+        must_quote=must_quote,
     )
 
     header, record = csv.reader(io.StringIO(content, newline=""), strict=True)
@@ -145,5 +174,9 @@ FULL = "x" * 32_000
         (FULL, f"y{FULL}", False),
     ],
 )
-def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(cell, text, is_shown):
+def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(
+    cell,
+    text,
+    is_shown,
+):
     assert shows(cell, text) == is_shown

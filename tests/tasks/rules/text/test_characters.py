@@ -44,7 +44,9 @@ def test_a_text_without_surrogates_is_left_as_it_is(text):
         ("a\ud800b\udfffc", "a\ufffdb\ufffdc"),
     ],
 )
-def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(text, result):
+def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(
+    text, result
+):
     assert storable(text) == result
 
 
@@ -72,14 +74,25 @@ def test_one_line_is_one_line_of_at_most_its_length(text, most_chars):
     assert len(line.splitlines()) <= 1
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"]
+)
 def test_white_space_is_blank(text):
     assert is_blank(text)
     assert shows_nothing(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"]
+    "text",
+    [
+        "\u200b",
+        "\ufeff\u200d",
+        "\u00ad",
+        "\u115f\u3164",
+        "\u2800",
+        "\x1b\x00",
+        "\ufe0f",
+    ],
 )
 def test_invisible_characters_show_nothing(text):
     assert not is_blank(text)
@@ -87,7 +100,8 @@ def test_invisible_characters_show_nothing(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"]
+    "text",
+    ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"],
 )
 def test_a_visible_character_shows_something(text):
     assert not is_blank(text)
@@ -159,7 +173,9 @@ BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 @given(NASTY.filter(lambda text: "\\" not in text))
 def test_a_visible_text_can_be_read_back(text):
-    unescaped = ESCAPE.sub(lambda match: codecs.decode(match[0], "unicode_escape"), visible(text))
+    unescaped = ESCAPE.sub(
+        lambda match: codecs.decode(match[0], "unicode_escape"), visible(text)
+    )
 
     assert unescaped == text
 

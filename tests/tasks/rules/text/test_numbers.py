@@ -15,7 +15,11 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, tr
         (-5, "+g", "−5"),
     ],
 )
-def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(value, form, text):
+def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
+    value,
+    form,
+    text,
+):
     assert number(value, form) == text
 
 
@@ -50,7 +54,10 @@ def test_a_note_has_four_names_and_the_number_of_the_others(names, text):
 
 def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score():
     row = {"split": "legal", "rank": None, "n_tasks": 1, "n_tasks_ranked": 0}
-    rows = [{**row, "model": "m", "mean_score": 0.5}, {**row, "model": "n", "mean_score": None}]
+    rows = [
+        {**row, "model": "m", "mean_score": 0.5},
+        {**row, "model": "n", "mean_score": None},
+    ]
 
     (note,) = rank_notes(rows)
 

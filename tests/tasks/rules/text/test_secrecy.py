@@ -63,7 +63,10 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret():
         "longwordthatisnoscheme ${A}",
     )
     assert all(
-        map(is_reference, ("${A}", "Bearer ${A_1}", "${A}:${B}", "Token token=${A}", " ${A} "))
+        map(
+            is_reference,
+            ("${A}", "Bearer ${A_1}", "${A}:${B}", "Token token=${A}", " ${A} "),
+        )
     )
     assert not any(map(is_reference, secrets))
 
@@ -71,9 +74,18 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret():
 @pytest.mark.parametrize(
     ("value", "path"),
     [
-        ({"extra_body": {"auth": {"kind": "plain", "value": "x"}}}, "params.extra_body.auth.kind"),
-        ({"extra_body": {"keys": [{"api_key": "x"}]}}, "params.extra_body.keys.api_key"),
-        ({"tools": [{"type": "mcp", "headers": {"X-Auth": "x"}}]}, "params.tools.headers.X-Auth"),
+        (
+            {"extra_body": {"auth": {"kind": "plain", "value": "x"}}},
+            "params.extra_body.auth.kind",
+        ),
+        (
+            {"extra_body": {"keys": [{"api_key": "x"}]}},
+            "params.extra_body.keys.api_key",
+        ),
+        (
+            {"tools": [{"type": "mcp", "headers": {"X-Auth": "x"}}]},
+            "params.tools.headers.X-Auth",
+        ),
         ({"password": 1234}, "params.password"),
         ({"token": ["${A}", "x"]}, "params.token"),
         (
@@ -87,7 +99,13 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret():
         (
             {
                 "tools": [
-                    {"function": {"parameters": {"properties": {"api_key": {"type": "string"}}}}}
+                    {
+                        "function": {
+                            "parameters": {
+                                "properties": {"api_key": {"type": "string"}}
+                            }
+                        }
+                    }
                 ]
             },
             None,
