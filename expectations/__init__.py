@@ -235,11 +235,12 @@ CHECKS: dict[str, Callable[..., Iterable[Expectation]]] = {
     "criteria_per_task": criteria_per_task,
     "turns_contiguous": turns_contiguous,
 }
-for _expectation in _WITHOUT_BOUNDS:
-    CHECKS[_expectation.check] = partial(lambda expectation, /: [expectation], _expectation)
-"""The checks that a benchmark can declare: name in the configuration's `quality` -> expectations
-from the bounds.
+"""The checks that a benchmark can declare: name in the configuration's `quality` -> a function from
+the bounds to expectations.
 """
+for _expectation in _WITHOUT_BOUNDS:
+    # A function of no arguments, so that bounds are refused.
+    CHECKS[_expectation.check] = partial(lambda expectation, /: [expectation], _expectation)
 
 
 def all_expectations(invariants: Invariants) -> list[Expectation]:
@@ -362,7 +363,7 @@ class ExpectationResult:
 def run_suite(
     expectations: Sequence[Expectation], frame_of: Callable[[str], Any]
 ) -> list[ExpectationResult]:
-    """Check all expectations and return a finding for each, in their order.
+    """Check all expectations and return a result for each, in their order.
 
     Each table is read once.
 
@@ -419,6 +420,7 @@ def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failed
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
     positions = result.result.get("unexpected_index_list") or []
+    # Also a success that names rows is refused.
     if bool(positions) == bool(result.success):
         raise RuntimeError(f"{expectation.text}: failed without naming a row")
     columns = [name for name in ("key", "task_id", "note") if name in frame]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from flows.recorded import call
-from flows.stage_runs import as_batch, batch, log_stage, numbered_parts, run_batches
+from flows.stage_runs import batch, log_stage, numbered_parts, prefect_task, run_batches
 from flows.stages import aggregate_flow
 from flows.ui import recorded_flow
 from tasks.analyses.annotate import ANNOTATION
@@ -15,22 +15,22 @@ from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
 from tasks.judge.neighbours import STAGE as NEIGHBOURS
-from tasks.judge.neighbours import Arranged, judge_arrangement
-from tasks.judge.neighbours import missing as missing_arrangements
+from tasks.judge.neighbours import Arranged, judge_arrangement, missing_arrangements
 from tasks.run.calls import Analysis, analyse_items
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 ITEMS_A_BATCH = 1_000
 
-analysis_batch = as_batch(analyse_items)
-neighbours_batch = as_batch(judge_arrangement)
+analysis_batch = prefect_task(analyse_items)
+neighbours_batch = prefect_task(judge_arrangement)
 
 
 @recorded_flow("review")
 async def review_flow(job: Job) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
-    return await _measured(job, await _analyse(job, REVIEW, "reviews"))
+    reports = await _analyse(job, REVIEW, "reviews")
+    return await _measured(job, reports)
 
 
 @recorded_flow("annotate")
@@ -39,7 +39,8 @@ async def annotate_flow(job: Job) -> list[StageReport]:
 
     These are the agreement of annotators and the leaderboards by label.
     """
-    return await _measured(job, await _analyse(job, ANNOTATION, "annotations"))
+    reports = await _analyse(job, ANNOTATION, "annotations")
+    return await _measured(job, reports)
 
 
 @recorded_flow("capabilities")
@@ -67,7 +68,9 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
 
 @recorded_flow("neighbours")
 async def neighbours_flow(job: Job) -> list[StageReport]:
-    """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
+    """Judge a sample one by one, in groups, and in shuffled groups, then measure the
+    differences.
+    """
 
     def plan() -> list[Arranged]:
         with Warehouse(job.warehouse).reader() as reader:
@@ -79,7 +82,8 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         name = f"neighbours {arranged.judge_config.judge.label} {arranged.arrangement}"
         batches.append(batch(neighbours_batch, name, job, arranged))
         totals.update(row.model for row in arranged.criteria if row.is_missing)
-    return await _measured(job, [await run_batches(job, NEIGHBOURS, "verdicts", batches, totals)])
+    report = await run_batches(job, NEIGHBOURS, "verdicts", batches, totals)
+    return await _measured(job, [report])
 
 
 async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
@@ -90,36 +94,36 @@ async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
 
 
 async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageReport]:
-    """Call the analysts for all missing items, in batches, and return the report; none without work.
+    """Call the analysts for all missing items, in batches; no report if none is missing.
 
     `rows_name` is the plural of the rows, in messages.
     """
-    row_ids = await to_thread(_missing_row_ids, job, analysis)
-    if not any(row_ids.values()):
+    row_ids_by_label = await to_thread(_missing_row_ids, job, analysis)
+    if not any(row_ids_by_label.values()):
         return []
     batches = []
-    for label, label_row_ids in row_ids.items():
-        for number, part in numbered_parts(label_row_ids, ITEMS_A_BATCH):
+    for label, row_ids in row_ids_by_label.items():
+        for number, part in numbered_parts(row_ids, ITEMS_A_BATCH):
             name = f"{analysis.stage} {label} {number}"
             batches.append(batch(analysis_batch, name, job, analysis, label, part))
-    totals = {label: len(label_row_ids) for label, label_row_ids in row_ids.items()}
+    totals = {label: len(row_ids) for label, row_ids in row_ids_by_label.items()}
     report = await run_batches(job, analysis.stage, rows_name, batches, totals)
     report.is_below_bar |= bool(report.failures)
     return [report]
 
 
 def _missing_row_ids(job: Job, analysis: Analysis) -> dict[str, list[str]]:
-    """Store changed configurations of analysts; return the ids of missing rows by analyst."""
+    """Return the ids of the missing rows by analyst; first store changed configurations."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         changed_analysts = analysis.changed_analysts(job, reader)
         items_by_analyst = analysis.missing(job, reader)
     warehouse.write("analysts", changed_analysts)
     warehouse.publish()
-    row_ids = {}
+    row_ids_by_label = {}
     for label, items in items_by_analyst.items():
-        row_ids[label] = [item.row_id for item in items]
-    return row_ids
+        row_ids_by_label[label] = [item.row_id for item in items]
+    return row_ids_by_label
 
 
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:

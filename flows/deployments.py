@@ -40,8 +40,8 @@ _LOOK_EVERY_S = 1.0
 # Prefect checks these, and makes tuples of lists, before a run begins.
 NightText = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
-Positive = Annotated[float, Field(gt=0)]
-Trial = Annotated[int, Field(ge=1)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+PositiveInt = Annotated[int, Field(ge=1)]
 Names = tuple[str, ...]
 
 
@@ -61,9 +61,9 @@ def run(
     models: Names | None = None,
     judges: Names | None = None,
     splits: Names | None = None,
-    limit: Trial | None = None,
+    limit: PositiveInt | None = None,
     stop_at: StopTime | None = None,
-    max_usd: Positive | None = None,
+    max_usd: PositiveFloat | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
     """Run the full pipeline; only missing work is done.
@@ -92,7 +92,7 @@ def nightly(
     benchmark: str | None = None,
     night: NightText | None = None,
     stop_at: StopTime | None = None,
-    max_usd: Positive | None = None,
+    max_usd: PositiveFloat | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
@@ -132,12 +132,12 @@ def backfill(
     benchmark: str | None = None,
     models: Names | None = None,
     judges: Names | None = None,
-    trials: tuple[Trial, ...] | None = None,
+    trials: tuple[PositiveInt, ...] | None = None,
     splits: Names | None = None,
     tasks: Names | None = None,
     night: NightText | None = None,
     stop_at: StopTime | None = None,
-    max_usd: Positive | None = None,
+    max_usd: PositiveFloat | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
     """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else
@@ -202,14 +202,25 @@ def _run(flow_name: str, **parameters: Any) -> State[Any]:
 
 
 def _job(**parameters: Any) -> Job:
-    """Return the job for a flow's parameters; an empty parameter counts as not given."""
+    """Prepare the process, and return the job for a flow's parameters.
+
+    An empty parameter counts as not given.
+    """
     _begin_served_run()
     arguments = {}
     for name, value in parameters.items():
         if value:
-            is_selection = name in {"models", "judges", "tasks", "trials"}
-            arguments[f"named_{name}" if is_selection else name] = value
+            arguments[_ARGUMENT_NAMES.get(name, name)] = value
     return load_job(Arguments(**arguments, is_quiet=not os.isatty(2)))
+
+
+_ARGUMENT_NAMES = {
+    "models": "named_models",
+    "judges": "named_judges",
+    "tasks": "named_tasks",
+    "trials": "named_trials",
+}
+"""Parameter of a flow -> its field in `Arguments`, if that has another name."""
 
 
 def _begin_served_run() -> None:
@@ -225,6 +236,7 @@ def _begin_served_run() -> None:
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
     lock = os.environ.get(RUNS_LOCK)
     if lock:
+        # Shared until the process ends: `prbench serve` may wait for that.
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     folder = os.environ.get(WORKING_FOLDER)

@@ -59,7 +59,7 @@ class Execution:
         return self.outcome == INTERRUPTED
 
     @property
-    def has_nothing(self) -> bool:
+    def has_no_scores(self) -> bool:
         """True if the run failed because no call succeeded: it has no new score to show."""
         return self.outcome == FAILED and no_call_succeeded(self.reports)
 

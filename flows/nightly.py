@@ -1,6 +1,6 @@
 """One night: at most one per benchmark at a time, compared with the last one, with alerts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
@@ -41,9 +41,9 @@ from warehouse import Warehouse, WarehouseBusy, WarehouseError
 def as_night(job: Job, moment: datetime | None = None) -> Job:
     """Return the job with the label and the stop time of the night at a moment.
 
-    A label that the job has stays. The moment is the scheduled time of the night if it is known, else the present. A night that
-    starts late has the same stop time. An earlier night that is run again by its label ends at the
-    next stop time.
+    A job that has a label keeps it. The moment is the scheduled time of the night if it is known,
+    else the present. A night that starts late has the same stop time. An earlier night that is run
+    again by its label ends at the next stop time.
     """
     moment = moment or datetime.now(UTC)
     nightly = job.settings.nightly
@@ -56,14 +56,13 @@ def as_night(job: Job, moment: datetime | None = None) -> Job:
     return job.model_copy(update={"night": night, "stop_at": stop_at})
 
 
-def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = None) -> Execution:
+def run_night(job: Job, *, is_verbose: bool) -> Execution:
     """Run one night, compare it with the last one, and send alerts.
 
     It does not start while another night of the benchmark is in progress. Alerts that cannot be
-    delivered or stored change nothing about the night. `scheduled_at` is the time for which a
-    scheduler stated that it started it.
+    delivered or stored change nothing about the night.
     """
-    job = as_night(job, scheduled_at)
+    job = as_night(job)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         reason = (
             f"its stop time {job.stop_at:%H:%M} has passed; start it again with a later stop time"
@@ -76,6 +75,7 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
     results = None
     try:
         with ExitStack() as stack:
+            # Only this lock: if the warehouse is busy within the night, that is an error.
             try:
                 stack.enter_context(lock)
             except WarehouseBusy as error:
@@ -91,7 +91,7 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
     except BaseException as error:
         event = "was stopped"
         if isinstance(error, Exception):
-            event = f"failed: {explained(error)[1]}"
+            event = f"failed: {explained(error).line}"
         _send(job, [*alerts, failure(f"the night of {job.night} {event}")])
         raise
     execution.alerts = [vars(alert) for alert in alerts]
@@ -113,7 +113,9 @@ def _ping(job: Job) -> None:
 
 
 def skip_night(job: Job, reason: str, outcome: str = SKIPPED) -> Execution:
-    """Send an alert that a night does not take place, or does not continue, unless it is complete."""
+    """Send an alert that a night does not take place, or is not continued; none if it is
+    complete.
+    """
     if not has_work(job, "night"):
         reports = without_work(job, "night")
         return Execution(job, outcome_of(reports), reports)
@@ -236,7 +238,7 @@ def alert_refused(job: Job, error: Exception) -> None:
     Nothing is stored: there may be no warehouse.
     """
     job = as_night(job)
-    _deliver(job, [failure(f"the night of {job.night} failed: {explained(error)[1]}")])
+    _deliver(job, [failure(f"the night of {job.night} failed: {explained(error).line}")])
 
 
 def alert_crashed(job: Job, reason: str) -> None:
@@ -262,6 +264,7 @@ def _send(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> 
 
 
 def _deliver(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> list[Delivery]:
+    """Send the alerts, print which deliveries failed, and return all deliveries."""
     deliveries = deliver(job.settings.alerts, alerts, job, results, history=history_of(job, alerts))
     for delivery in deliveries:
         if delivery.status == "failed":
@@ -277,7 +280,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         store(job, alerts, deliveries)
         Warehouse(job.warehouse).publish()
     except (WarehouseError, OSError) as error:
-        notice(f"alerts are not stored: {explained(error)[1]}")
+        notice(f"alerts are not stored: {explained(error).line}")
 
 
 # The comparison with the last night
@@ -302,10 +305,10 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
     compared = []
     with Warehouse(job.warehouse).reader() as reader:
         for pair in comparable_pairs(job, reader, job.night):
-            if pair["model"] in models and pair["judge"] in judges:
-                compared += differences_of(job, reader, pair, job.night)
-    return [_comparison(difference) for difference in compared]
-
-
-def _comparison(difference: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: difference[_NAMES_IN_DIFFERENCES.get(name, name)] for name in COMPARED}
+            if pair["model"] not in models or pair["judge"] not in judges:
+                continue
+            for difference in differences_of(job, reader, pair, job.night):
+                compared.append(
+                    {name: difference[_NAMES_IN_DIFFERENCES.get(name, name)] for name in COMPARED}
+                )
+    return compared

@@ -35,7 +35,7 @@ async def evaluate(job: Job) -> list[StageReport]:
 
 @recorded_flow("night")
 async def night(job: Job) -> list[StageReport]:
-    """Run one night: the full pipeline, the control sets of the judges, and compaction if needed."""
+    """Run one night: the full pipeline, the judges' control sets, and compaction if needed."""
     async with open_run_context(job):
         reports = await _run_to_verdicts(job)
         reports.append(await call(stages.drift_flow, job))
@@ -75,9 +75,8 @@ async def backfill(job: Job) -> list[StageReport]:
         block_reports = await _run_blocks(job)
         reports += block_reports
         if not _was_cut_short(block_reports):
-            for model_reports in await asyncio.gather(
-                *(_fill_model(job, label) for label in labels)
-            ):
+            fills = [_fill_model(job, label) for label in labels]
+            for model_reports in await asyncio.gather(*fills):
                 reports += model_reports
         return reports + await _finish(job, reports)
 
@@ -98,7 +97,7 @@ async def _fill_model(job: Job, label: str) -> list[StageReport]:
         report = StageReport(
             "fill",
             notes=[f"{label} failed"],
-            warnings=[f"{label}: {explained(error)[1]}"],
+            warnings=[f"{label}: {explained(error).line}"],
             has_failed=True,
         )
         return [await log_stage(job, report)]

@@ -33,11 +33,11 @@ from flows.run.outcomes import (
 from tasks.console import notice
 from warehouse import Warehouse
 
-Arguments = ParamSpec("Arguments")
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-StageWork = Callable[Arguments, Coroutine[Any, Any, Result]]
+StageWork = Callable[Parameters, Coroutine[Any, Any, Result]]
 Recordable = (
-    Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]
+    Flow[Parameters, Coroutine[Any, Any, Result]] | Task[Parameters, Coroutine[Any, Any, Result]]
 )
 
 
@@ -57,9 +57,9 @@ _results: ContextVar[list[Any]] = ContextVar("results")
 
 
 async def call(
-    work: Recordable[Arguments, Result],
-    *args: Arguments.args,
-    **kwargs: Arguments.kwargs,
+    work: Recordable[Parameters, Result],
+    *args: Parameters.args,
+    **kwargs: Parameters.kwargs,
 ) -> Result:
     """Call a flow or a task: recorded within a recorded run, else as a plain function.
 
@@ -92,14 +92,14 @@ async def call(
     return result
 
 
-def reported(work: StageWork[Arguments, Result]) -> StageWork[Arguments, Result]:
+def reported(work: StageWork[Parameters, Result]) -> StageWork[Parameters, Result]:
     """Make a flow end in the Prefect state of its outcome; as a plain function it returns reports.
 
     Without it, Prefect would show every flow that returns as *Completed*, also one below the bar.
     """
 
     @wraps(work)
-    async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    async def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         context = FlowRunContext.get()
         # A plain call may be made within the run of another flow.
         if context is None or context.flow is None or context.flow.fn is not run:
@@ -109,7 +109,7 @@ def reported(work: StageWork[Arguments, Result]) -> StageWork[Arguments, Result]
                 result = await work(*args, **kwargs)
             except asyncio.CancelledError:
                 return cast(Result, state_of(INTERRUPTED, STOPPED))
-        _results.get([]).append(result)
+        _results.get([]).append(result)  # a run that Prefect itself started has no caller here
         return cast(Result, _final_state(context, result))
 
     return run

@@ -53,7 +53,8 @@ def write_report(
         pass  # refuses a warehouse without published data before a folder is created
     report_folder = folder or job.report_folder
     basis_file = job.report_index.parent / _BASIS_FILE
-    # Storing costs opens the ledger, which only one machine may do; a read-only folder is only read.
+    # Storing costs opens the ledger, which only one machine may do; a read-only folder is only
+    # read.
     is_writable = os.access(warehouse.root, os.W_OK)
     one_machine = warehouse.only_machine(notice) if is_writable else nullcontext()
     with one_machine, only_writer(report_folder):
@@ -63,6 +64,7 @@ def write_report(
         except PipelineError as error:
             notice(f"costs are as of the last finished run: {error}")
         if folder is None:
+            # The report that the hash is about is replaced.
             basis_file.unlink(missing_ok=True)
         basis = basis_of(job)  # data published after this moment may be missing in the report
         vintage_changes = changes(job, None if vintage == "all" else vintage)

@@ -73,7 +73,10 @@ class PrefectServer:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def use(self) -> None:
-        """Make Prefect use this server, here and in processes started from now on."""
+        """Make Prefect use this server, here and in processes started from now on.
+
+        It uses a configured server anyway.
+        """
         from prefect.context import refresh_global_settings_context
 
         if self.secret:
@@ -95,7 +98,7 @@ class PrefectServer:
         return is_up
 
     def _is_up(self) -> bool:
-        """Return whether the server responds; its clients report a refusal."""
+        """Return whether the server responds, even if only to demand a secret."""
         import httpx
 
         has_proxy = not self.secret  # the project's own server is never behind one
@@ -112,7 +115,7 @@ _own_urls: set[str] = set()
 
 
 def server_of(job: "Job") -> PrefectServer | None:
-    """Return the server that records a job's run and may still be starting; None: it is not recorded.
+    """Return the server that records a job's run; it may still be starting. None: not recorded.
 
     Raises:
         UsageError: certificates or proxies of the environment cannot be used, so that no server
@@ -173,12 +176,12 @@ def own_server(job: "Job", port: int = 0) -> PrefectServer:
             if time.monotonic() > until_s:
                 raise NoServerError(f"{folder / ADDRESS} does not hold its address")
             time.sleep(_LOOK_EVERY_S)  # it is starting
-        _read_address(folder, is_running=False)
+        _read_address(folder, is_running=False)  # refuses a server on another machine
         return _start_server(job, folder, server_lock, port)
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Lock the file of the folder's server, and return whether that worked: no server runs."""
+    """Lock the file that a running server keeps locked, and return whether that succeeded."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -329,29 +332,31 @@ def check_server() -> tuple[bool | None, str]:
             "PREFECT_API_URL is not set; a server of this data folder, which requires a secret,"
             " records runs"
         )
-    secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
+    authorization = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
-        secret = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
+        authorization = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
+    headers = {"Authorization": authorization}
     server = PrefectServer(api.url).host_and_port
     version_url = f"{api.url.rstrip('/')}/admin/version"
     try:
-        anybody = httpx.get(version_url).status_code
-        with_secret = httpx.get(version_url, headers={"Authorization": secret}).status_code
+        open_status = httpx.get(version_url).status_code
+        secret_status = httpx.get(version_url, headers=headers).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return False, (
             f"{server} cannot be reached ({type(error).__name__}); start it, or correct"
             " PREFECT_API_URL"
         )
-    if anybody == httpx.codes.OK:
+    if open_status == httpx.codes.OK:
         return False, (
             f"{server} requires no secret: anyone can have commands run; set"
             " PREFECT_SERVER_API_AUTH_STRING"
         )
-    if anybody not in {401, 403}:
+    if open_status not in {401, 403}:
         return None, (
-            f"{server} responds with status {anybody}; PREFECT_API_URL may not be a Prefect server"
+            f"{server} responds with status {open_status}; PREFECT_API_URL may not be a Prefect"
+            " server"
         )
-    if with_secret in {401, 403}:
+    if secret_status in {401, 403}:
         return False, (
             f"{server} requires a secret other than PREFECT_API_AUTH_STRING; set that to the"
             " server's secret"
@@ -456,7 +461,8 @@ def main() -> None:
 def _end_when_unused(folder: Path, unused_s: float) -> None:
     """Show that the server is alive, and end it when unused for `unused_s`.
 
-    A new one waits for its end.
+    A process that wants to use the server waits while this one holds the users' lock, and then
+    starts a new server.
     """
     users = (folder / USERS).open("a+b")
     used_s = time.monotonic()
@@ -470,11 +476,12 @@ def _end_when_unused(folder: Path, unused_s: float) -> None:
         except BlockingIOError:
             used_s = time.monotonic()
         else:
+            # Nobody uses the server. When its time is up, the lock is kept until the process ends.
             if time.monotonic() - used_s < unused_s:
                 fcntl.flock(users, fcntl.LOCK_UN)
     (folder / ADDRESS).unlink(missing_ok=True)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(20)
+    time.sleep(20)  # for a shutdown that hangs
     os._exit(0)
 
 

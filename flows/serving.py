@@ -1,4 +1,4 @@
-"""`prbench serve`: a Prefect server, the deployments that are registered with it, and their runs."""
+"""`prbench serve`: a Prefect server, the deployments registered with it, and their runs."""
 
 import asyncio
 import os
@@ -87,14 +87,16 @@ def serve(
 
 
 class ServingRunner(Runner):
-    """Prefect's runner, which lets runs finish when the server is lost; Prefect's own kills them."""
+    """A runner that lets runs finish when the server is lost; Prefect's own kills them."""
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
             notice(
                 "Prefect's server is lost: no more runs will be started; runs in progress continue"
             )
-            await asyncio.to_thread(file_lock(Path(os.environ[RUNS_LOCK]), wait=True).__enter__)
+            # Each run shares this lock until its end.
+            runs_lock = file_lock(Path(os.environ[RUNS_LOCK]), wait=True)
+            await asyncio.to_thread(runs_lock.__enter__)
         await super().__aexit__(*exc_info)
 
 
@@ -104,7 +106,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     night_name = deployments[0].name
     folder = job.warehouse / FOLDER
     schedule = job.settings.nightly
-    names: dict[UUID | None, str] = {}
+    names_by_id: dict[UUID | None, str] = {}
     with Warehouse(job.warehouse).only_one(f"serve-{night_name}", wait=False):
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{night_name}-runs.lock")
@@ -113,9 +115,10 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         # Schedules that are paused at shutdown would stay paused if the next start failed.
         runner = ServingRunner(pause_on_shutdown=False)
         for deployment in deployments:
-            names[await runner.aadd_deployment(deployment)] = deployment.name
+            deployment_id = await runner.aadd_deployment(deployment)
+            names_by_id[deployment_id] = deployment.name
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")
-        watching = asyncio.create_task(_watch_crashes(job, names))
+        watching = asyncio.create_task(_watch_crashes(job, names_by_id))
         try:
             await _run_until_cancelled(runner)
         finally:
@@ -150,14 +153,11 @@ async def _run_until_cancelled(runner: Runner) -> None:
 # Crashes
 
 
-async def _watch_crashes(job: Job, names: Mapping[UUID | None, str]) -> None:
-    """Report each run of these deployments that crashes from now on, until cancelled.
-
-    `names` are the names of the deployments by their ids.
-    """
+async def _watch_crashes(job: Job, names_by_id: Mapping[UUID | None, str]) -> None:
+    """Report each run of these deployments that crashes from now on, until cancelled."""
     is_crashed = FlowRunFilter.model_validate(
         {
-            "deployment_id": {"any_": list(names)},
+            "deployment_id": {"any_": list(names_by_id)},
             "state": {"type": {"any_": ["CRASHED"]}},
         }
     )
@@ -173,7 +173,7 @@ async def _watch_crashes(job: Job, names: Mapping[UUID | None, str]) -> None:
                 for crashed_run in runs:
                     if crashed_run.id not in seen_ids:
                         seen_ids.add(crashed_run.id)
-                        name = names[crashed_run.deployment_id]
+                        name = names_by_id[crashed_run.deployment_id]
                         await asyncio.to_thread(_report_crash, job, crashed_run, name)
 
 
@@ -232,7 +232,8 @@ async def _deployments(
     if arguments.benchmark:
         data_name += f"-{arguments.benchmark}"
     suffix = "-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name or data_name)
-    for tried_suffix in [suffix] if name else ["", suffix]:
+    suffixes = [suffix] if name else ["", suffix]
+    for tried_suffix in suffixes:
         deployments = await _named_deployments(job, arguments, tried_suffix, job_variables)
         if await _are_free(deployments):
             return deployments

@@ -3,13 +3,13 @@
 import time
 from asyncio import Semaphore, TaskGroup, to_thread
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, TypeVar
 
 from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 
 from flows import ui
-from flows.recorded import call, is_recorded
+from flows.recorded import Parameters, call, is_recorded
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.console import notice, progress, working
@@ -18,7 +18,6 @@ from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import AT_BUDGET, STAGES, StageReport
 from warehouse import WarehouseError
 
-Arguments = ParamSpec("Arguments")
 Cell = TypeVar("Cell")
 Batch = Callable[[RunContext], Awaitable[StageReport]]
 """A call of a Prefect task, made later in the context of the run."""
@@ -68,7 +67,7 @@ def _may_pass(_task: object, _run: object, state: State[Any]) -> bool:
     return not isinstance(state.data, PipelineError | WarehouseError)
 
 
-as_batch = task(
+prefect_task = task(
     cache_policy=NO_CACHE,
     retries=1,
     retry_condition_fn=_may_pass,
@@ -77,11 +76,11 @@ as_batch = task(
 
 
 def batch(
-    work: Task[Concatenate[Job, RunContext, Arguments], Any],
+    work: Task[Concatenate[Job, RunContext, Parameters], Any],
     name: str,
     job: Job,
-    *args: Arguments.args,
-    **kwargs: Arguments.kwargs,
+    *args: Parameters.args,
+    **kwargs: Parameters.kwargs,
 ) -> Batch:
     """Return a batch to run later, under this name in Prefect's UI."""
     named_work = work.with_options(task_run_name=name)
@@ -119,7 +118,7 @@ async def run_batches(
             open_run_context(job, STAGES[stage].calls) as context,
             ui.progress_shown(stage, tallies),
         ):
-            if tallies:
+            if tallies:  # there are calls to make
                 await context.ready()
             for first_batch in first_batches:
                 report.add_messages(await first_batch(context))

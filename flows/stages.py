@@ -9,7 +9,7 @@ from prefect.cache_policies import NO_CACHE
 from flows.recorded import is_recorded
 from flows.report import is_up_to_date, whole_of, write_report
 from flows.run.outcomes import explained
-from flows.stage_runs import Batch, as_batch, batch, numbered_parts, run_batches, run_step
+from flows.stage_runs import Batch, batch, numbered_parts, prefect_task, run_batches, run_step
 from flows.ui import recorded_flow, show_link
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -29,8 +29,8 @@ from tasks.sample import plan_samples, sample_cells
 SAMPLES_A_BATCH = 200
 VERDICTS_A_BATCH = 1_000
 
-sample_batch = as_batch(sample_cells)
-judge_batch = as_batch(judge_responses)
+sample_batch = prefect_task(sample_cells)
+judge_batch = prefect_task(judge_responses)
 provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
@@ -159,7 +159,7 @@ def _write_report(job: Job) -> StageReport:
     try:
         n_bytes = write_report(whole_of(job), is_of_run=True)
     except Exception as error:  # noqa: BLE001 - reported as a failure; the results are stored
-        report.warnings.append(f"no report: {explained(error)[1]}")
+        report.warnings.append(f"no report: {explained(error).line}")
         report.has_failed = True
     else:
         report.notes.append(f"{job.report_index} ({n_bytes / 1e6:,.1f} MB)")

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 from uuid import UUID
 
 from prefect import Flow, artifacts, flow, get_client, get_run_logger, tags
@@ -18,7 +18,9 @@ from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 
 from flows.recorded import (
+    Parameters,
     Recordable,
+    Result,
     StageWork,
     beside_the_work,
     call,
@@ -37,8 +39,6 @@ from tasks.rules.text.characters import visible
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 _LOOK_EVERY_S = 3.0
 _RENEW_EVERY_S = 5.0
 _NAMED_MODELS = 3
@@ -47,7 +47,7 @@ _NAMED_MODELS = 3
 # The run as a whole
 
 
-async def run_recorded(flow: Recordable[..., Result], job: Job) -> Result:
+async def run_recorded(command_flow: Recordable[..., Result], job: Job) -> Result:
     """Run a flow on a job as a Prefect run that can be searched by its tags and cancelled."""
     work = asyncio.current_task()
     assert work is not None
@@ -57,7 +57,7 @@ async def run_recorded(flow: Recordable[..., Result], job: Job) -> Result:
     with recording(), tags(*run_tags):
         watching = asyncio.create_task(_watch(job, work))
         try:
-            return await call(flow, job)
+            return await call(command_flow, job)
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -122,14 +122,14 @@ async def _runs(
 def recorded_flow(
     name: str,
 ) -> Callable[
-    [StageWork[Arguments, Result]],
-    Flow[Arguments, Coroutine[Any, Any, Result]],
+    [StageWork[Parameters, Result]],
+    Flow[Parameters, Coroutine[Any, Any, Result]],
 ]:
     """Make Prefect flows of functions, whose runs have the names and states of this project."""
 
     def as_flow(
-        work: StageWork[Arguments, Result],
-    ) -> Flow[Arguments, Coroutine[Any, Any, Result]]:
+        work: StageWork[Parameters, Result],
+    ) -> Flow[Parameters, Coroutine[Any, Any, Result]]:
         options = flow(
             name=name,
             flow_run_name=_run_name,
@@ -257,11 +257,12 @@ def _board_row(row: Mapping[str, Any]) -> dict[str, Any]:
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show the progress of a stage while the block runs, if it has any calls to make."""
-    bars: list[UUID] = []
+    artifact_id: UUID | None = None
 
     async def renew() -> None:
+        nonlocal artifact_id
         while True:
-            await _show_progress(stage, tallies, bars)
+            artifact_id = await _show_progress(stage, tallies, artifact_id)
             await asyncio.sleep(_RENEW_EVERY_S)
 
     renewing = asyncio.create_task(renew())
@@ -269,22 +270,27 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
         yield
     finally:
         renewing.cancel()
-    await _show_progress(stage, tallies, bars)
+    await _show_progress(stage, tallies, artifact_id)
 
 
-async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID]) -> None:
-    """Create the progress artifact and put its id in `bars`, or update the one there."""
+async def _show_progress(
+    stage: str,
+    tallies: Sequence[Tally],
+    artifact_id: UUID | None,
+) -> UUID | None:
+    """Update the progress artifact, or create it if there is none yet; return its id."""
     n_done = sum(tally.done for tally in tallies)
     n_failed = sum(tally.failed for tally in tallies)
     n_total = sum(tally.total or 0 for tally in tallies)
     if not n_total or not is_recorded():
-        return
+        return artifact_id
     text = f"{stage}: {n_done} of {n_total}"
     if n_failed:
         text += f", {n_failed} failed"
     percent = 100.0 * n_done / n_total
     with beside_the_work():
-        if bars:
-            await artifacts.aupdate_progress_artifact(bars[0], percent, description=text)
-        else:  # without a key: only the page of the run shows it
-            bars.append(await artifacts.acreate_progress_artifact(percent, description=text))
+        if artifact_id is None:
+            # Without a key: only the page of the run shows it.
+            return await artifacts.acreate_progress_artifact(percent, description=text)
+        await artifacts.aupdate_progress_artifact(artifact_id, percent, description=text)
+    return artifact_id

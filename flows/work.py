@@ -27,7 +27,7 @@ from tasks.console import notice, working
 from tasks.drift import lacks_verdicts as lacks_control_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
-from tasks.judge.neighbours import missing as missing_arrangements
+from tasks.judge.neighbours import missing_arrangements
 from tasks.rules.errors import PipelineError
 from tasks.run.calls import Analysis
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
@@ -63,10 +63,6 @@ def _lacks_verdicts(job: Job, _: Reader) -> bool:
 
 def _lacks_looks(job: Job, reader: Reader) -> bool:
     return has_open_block(job, wanted_tasks(job, reader).comparisons, reader)
-
-
-def _lacks_measures(job: Job, reader: Reader) -> bool:
-    return has_stale_measures(reader, job)
 
 
 def _lacks_selection(job: Job, _: Reader) -> bool:
@@ -118,8 +114,8 @@ class CommandFlow:
     """A flow that a command starts.
 
     Attributes:
-        checks: return something that is true if there is work of a kind that the flow does; without
-            checks there always is.
+        checks: each returns something true if there is work of one kind; without checks there
+            always is work.
         calls: the kinds of models that it calls.
         covered_stage: the stage whose coverage it reports, if any; `evaluate`: all stages.
         refuse: raises if the job lacks settings for it.
@@ -144,7 +140,7 @@ _WHOLE_RUN = CommandFlow(
         _lacks_rewordings,
         _lacks_verdicts,
         _lacks_looks,
-        _lacks_measures,
+        has_stale_measures,
         _lacks_possible_selection,
         _lacks_report,
     ),
@@ -171,8 +167,8 @@ FLOWS = {
         calls=STAGES["judge"].calls,
         covered_stage="judge",
     ),
-    "aggregate": CommandFlow((_lacks_measures,)),
-    "select_hard": CommandFlow((_lacks_measures, _lacks_selection)),
+    "aggregate": CommandFlow((has_stale_measures,)),
+    "select_hard": CommandFlow((has_stale_measures, _lacks_selection)),
     "annotate": CommandFlow(
         (partial(_lacks_analysis, annotate.ANNOTATION),),
         refuse=annotate.refuse_unready_annotation,
@@ -194,7 +190,7 @@ FLOWS = {
 
 
 def prefect_flow(name: str) -> Any:
-    """Return the flow of a command; importing it takes seconds."""
+    """Return the flow of a name in `FLOWS`; importing it takes seconds."""
     from flows import analyses, pipeline, stages
 
     flows_by_name = {
@@ -223,7 +219,7 @@ def has_work(job: Job, name: str) -> bool:
     checks = FLOWS[name].checks
     try:
         with Warehouse(job.warehouse).reader() as reader:
-            return not checks or any(has_some(job, reader) for has_some in checks)
+            return not checks or any(finds_work(job, reader) for finds_work in checks)
     except (PipelineError, WarehouseError):
         return True  # no data yet, or not the configured one: the flow reports it
 

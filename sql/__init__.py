@@ -59,11 +59,10 @@ def models() -> list[SqlModel]:
     """Return every model, in the order in which they are built: each after those that it depends
     on.
     """
-    texts = {
-        path: read(path.relative_to(FOLDER).with_suffix("").as_posix())
-        for folder in ("marts", "intermediate")
-        for path in sorted((FOLDER / folder).rglob("*.sql"))
-    }
+    texts: dict[Path, str] = {}
+    for folder in ("marts", "intermediate"):
+        for path in sorted((FOLDER / folder).rglob("*.sql")):
+            texts[path] = read(path.relative_to(FOLDER).with_suffix("").as_posix())
     measures = sorted(set(_MEASURE.findall("\n".join(texts.values()))))
     literals = ", ".join(f"'{name}'" for name in measures)
     models_by_name = {}
@@ -169,6 +168,7 @@ def queries(name: str) -> dict[str, str]:
     each.
     """
     text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    # After the beginning of the file, names and texts alternate.
     _, *parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
     texts = (text.strip().removesuffix(";") for text in parts[1::2])
     return dict(zip(parts[::2], texts, strict=True))
@@ -228,17 +228,17 @@ def comment(query: str) -> str:
 
 def _model(path: Path, query: str) -> SqlModel:
     name = path.stem
-    folder = path.relative_to(FOLDER).parts[0]
-    described: dict[str, Any] = (
-        schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
-    )
     kind = declared("built as", query) or "step"
-    schema_name = "" if folder == "marts" else "temp." if kind == "step" else f"{INTERMEDIATE}."
+    if path.relative_to(FOLDER).parts[0] == "marts":
+        description = schema()["marts"][name]
+    else:
+        description = {"meaning": comment(query)}
+        name = f"temp.{name}" if kind == "step" else f"{INTERMEDIATE}.{name}"
     return SqlModel(
-        name=f"{schema_name}{name}",
+        name=name,
         kind=kind,
         query=query,
         depends_on=tuple(declared("depends on", query).split(", ")),
-        meaning=described["meaning"],
-        columns=dict(described.get("columns") or {}),
+        meaning=description["meaning"],
+        columns=dict(description.get("columns") or {}),
     )

@@ -1,7 +1,8 @@
 """The stages, and the modules that they use, such as model calls, benchmarks and pure rules.
 
-Importing it makes sure that requests to this machine (the embedded model, Prefect's own server,
-local endpoints) never go through a proxy of the environment, which could not reach them.
+Importing this package makes sure that requests to this machine (to the embedded model, Prefect's
+own server or local endpoints) never go through a proxy of the environment, which could not reach
+them.
 """
 
 import os
@@ -9,16 +10,16 @@ import os
 _LOOPBACK = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
 
 
-def _spare_loopback() -> None:
+def _bypass_proxy_on_loopback() -> None:
     """Add this machine to the addresses that libraries call without a proxy."""
     if not any(name.lower().endswith("_proxy") and value for name, value in os.environ.items()):
         return
-    # Libraries prefer the name in small letters.
-    spared = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    addresses = [address.strip() for address in spared.split(",") if address.strip()]
+    # Libraries prefer the lowercase name.
+    bypassed = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    addresses = [address.strip() for address in bypassed.split(",") if address.strip()]
     addresses += [address for address in _LOOPBACK if address not in addresses]
     for name in ("no_proxy", "NO_PROXY"):
         os.environ[name] = ",".join(addresses)
 
 
-_spare_loopback()
+_bypass_proxy_on_loopback()

@@ -38,15 +38,16 @@ def assemble(job: Job) -> StageReport:
     rows = []
     for task_id, conversation in conversations.items():
         for position, (role, content) in enumerate(conversation.messages):
-            row = {
-                **tasks.key,
-                "task_id": task_id,
-                "conversation_id": conversation.conversation_id,
-                "position": position,
-                "role": role,
-                "content": content,
-            }
-            rows.append(row)
+            rows.append(
+                {
+                    **tasks.key,
+                    "task_id": task_id,
+                    "conversation_id": conversation.conversation_id,
+                    "position": position,
+                    "role": role,
+                    "content": content,
+                }
+            )
     warehouse.write("message_rows", rows)
     warehouse.publish()
     n_built = len(conversations)

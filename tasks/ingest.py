@@ -84,6 +84,7 @@ def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
     criteria = []
     turns = []
     task_labels = []
+    # By key, because a faulty task may have the same criterion id twice.
     criterion_labels = {}
     for task_id, task in tasks.items():
         task_key = {**key, "task_id": task_id}
@@ -110,7 +111,7 @@ def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
 
 
 def _count_rows(splits: Splits) -> Counter[str]:
-    """Return by task id the number of rows that it has.
+    """Return the number of rows of each task id.
 
     It is the largest number of rows in a split, or of different contents. An id in two splits with
     the same content counts once.
@@ -120,7 +121,7 @@ def _count_rows(splits: Splits) -> Counter[str]:
         contents |= {(task.task_id, task.content_hash) for task in members}
     n_rows = Counter(task_id for task_id, _ in contents)
     for members in splits.values():
-        n_rows |= Counter(task.task_id for task in members)
+        n_rows |= Counter(task.task_id for task in members)  # the larger number of each id
     return n_rows
 
 
@@ -128,14 +129,15 @@ def _member_rows(key: Key, splits: Splits) -> list[IngestedRow]:
     rows = []
     for split, members in splits.items():
         for position, task in enumerate(members):
-            row = {
-                **key,
-                "split": split,
-                "task_id": task.task_id,
-                "position": position,
-                "canary": task.canary,
-            }
-            rows.append(row)
+            rows.append(
+                {
+                    **key,
+                    "split": split,
+                    "task_id": task.task_id,
+                    "position": position,
+                    "canary": task.canary,
+                }
+            )
     return rows
 
 
@@ -161,13 +163,14 @@ def _reference_rows(benchmark: Benchmark) -> dict[str, list[IngestedRow]]:
                 labels.append({"benchmark": name, "field": field, "kind": kind, "label": label})
     severities = []
     for severity, (low, high) in benchmark.severities.items():
-        row = {
-            "benchmark": name,
-            "severity": severity,
-            "min_weight": low,
-            "max_weight": high,
-        }
-        severities.append(row)
+        severities.append(
+            {
+                "benchmark": name,
+                "severity": severity,
+                "min_weight": low,
+                "max_weight": high,
+            }
+        )
     return {
         "labels": labels,
         "severities": severities,

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,7 +37,7 @@ from tasks.dataset.source import with_revision
 from tasks.exports.tables import import_tables, opened_export
 from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
-from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.rules.identity import criterion_hash
@@ -64,7 +64,8 @@ SHARED_DATA = ROOT / "../shared/data"
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
-BEHIND = sql.behind
+MODELS_BEHIND = sql.behind
+"""The function itself, which `publish_few` replaces."""
 _COMMON = {
     "benchmark": "prbench",
     "dataset_revision": REVISION,
@@ -222,7 +223,8 @@ def good_rubric(task_id: str, n_criteria: int = 10) -> list[dict[str, Any]]:
 
 def good_row(task_id: str, **changes: Any) -> dict[str, Any]:
     """A row in the hub's shape that no check refuses."""
-    return hub_row(task_id, **({"rubric": good_rubric(task_id)} | changes))
+    columns = {"rubric": good_rubric(task_id), **changes}
+    return hub_row(task_id, **columns)
 
 
 def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
@@ -273,7 +275,8 @@ def stored(folder: Path, tables: Rows) -> Path:
 
 @contextmanager
 def reading(
-    folder: Path, *parts: Mapping[str, Iterable[dict[str, Any]]]
+    folder: Path,
+    *parts: Mapping[str, Iterable[dict[str, Any]]],
 ) -> Iterator[Reader]:
     """A fresh warehouse with these rows, published and opened."""
     warehouse = written(folder, combined(*parts))
@@ -289,16 +292,24 @@ def rows_in(source: Path | Job, query: str, *parameters: Any) -> list[dict[str, 
         return reader.rows(query, list(parameters) or None)
 
 
-def recorded(job: Job, *entries: Entry):
-    """Write finished calls into the ledger of a job's warehouse."""
+def write_calls(
+    folder: Path,
+    entries: Sequence[Entry],
+    spent: Sequence[tuple[str, int]] = (),
+):
+    """Write finished calls to a ledger, and the attempts that have become failed rows."""
 
     async def write():
-        ledger = Ledger(job.warehouse / "ledger")
-        for entry in entries:
-            await ledger.record(entry)
-        ledger.close()
+        with closing(Ledger(folder)) as ledger:
+            await ledger.write(*recorded(entries))
+            ledger.mark_used(spent)
 
     asyncio.run(write())
+
+
+def add_calls(job: Job, *entries: Entry):
+    """Write finished calls into the ledger of a job's warehouse."""
+    write_calls(job.warehouse / "ledger", entries)
 
 
 def call_entry(
@@ -365,8 +376,9 @@ def differing(
     for key, columns in expected.items():
         for column, value in columns.items():
             is_undefined = value is None or math.isnan(value)
+            defined_value = None if is_undefined else value
             actual = rows[key][column]
-            if not are_close(None if is_undefined else value, actual, tolerance):
+            if not are_close(defined_value, actual, tolerance):
                 cells.append((key, column, value, actual))
     return cells
 
@@ -418,23 +430,24 @@ def prepared(job: Job) -> Job:
     """The job, with its tasks ingested, checked and assembled: copied, if that was done before for
     the whole sample.
     """
-    has_sample = job.settings.dataset == Dataset(source="sample")
-    is_sample = has_sample and job.settings.benchmark == "prbench"
-    if is_sample and job.limit is None and not any(job.warehouse.glob("*")):
+    is_sample = job.settings.dataset == Dataset(source="sample")
+    is_whole = job.settings.benchmark == "prbench" and job.limit is None
+    is_empty = not any(job.warehouse.glob("*"))
+    if is_sample and is_whole and is_empty:
         shutil.copytree(prepared_sample(), job.warehouse, dirs_exist_ok=True)
         return job
     return _prepared(job)
 
 
 def publish_few(patched: Patch, *others: str):
-    """Publish what stages up to judging and reviews read, and these models: all scores take two
-    thirds of the time.
+    """Publish only the models that stages up to judging and reviews read, and these: to publish all
+    scores takes two thirds of a test's time.
     """
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     names = {model.name for model in sql.leading_to([*stages, *others])}
 
     def few_behind(changed):
-        return [model for model in BEHIND(changed) if model.name in names]
+        return [model for model in MODELS_BEHIND(changed) if model.name in names]
 
     patched.setattr(sql, "behind", few_behind)
 
@@ -445,7 +458,11 @@ def prepared_sample() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="prepared-"))
     atexit.register(shutil.rmtree, folder)
     with Patch.context() as patched:
-        patched.setattr(sql, "behind", BEHIND)  # also while no scores are published
+        patched.setattr(
+            sql,
+            "behind",
+            MODELS_BEHIND,
+        )  # also while no scores are published
         return _prepared(job_on("sample", folder)).warehouse
 
 

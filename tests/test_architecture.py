@@ -66,8 +66,17 @@ FLOWS_LEVELS = (
 LEVELS: dict[str, tuple[set[str], ...]] = {
     "flows": FLOWS_LEVELS,
     "tasks": (*TASKS_LEVELS, {ITSELF}),
-    "tasks.llm": ({ITSELF}, {"ledger"}, {"calls"}, {"senders"}),
-    "tasks.report": ({"rendering"}, {"drilldown"}, {ITSELF}),
+    "tasks.llm": (
+        {ITSELF},
+        {"ledger"},
+        {"calls"},
+        {"senders"},
+    ),
+    "tasks.report": (
+        {"rendering"},
+        {"drilldown"},
+        {ITSELF},
+    ),
 }
 """Part -> its folders, lowest first: each uses only lower ones."""
 
@@ -123,15 +132,14 @@ ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "prbench.example.y
 
 
 def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(
-        ".__init__"
-    )
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
 
 
 def imports_of(path: Path) -> set[str]:
     """Every module that a file imports, also in functions, with `from a import b` as `a.b`."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -252,7 +260,7 @@ def program_texts() -> Iterator[tuple[Path, str]]:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*"):
             if path.suffix in TEXT_SUFFIXES:
-                yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+                yield path.relative_to(ROOT), path.read_text()
 
 
 def test_there_are_several_benchmarks_of_the_family():
@@ -278,7 +286,9 @@ def test_no_import_is_relative():
 
 
 def imports_something_of(module: str, imported_module: str) -> bool:
-    """Whether a module imports something of another one, and not only of a module inside itself."""
+    """Return whether a module imports something of another one, and not only of a module inside
+    itself.
+    """
     names = [name for name in modules()[module] if is_in(name, imported_module)]
     return not all(is_in(name, module) for name in names)
 
@@ -287,11 +297,8 @@ def test_no_two_modules_import_each_other():
     circles = []
     for module, other_module in combinations(sorted(modules()), 2):
         is_parent = is_in(other_module, module)
-        if (
-            not is_parent
-            and imports_something_of(module, other_module)
-            and imports_something_of(other_module, module)
-        ):
+        is_user = imports_something_of(module, other_module)
+        if is_user and not is_parent and imports_something_of(other_module, module):
             circles.append((module, other_module))
 
     assert circles == []
@@ -339,9 +346,8 @@ def test_every_folder_with_python_is_a_package():
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name():
     tables = set()
     for name in benchmark_names():
-        tables.update(
-            expectation.table for expectation in expectations_of(load_benchmark(name))
-        )
+        for expectation in expectations_of(load_benchmark(name)):
+            tables.add(expectation.table)
 
     assert sorted(sql.queries("checks")) == sorted(tables)
 
@@ -368,12 +374,10 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist():
 
     dead_names = []
     for file in files:
-        if (
-            file.suffix not in {".md", ".py", ".sql", ".yml"}
-            or file.name == "CHANGELOG.md"
-        ):
+        is_text = file.suffix in {".md", ".py", ".sql", ".yml"}
+        if not is_text or file.name == "CHANGELOG.md":
             continue
-        for name in re.findall(PATHS, (ROOT / file).read_text(encoding="utf-8")):
+        for name in re.findall(PATHS, (ROOT / file).read_text()):
             if not is_path_in(paths, name.rstrip("/")):
                 dead_names.append(f"{file}: {name}")
 
@@ -390,7 +394,7 @@ def test_documents_link_only_to_files_that_exist():
     dead_links = []
     for file in tracked_files():
         if file.suffix == ".md":
-            text = (ROOT / file).read_text(encoding="utf-8")
+            text = (ROOT / file).read_text()
             for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text):
                 if not (ROOT / file.parent / link).exists():
                     dead_links.append(f"{file}: {link}")

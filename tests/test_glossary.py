@@ -26,9 +26,9 @@ WRITTEN_ELSEWHERE = {
 """Files with sentences that are not ours, or must have old names."""
 PROMISED = {
     "answers",  # the key of a decision model's reply
-    "FileNotFoundError",
-    "ObjectNotFound",
-    "get_by_role",  # Python's, Prefect's, Playwright's
+    "FileNotFoundError",  # Python's
+    "ObjectNotFound",  # Prefect's
+    "get_by_role",  # Playwright's
     "judging_id",
     "responses_made",
     "verdicts_made",
@@ -44,11 +44,9 @@ def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces():
     in_names, in_prose = replaced()
     uses = []
     for file in (file for file in tracked_files() if file.suffix in OURS):
-        text = (ROOT / file).read_text(encoding="utf-8")
-        for line, word in (
-            *names(file, text, in_names),
-            *sentences(file, text, in_prose),
-        ):
+        text = (ROOT / file).read_text()
+        uses_in_file = [*names(file, text, in_names), *sentences(file, text, in_prose)]
+        for line, word in uses_in_file:
             uses.append(f"{file}:{line}: {word}")
 
     assert uses == []
@@ -58,15 +56,10 @@ def replaced() -> tuple[set[str], set[str]]:
     """Return the words of the last column: all of them, which are refused in names; and those
     refused in prose too.
     """
-    table = (
-        (ROOT / "tasks/README.md")
-        .read_text(encoding="utf-8")
-        .partition("## Glossary")[2]
-    )
-    cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][
-        2:
-    ]
-    text = " ".join(cells)
+    readme = (ROOT / "tasks/README.md").read_text()
+    lines = readme.partition("## Glossary")[2].splitlines()
+    _heading, _rule, *rows = [line for line in lines if line.count("|") == 4]
+    text = " ".join(row.split("|")[3] for row in rows)
     prose = set(re.findall("[a-z_]+", re.sub("`.*?`", "", text)))
     return prose.union(re.findall("`([a-z_]+)`", text)), prose
 

@@ -27,7 +27,8 @@ from warehouse import Warehouse, sample_path
 from warehouse.locks import file_lock
 
 SAMPLE = sample_path("prbench")
-RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
+RESPONSES = SAMPLE.parent / "responses.jsonl"
+LABELS = SAMPLE.parent / "labels.csv"
 
 
 @pytest.fixture
@@ -87,12 +88,10 @@ def sample_job(tmp_path_factory) -> Job:
         check_name="any",
         expectation="any",
         n_evaluated=8,
+        severity="quarantine",
+        success=True,
+        n_failed=0,
     )
-    check |= {
-        "severity": "quarantine",
-        "success": True,
-        "n_failed": 0,
-    }
     written(job.warehouse, {"checks": [check]}, job.data.revision)
     ingest(job)
     import_responses(job, RESPONSES)

@@ -106,6 +106,7 @@ ARRIVED = "new_parts"
 _ON_RESPONSES = ("verdicts", "evidence")
 """Tables whose rows quote or judge a response."""
 RETRACTED = "select import_batch from retractions where is_retracted"
+"""The query for the retracted imports."""
 
 
 def load(
@@ -231,7 +232,7 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        changed_tables = set(_load_parts(connection, standing, missing_parts))
+        changed_tables = _load_parts(connection, standing, missing_parts)
         # Merged parts are recorded by their own names.
         names = sorted(names_in(standing))
         connection.execute(
@@ -241,15 +242,17 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
         )
         # Models above tables without new rows are up to date.
         compute_models(connection, sql.behind(changed_tables))
-        return {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
+        counts = connection.execute(count_query()).fetchall()
+        return {tuple(kind): n_rows for *kind, n_rows in counts}
 
 
 def _load_parts(
     connection: duckdb.DuckDBPyConnection,
     standing: Standing,
     missing_parts: Names,
-) -> Iterator[str]:
-    """Load the missing parts, and yield the names of the tables with new rows that models read."""
+) -> set[str]:
+    """Load the missing parts, and return the names of the tables with new rows that models read."""
+    changed_tables: set[str] = set()
     for table in TABLES.values():
         paths = [part for part in standing[table.name] if (table.name, part.name) in missing_parts]
         if paths:
@@ -258,7 +261,8 @@ def _load_parts(
                 # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit; begin")
             if holds(connection, f"select 1 from {ARRIVED} where {table.models_read}"):
-                yield table.name
+                changed_tables.add(table.name)
+    return changed_tables
 
 
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlModel]) -> None:

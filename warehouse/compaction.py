@@ -45,35 +45,35 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
         for table in TABLES.values():
             folder = store.root / table.name
             with explaining(f"{folder}: cannot be compacted"):
-                runs = list(_runs(store.standing(table.name), large_rows))
-                _replace(
-                    store,
-                    table,
-                    {merge(connection, table, folder, run) for run in runs},
-                    itertools.chain(*runs),
-                )
+                new_parts: set[Path] = set()
+                old_parts: list[Path] = []
+                for group in list(_groups(store.standing(table.name), large_rows)):
+                    new_parts.add(merge(connection, table, folder, group))
+                    old_parts += group
+                _replace(store, table, new_parts, old_parts)
 
 
-def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
-    """Yield the runs of contiguous small parts that are worth merging; a run ends when it is large.
+def _groups(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
+    """Yield the groups of contiguous small parts that are worth merging; a group ends when it is
+    large.
 
-    Parts of one moment stay in one run: a merged part could not keep its position between them.
+    Parts of one moment stay in one group: a merged part could not keep its position between them.
     """
-    run: list[Path] = []
+    group: list[Path] = []
     n_rows = 0
     for _, same_moment in itertools.groupby(parts, key=moment_of):
         parts_of_moment = list(same_moment)
         sizes = [int(pq.read_metadata(part).num_rows) for part in parts_of_moment]
         if n_rows >= large_rows or max(sizes) >= large_rows:
-            if len(run) > 1:
-                yield run
-            run = []
+            if len(group) > 1:
+                yield group
+            group = []
             n_rows = 0
         if max(sizes) < large_rows:
-            run += parts_of_moment
+            group += parts_of_moment
             n_rows += sum(sizes)
-    if len(run) > 1:
-        yield run
+    if len(group) > 1:
+        yield group
 
 
 def _replace(
@@ -108,11 +108,11 @@ def merge(
 
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
-    view_parts(connection, table, parts, "run")
+    view_parts(connection, table, parts, "old_rows")
     key = table.key
     if "import_batch" in table.columns:
         key = (*key, "import_batch")
-    note_replaced(connection, table, "run", key)
+    note_replaced(connection, table, "old_rows", key)
     return _rewritten(connection, table, folder, parts)
 
 
@@ -124,10 +124,11 @@ def _rewritten(
 ) -> Path:
     """Write the rows of parts, in their order, as one part into a folder, without those in the
     table `REPLACED`.
+
+    The view `old_rows` has the rows of these parts.
     """
-    view_parts(connection, table, parts, "run")
     columns = ", ".join(f'"{column}"' for column in table.columns)
-    rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
+    rows = f"select {columns} from old_rows where (part, part_row) not in (from {REPLACED})"
     return _written(connection, folder, rows, parts[-1])
 
 
@@ -144,12 +145,12 @@ def _written(
     # memory than the limit.
     connection.execute("set threads = 1; set preserve_insertion_order = true; reset memory_limit")
     # A row group is in memory while it is written.
-    written_as = "(format parquet, compression zstd, row_group_size 16384)"
+    format_options = "(format parquet, compression zstd, row_group_size 16384)"
     try:
         return write_part(
             folder,
             lambda temporary: connection.execute(
-                f"copy ({rows}) to {quoted(temporary)} {written_as}"
+                f"copy ({rows}) to {quoted(temporary)} {format_options}"
             ),
             lambda _: moment_of(last_part),
         )
@@ -244,8 +245,9 @@ def clean(store: PartStore) -> None:
             f"create or replace temp table {REPLACED} as select part, part_row from"
             f" stored_responses where {is_removed('stored_responses')}"
         )
-        names = connection.execute(f"select distinct part from {REPLACED}").fetchall()
-        affected_parts = [part for part in store.standing(table.name) if (part.name,) in names]
+        rows = connection.execute(f"select distinct part from {REPLACED}").fetchall()
+        names = {name for (name,) in rows}
+        affected_parts = [part for part in store.standing(table.name) if part.name in names]
         for part in affected_parts:
             # A rewritten damaged part would carry the damage under a valid hash.
             if not is_whole(part):
@@ -254,7 +256,10 @@ def clean(store: PartStore) -> None:
                     " can"
                 )
         folder = store.root / table.name
-        new_parts = {_rewritten(connection, table, folder, [part]) for part in affected_parts}
+        new_parts: set[Path] = set()
+        for part in affected_parts:
+            view_parts(connection, table, [part], "old_rows")
+            new_parts.add(_rewritten(connection, table, folder, [part]))
         _replace(store, table, new_parts, affected_parts)
 
 
@@ -299,19 +304,22 @@ def _rename_in(
     """Rewrite the parts of a table that have an old id in one of the columns."""
     has_old_id = " or ".join(f"{column} in (select old_id from {_RENAMED})" for column in columns)
     joins = " ".join(
-        f"left join {_RENAMED} as of_{name} on of_{name}.old_id = run.{name}" for name in columns
+        f"left join {_RENAMED} as of_{name} on of_{name}.old_id = old_rows.{name}"
+        for name in columns
     )
     own_id = "verdict_id" if "verdict_id" in columns else "response_id"
-    is_renamed = f"(of_{own_id}.new_id is not null or run.{own_id} is null)"
-    selected = []
+    is_renamed = f"(of_{own_id}.new_id is not null or old_rows.{own_id} is null)"
+    values = []
     for name in table.columns:
-        value = f"coalesce(of_{name}.new_id, run.{name})" if name in columns else f'run."{name}"'
-        if name in columns and name.endswith("_config_hash"):
-            value = f"if({is_renamed}, {value}, run.{name})"
-        selected.append(f'{value} as "{name}"')
+        value = f'old_rows."{name}"'
+        if name in columns:
+            value = f"coalesce(of_{name}.new_id, {value})"
+            if name.endswith("_config_hash"):
+                value = f'if({is_renamed}, {value}, old_rows."{name}")'
+        values.append(f'{value} as "{name}"')
     folder = store.root / table.name
     for part in store.standing(table.name):
-        view_parts(connection, table, [part], "run")
-        if holds(connection, f"from run where {has_old_id}"):
-            rows = f"select {', '.join(selected)} from run {joins} order by run.part_row"
+        view_parts(connection, table, [part], "old_rows")
+        if holds(connection, f"from old_rows where {has_old_id}"):
+            rows = f"select {', '.join(values)} from old_rows {joins} order by old_rows.part_row"
             _replace(store, table, {_written(connection, folder, rows, part)}, [part])

@@ -14,6 +14,7 @@ from typing import Any
 from warehouse.locks import refuse_if_lost
 
 _SEAL = "sha256"
+"""The key of the hash in a sealed document."""
 
 
 class Unsound(ValueError):
@@ -194,6 +195,6 @@ def has_damage() -> bool:
 
 def pop_notices() -> list[DamageNotice]:
     """Return and forget the notices; the caller reports them."""
-    popped = _NOTICES.copy()
+    notices = _NOTICES.copy()
     _NOTICES.clear()
-    return popped
+    return notices

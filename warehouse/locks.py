@@ -102,6 +102,7 @@ def is_held(path: Path) -> bool:
 
 
 Tell = Callable[[str], object]
+"""A function that gets lines for users about a wait."""
 
 
 class Machine(NamedTuple):
@@ -157,7 +158,7 @@ class Owner:
         self._path = root / "machine.lock"
         self._machine = machine or this_machine()
         self._id = uuid.uuid4().hex
-        self._seen_s = float("-inf")
+        self._written_s = float("-inf")
         self.n_users = 0
         self._why_lost: str | None = None
         self._one_at_a_time = threading.Lock()
@@ -242,14 +243,14 @@ class Owner:
             try:
                 holder = self._read()
                 if self._why_lost or self._has_ended.is_set():
-                    pass  # the present file is another owner's
-                elif holder is None or holder.get("id", "") != self._id:
+                    return self._why_lost  # the present file is another owner's
+                if holder is None or holder.get("id", "") != self._id:
                     who = "another machine" if holder is None else holder["host"]
                     advice = "nothing more is written, run again when no other machine writes"
                     self._why_lost = f"{self._root}: {who} took over this warehouse; {advice}"
                 # After a long pause another machine may be taking over: it must see this file
                 # before it writes.
-                elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
+                elif must_write or self.clock() - self._written_s > self.takeover_after_s / 2:
                     self.write_file()
             except OSError as error:
                 return (
@@ -300,7 +301,7 @@ class Owner:
         temporary.write_text(json.dumps(document), encoding="utf-8")
         temporary.replace(self._path)
         # The time before the write, because others may see the file from then on.
-        self._seen_s = now_s
+        self._written_s = now_s
 
     def keep_alive(self) -> None:
         """Rewrite the file from time to time until `end`."""
@@ -309,8 +310,9 @@ class Owner:
 
 
 _lock = threading.RLock()
-_kept: dict[Path, Owner] = {}
-os.register_at_fork(after_in_child=_kept.clear)
+_owners: dict[Path, Owner] = {}
+"""The warehouses that this process may write, each with its owner; guarded by `_lock`."""
+os.register_at_fork(after_in_child=_owners.clear)
 
 
 @contextmanager
@@ -323,20 +325,20 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     """
     path = root.resolve()
     with _lock:
-        owner = _kept.get(path)
+        owner = _owners.get(path)
         if owner is None:
             owner = Owner(root)
             with explaining(f"{root}: cannot be written"):
                 owner.begin(tell)
-            _kept[path] = owner
+            _owners[path] = owner
         owner.n_users += 1
     try:
         yield
     finally:
         with _lock:
             owner.n_users -= 1
-            if owner.n_users == 0 and path in _kept:
-                _kept.pop(path).end()
+            if owner.n_users == 0 and path in _owners:
+                _owners.pop(path).end()
 
 
 def refuse_if_lost() -> None:
@@ -356,7 +358,7 @@ def why_lost() -> str | None:
 
     None if writing is allowed.
     """
-    for owner in list(_kept.values()):
+    for owner in list(_owners.values()):
         reason = owner.why_lost()
         if reason:
             return reason

@@ -24,8 +24,11 @@ from warehouse.files import Unsound, is_named_after, note, read_sealed, write_pa
 from warehouse.tables import TABLES
 
 DATABASE = "prbench.duckdb"
+"""The published database, in the folder of a warehouse."""
 FILE = "warehouse.json"
+"""The file that marks a folder as a warehouse and has its version."""
 LIST = "list.json"
+"""The list of the expected parts, in the folder of the parts."""
 VERSION = 4
 """The version that this code writes; version 4 is that of November 2026. It does not cover the
 published database.
@@ -63,8 +66,10 @@ _WHAT_TO_DO = (
 
 
 def lines_on(losses: Sequence[Loss]) -> list[str]:
-    """Return lines on the losses, and on what to do."""
-    return [*(loss.line for loss in losses[:10]), _WHAT_TO_DO] if losses else []
+    """Return lines on the losses, and on what to do; none without losses."""
+    if not losses:
+        return []
+    return [*(loss.line for loss in losses[:10]), _WHAT_TO_DO]
 
 
 Kind = tuple[Any, ...]
@@ -82,8 +87,11 @@ class Listing(NamedTuple):
     @property
     def losses(self) -> list[Loss]:
         """The kinds with fewer rows than expected."""
-        rows = self.rows.items()
-        return [Loss(*(*kind, n_wanted - n)) for kind, (n, n_wanted) in rows if n < n_wanted]
+        losses = []
+        for kind, (n_rows, n_expected) in self.rows.items():
+            if n_rows < n_expected:
+                losses.append(Loss._make([*kind, n_expected - n_rows]))
+        return losses
 
 
 def count_query() -> str:

@@ -53,13 +53,13 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
     """
     folder = root / DAMAGED / sub
     folder.mkdir(parents=True, exist_ok=True)
-    to = folder / path.name
-    while to.exists():
-        to = to.with_name(f"{to.name}.earlier")
-    path.replace(to)
+    new_path = folder / path.name
+    while new_path.exists():
+        new_path = new_path.with_name(f"{new_path.name}.earlier")
+    path.replace(new_path)
     sync(folder)
     sync(path.parent)
-    return str(to.relative_to(root))
+    return str(new_path.relative_to(root))
 
 
 def listing_of(store: PartStore) -> Listing | None:
@@ -70,8 +70,10 @@ def listing_of(store: PartStore) -> Listing | None:
         listing = read_list(store.root)
     except Unsound as error:
         path = store.root / LIST
-        to = aside(store.root.parent, path)
-        note(f"{path}: was damaged ({error}), is now {to}; it is written again", is_mended=True)
+        new_path = aside(store.root.parent, path)
+        note(
+            f"{path}: was damaged ({error}), is now {new_path}; it is written again", is_mended=True
+        )
         listing = None
     return listing or _listed_by(store.database)
 
@@ -83,7 +85,7 @@ def _listed_by(database: Path) -> Listing | None:
     return None
 
 
-def gone_from(standing: Standing, listing: Listing | None) -> Names:
+def lost_parts_of(standing: Standing, listing: Listing | None) -> Names:
     """Return the listed parts that are missing."""
     if listing is None:
         return set()
@@ -119,7 +121,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
     return bool(damaged_parts)
 
 
-def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
+def restore_rows(store: PartStore, standing: Standing, lost_parts: Names) -> None:
     """Write the rows of lost parts as new parts, as far as the last database has them, if it is not
     damaged itself.
     """
@@ -129,8 +131,8 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
         if last_parts:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
-        for table_name in sorted({table for table, _ in gone}):
-            lost_parts = sorted(part for table, part in gone if table == table_name)
+        for table_name in sorted({table for table, _ in lost_parts}):
+            lost_names = sorted(part for table, part in lost_parts if table == table_name)
             n_rows = 0
             # A merged part also has the moment of a part.
             moments = {moment_of(Path(part)) for table, part in last_parts if table == table_name}
@@ -139,10 +141,10 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
                 for rows, is_decided in _lost_rows(connection, TABLES[table_name], parts_left):
                     # A decided row must precede those of later parts; any other row must follow
                     # those of earlier parts.
-                    position = lost_parts[0 if is_decided else -1]
-                    store.write_table(table_name, rows, moment_of(Path(position)))
+                    lost_name = lost_names[0] if is_decided else lost_names[-1]
+                    store.write_table(table_name, rows, moment_of(Path(lost_name)))
                     n_rows += rows.num_rows
-            names = f"{', '.join(lost_parts[:10])} ({len(lost_parts)} in all)"
+            names = f"{', '.join(lost_names[:10])} ({len(lost_names)} in all)"
             note(
                 f"{store.root / table_name}: damaged or missing: {names}; {n_rows} rows were"
                 " restored from the last published database"
@@ -193,7 +195,7 @@ def damage_of(store: PartStore) -> list[str]:
     damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
     if is_damaged(store.database):
         damage.append(f"{store.database}: is damaged")
-    for table, name in sorted(gone_from(standing, listing)):
+    for table, name in sorted(lost_parts_of(standing, listing)):
         path = store.root / table / name
         if not path.exists():  # else it was written meanwhile
             damage.append(f"{path}: is missing")
@@ -232,25 +234,28 @@ def _publish(
 ) -> bool:
     while True:
         standing = store.all_standing()
-        gone = gone_from(standing, listing)
-        everything = names_in(standing)
+        lost_parts = lost_parts_of(standing, listing)
+        part_names = names_in(standing)
         # Changed contracts or models, or lost parts, require a build from the parts alone.
-        published = None if must_rebuild or gone else published_parts(store.database)
-        is_current = published == everything
-        if (is_current and not must_verify) or not set_aside_damaged(store, standing, listing):
+        published = None if must_rebuild or lost_parts else published_parts(store.database)
+        is_current = published == part_names
+        if is_current and not must_verify:
             break
+        if not set_aside_damaged(store, standing, listing):
+            break
+        # The parts that were set aside are missing in the next round.
     if is_current:
         # The list was damaged or deleted.
-        if listing and (listing.parts != everything or not (store.root / LIST).exists()):
-            write_list(store.root, Listing(frozenset(everything), listing.rows))
+        if listing and (listing.parts != part_names or not (store.root / LIST).exists()):
+            write_list(store.root, Listing(frozenset(part_names), listing.rows))
         return False
     base: Names = set()
-    if published and published < everything and _can_extend(published, standing):
+    if published and published < part_names and _can_extend(published, standing):
         base = published
-    if gone:
-        restore_rows(store, standing, gone)
+    if lost_parts:
+        restore_rows(store, standing, lost_parts)
         standing = store.all_standing()
-    _swap_in(store, standing, base, gone, listing)
+    _swap_in(store, standing, base, lost_parts, listing)
     return True
 
 
@@ -266,6 +271,7 @@ def _can_extend(published: Names, standing: Standing) -> bool:
         changing.add("responses")
     for table, parts in standing.items():
         are_new = [(table, part.name) not in published for part in parts]
+        # Sorted, all new parts come after the published ones.
         if any(are_new) and (table in changing or are_new != sorted(are_new)):
             return False
     return True
@@ -275,7 +281,7 @@ def _swap_in(
     store: PartStore,
     standing: Standing,
     base: Names,
-    gone: Names,
+    lost_parts: Names,
     listing: Listing | None,
 ) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.
@@ -285,22 +291,22 @@ def _swap_in(
     """
     database = store.database
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
-    everything = names_in(standing)
+    part_names = names_in(standing)
     if base:
         shutil.copyfile(database, building)
-    n_rows = build(standing, building, everything - base)
+    n_rows = build(standing, building, part_names - base)
     sync(building)
     # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before
     # are expected.
-    tables = {table for table, _ in gone}
+    tables_with_losses = {table for table, _ in lost_parts}
     rows = {kind: (n, n) for kind, n in n_rows.items()}
     if listing:
         for kind, (n_before, n_expected) in listing.rows.items():
-            if kind[0] in tables or n_before < n_expected:
+            if kind[0] in tables_with_losses or n_before < n_expected:
                 n = n_rows.get(kind, 0)
                 rows[kind] = (n, max(n_expected, n))
-    if everything:
-        write_list(store.root, Listing(frozenset(everything), rows))
+    if part_names:
+        write_list(store.root, Listing(frozenset(part_names), rows))
     refuse_if_lost()
     building.replace(database)
     sync(database.parent)
@@ -311,7 +317,10 @@ def _remove_leftovers(store: PartStore) -> None:
     an hour ago.
     """
     for leftover in store.database.parent.glob(f".{store.database.name}.*.tmp*"):
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        if leftover.is_dir():
+            shutil.rmtree(leftover)
+        else:
+            leftover.unlink()
     for leftover in store.root.glob("*/.*.tmp"):
         with suppress(FileNotFoundError):  # its writer renamed it since it was listed
             if leftover.stat().st_mtime < time.time() - 3600:

@@ -21,6 +21,7 @@ from warehouse.tables import TABLES
 PARTS = "published_parts"
 """The table of a database with the names of the parts that it contains."""
 STAMP = "published_from"
+"""The table of a database with the stamp of the code that published it."""
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
@@ -72,7 +73,7 @@ def quoted(text: object) -> str:
 
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 """Unused in-memory databases: creating one takes several times as long as attaching a file."""
-_OF_QUERIES = (
+_QUERY_ERRORS = (
     duckdb.ParserException,
     duckdb.BinderException,
     duckdb.CatalogException,
@@ -192,7 +193,7 @@ def reporting_damage(path: Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         # An error in a query does not mean damage.
-        if isinstance(error, _OF_QUERIES) or is_database_whole(path):
+        if isinstance(error, _QUERY_ERRORS) or is_database_whole(path):
             raise
         advice = "`prbench aggregate` rebuilds it from the stored parts, without a model call"
         raise WarehouseError(f"{path}: is damaged; {advice}") from error
@@ -230,6 +231,7 @@ def is_damaged(database: Path) -> bool:
     """
     if not database.exists() or is_database_whole(database):
         return False
+    # Its digest is wrong or missing; early versions wrote none.
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
         return stamp_of(reader) == stamp()
     return True
@@ -241,7 +243,9 @@ def stamp() -> str:
     """
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
-    texts = ["ends with its digest", duckdb.__version__, *macros, *(table.text for table in tables)]
+    # The first text stands for the form of the file.
+    texts = ["ends with its digest", duckdb.__version__, *macros]
+    texts += [table.text for table in tables]
     texts += map(repr, sql.models())
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

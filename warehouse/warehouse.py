@@ -123,7 +123,8 @@ class Warehouse:
         with self.publishing():
             listing = listing_of(self.store)
             if listing and listing.losses:
-                rows = {kind: (n, n) for kind, (n, _) in listing.rows.items()}
+                # From now on, as many rows are expected as are published.
+                rows = {kind: (n_rows, n_rows) for kind, (n_rows, _) in listing.rows.items()}
                 write_list(self.store.root, Listing(listing.parts, rows))
 
     def publish_if_due(self, least_s: float, most_s: float) -> bool:
@@ -134,7 +135,9 @@ class Warehouse:
         see new rows soon.
         """
         due_s = min(most_s, max(least_s, 20 * self._publishing_took_s))
-        return time.monotonic() - self._published_at_s > due_s and self.publish()
+        if time.monotonic() - self._published_at_s <= due_s:
+            return False
+        return self.publish()
 
     def reader(self, spill: Path | None = None) -> Reader:
         """Open the published state; with a folder `spill`, in bounded memory.

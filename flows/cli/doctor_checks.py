@@ -103,7 +103,7 @@ def _data_set(job: Job) -> str:
 
 
 def _network() -> Iterator[SetupFinding]:
-    """Yield a problem with the environment's certificates, and a finding for each of its proxies."""
+    """Yield a problem with the environment's certificates, and a finding for each proxy."""
     try:
         refuse_unreadable_certificates()
     except UsageError as error:
@@ -142,24 +142,22 @@ def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
         target = callee.target
         route = str((target.name, target.api_base, target.headers))
         callee_by_route.setdefault(route, callee)
-    findings = []
-    for callee in callee_by_route.values():
-        subject = f"{callee.kind.replace('_', ' ')} {callee.target.name}"
-        findings.append((callee.target, _finding(subject, partial(_model, callee.target))))
     # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
     calls = job.settings.calls
     can_call = may_call and (calls.where == "here" or calls.address == "local")
-    targets = []
-    for target, finding in findings:
-        if can_call and finding.is_ok and not target.is_embedded:
-            targets.append(target)
-    replies = iter(_probe(job, targets))
-    for target, finding in findings:
-        if target in targets:
-            is_ok, detail = next(replies)
-            yield replace(finding, is_ok=is_ok, detail=f"{finding.detail}; {detail}")
-        else:
-            yield finding
+    findings = {}
+    targets = {}
+    for route, callee in callee_by_route.items():
+        subject = f"{callee.kind.replace('_', ' ')} {callee.target.name}"
+        finding = _finding(subject, partial(_model, callee.target))
+        findings[route] = finding
+        if can_call and finding.is_ok and not callee.target.is_embedded:
+            targets[route] = callee.target
+    results = _probe(job, list(targets.values()))
+    for route, (is_ok, detail) in zip(targets, results, strict=True):
+        finding = findings[route]
+        findings[route] = replace(finding, is_ok=is_ok, detail=f"{finding.detail}; {detail}")
+    yield from findings.values()
 
 
 def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
@@ -188,7 +186,7 @@ def _model(target: Target) -> str:
     names = missing_variables(target)
     if names:
         raise UsageError(f"{', '.join(names)} is not set; export it")
-    reason = target.refused_as
+    reason = target.why_refused
     if reason is not None:
         raise UsageError(reason)
     if target.is_embedded:
@@ -283,15 +281,15 @@ _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "g
 def _warehouse(job: Job) -> Iterator[SetupFinding]:
     """Yield the findings on the warehouse: can it be written, is it damaged, what is published."""
     warehouse = Warehouse(job.warehouse)
-    folder = f"{warehouse.root} ({job.warehouse_source})"
+    detail = f"{warehouse.root} ({job.warehouse_source})"
     subject = f"warehouse {warehouse.root}"
     existing = next(
         folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists()
     )
     can_write = os.access(existing, os.W_OK)
     if not can_write:
-        folder += f": {existing} cannot be written to; choose another --warehouse"
-    yield SetupFinding("data folder", can_write, folder)
+        detail += f": {existing} cannot be written to; choose another --warehouse"
+    yield SetupFinding("data folder", can_write, detail)
     free = shutil.disk_usage(existing).free
     yield SetupFinding("disk", free >= 2**30, f"{free / 2**30:.0f} GiB free")
     host = warehouse.elsewhere()

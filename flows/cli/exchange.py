@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.options import PATH, WAREHOUSE, Context, Group, command, number
-from flows.cli.output import refuse_early, report_done, show_json, show_table, write
+from flows.cli.output import refuse_early, report_done, run_work, show_json, show_table
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import GRADINGS
 
@@ -88,11 +88,12 @@ def _show_batches(context: Context) -> None:
 def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
     from tasks.rules.text.numbers import counted
 
-    parts = []
-    for kind in ("response", "verdict", "review"):
-        n_rows = row[f"n_{kind}s"]
-        if n_rows:
-            parts.append(counted(n_rows, kind))
+    counts = {
+        "response": row["n_responses"],
+        "verdict": row["n_verdicts"],
+        "review": row["n_reviews"],
+    }
+    parts = [counted(n_rows, noun) for noun, n_rows in counts.items() if n_rows]
     if row["is_retracted"]:
         parts.append("retracted")
     command_text = (row["command"] or "").removeprefix("prbench import ")
@@ -111,7 +112,7 @@ def _write_import(
         if not source.exists():
             raise UsageError(f"{source}: no such file; check the path")
     refuse_early(context, must_be_stored=True)
-    return write(context, job, lambda: work(job))
+    return run_work(context, job, lambda: work(job))
 
 
 @command(
@@ -328,7 +329,7 @@ def import_warehouse(context: Context, source: str) -> int:
 
     job = context.job
     with opened_export(open_location(source)) as export:
-        return write(context, job, lambda: [import_tables(job, export)])
+        return run_work(context, job, lambda: [import_tables(job, export)])
 
 
 class _LocationOrCommand(Group):
@@ -368,7 +369,7 @@ def export() -> None:
     texts={"benchmark": "Only rows of this benchmark, in tables with a column `benchmark`."},
 )
 @click.argument("target", metavar="FOLDER|ADDRESS")
-def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
+def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> None:
     """Write tables to a folder or a store as Parquet files.
 
     `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads
@@ -383,7 +384,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 
     benchmark = context.arguments.benchmark
     report = write_tables(context.job, open_location(target), tables, benchmark)
-    return report_done(context, report)
+    report_done(context, report)
 
 
 @command(
@@ -446,12 +447,12 @@ def labelling(context: Context, file: Path, interval: str | None, **options: Any
                 "--judge needs --for; a sheet of whole responses is not about a judge"
             )
         job = context.stored_job(vintage=())
-        return report_done(context, export_labelling(job, file, **options))
-
+        report_done(context, export_labelling(job, file, **options))
+        return 0
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(vintage=())
     options["is_latest"] = not (context.arguments.vintage or context.arguments.night)
-    return write(
+    return run_work(
         context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **options)]
     )
 
@@ -489,7 +490,7 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **options
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job()
-    return write(context, job, lambda: [write_sheet(job, target, n_tasks=n_tasks, **options)])
+    return run_work(context, job, lambda: [write_sheet(job, target, n_tasks=n_tasks, **options)])
 
 
 @command("split", "model", "judge", "vintage-shown", group=export, name="inspect")
@@ -503,7 +504,7 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **options
         "undecided criteria). Converters such as Every Eval Ever refuse them."
     ),
 )
-def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
+def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> None:
     """Write logs that Inspect View opens, one for each model and judge.
 
     A sample is a task in one trial: conversation, response, score with the verdict on each
@@ -521,7 +522,7 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
 
     vintage = context.arguments.vintage
     report = write_logs(context.stored_job(), folder, vintage, is_scored_only=is_scored_only)
-    return report_done(context, report)
+    report_done(context, report)
 
 
 @command(
@@ -536,7 +537,7 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     },
 )
 @click.argument("folder", type=PATH)
-def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
+def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> None:
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
 
     `load_dataset("FOLDER", "verdicts")` reads its Parquet files,
@@ -550,4 +551,4 @@ def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> 
     from tasks.exports.result_files import export_data_sets
 
     report = export_data_sets(context.stored_job(), folder, tables)
-    return report_done(context, report)
+    report_done(context, report)

@@ -37,7 +37,7 @@ def show_parts(
     parts: Mapping[str, str],
     parameters: Mapping[str, Any],
     *,
-    nothing: str = "",
+    empty: str = "",
     vintage: str | None = None,
     steps: Any = ({}, {}),
     lines_after: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _: (),
@@ -51,7 +51,7 @@ def show_parts(
         parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the
             JSON.
         parameters: passed to each figure that has them; `is_hard` and `score` narrow all figures.
-        nothing: the sentence if no figure has a row; empty: the first figure's sentence.
+        empty: the sentence if no figure has a row; without one, the first figure's.
         vintage: the default of --vintage; None: the current one of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
         lines_after: returns the lines below all figures, from the rows by part.
@@ -79,8 +79,8 @@ def show_parts(
             rows_by_part[key] = scope.rows_of(figure, {name: parameters[name] for name in names})
     notes = lines_after(rows_by_part)
     if not context.as_json and not any(rows_by_part.values()):
-        show_nothing(context, job, nothing or next(iter(figures.values())).empty)
-        figures = {}
+        show_nothing(context, job, empty or next(iter(figures.values())).empty)
+        figures = {}  # the lines below them are still shown
     present(context, figures, rows_by_part, notes, is_all=parameters.get("is_all", False), job=job)
     return rows_by_part
 
@@ -188,7 +188,9 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
     figure, rows = parts[0]
     key = {} if job is None else job.key
     if context.file_format == "markdown":
-        put(context, "\n".join(_markdown(part, has_heading=len(parts) > 1) for part in parts))
+        has_headings = len(parts) > 1
+        tables = [_markdown(figure, rows, has_heading=has_headings) for figure, rows in parts]
+        put(context, "\n".join(tables))
         return
     if context.file_format == "xlsx":
         put_bytes(context, figures_as_workbook(key, parts))
@@ -207,10 +209,9 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
         )
 
 
-def _markdown(part: "tuple[Figure, Rows]", *, has_heading: bool) -> str:
+def _markdown(figure: "Figure", rows: "Rows", *, has_heading: bool) -> str:
     from tasks.figures.figure import terminal_columns
 
-    figure, rows = part
     columns = terminal_columns(figure.columns, rows)
     rows_of_cells = list(zip(*(column.cells for column in columns), strict=True))
     heading = f"## {figure.title}\n\n" if has_heading else ""
@@ -403,14 +404,15 @@ def _formula(score: "ScoreDefinition") -> str:
     """Return the formula of a score, with the meaning of its words."""
     from tasks.figures.page import formula
 
-    words = (
-        "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of"
-        " negative weights"
-    )
+    meanings = {
+        "points": "sum of weight x verdict",
+        "positive": "sum of positive weights",
+        "negative": "sum of negative weights",
+    }
     text = formula(score)
-    meanings = [meaning for meaning in words.split(", ") if meaning.partition(" ")[0] in text]
+    terms = [f"{word} = {meaning}" for word, meaning in meanings.items() if word in text]
     clipping = "; a model's mean is at least 0" if score.clips_mean else ""
-    return f"{text} with {', '.join(meanings)}{clipping}"
+    return f"{text} with {', '.join(terms)}{clipping}"
 
 
 _CANNOT_BE_COMBINED = (

@@ -243,7 +243,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
 @click.option(
     "--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones."
 )
-def backup(context: Context, target: str, verify: bool) -> int:
+def backup(context: Context, target: str, verify: bool) -> None:
     """Copy the warehouse to a folder or a store.
 
     The copy is consistent, even if a run is writing. `prbench restore` restores it.
@@ -256,14 +256,12 @@ def backup(context: Context, target: str, verify: bool) -> int:
     from tasks.bundles.stores import open_location
     from tasks.maintain.backup import backup as copy_warehouse
 
-    return report_done(
-        context, copy_warehouse(context.job, open_location(target), must_verify=verify)
-    )
+    report_done(context, copy_warehouse(context.job, open_location(target), must_verify=verify))
 
 
 @command(location=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
-def restore(context: Context, source: str) -> int:
+def restore(context: Context, source: str) -> None:
     """Restore a backup into an empty warehouse.
 
     Every file is verified before anything is written.
@@ -275,7 +273,7 @@ def restore(context: Context, source: str) -> int:
     from tasks.bundles.stores import open_location
     from tasks.maintain.backup import restore as restore_backup
 
-    return report_done(context, restore_backup(context.job, open_location(source)))
+    report_done(context, restore_backup(context.job, open_location(source)))
 
 
 @command()
@@ -286,7 +284,7 @@ def restore(context: Context, source: str) -> int:
     metavar="URL",
     help="Address that the environment gives the models, exactly as `prbench doctor` shows it.",
 )
-def adopt(context: Context, address: str) -> int:
+def adopt(context: Context, address: str) -> None:
     """Take over results that were stored without the address of their model.
 
     An address from the environment (such as OPENAI_BASE_URL) is part of a model's identity, as a
@@ -301,7 +299,7 @@ def adopt(context: Context, address: str) -> int:
     """
     from tasks.maintain.adoption import adopt as adopt_results
 
-    return report_done(context, adopt_results(context.job, address))
+    report_done(context, adopt_results(context.job, address))
 
 
 @command(location=WAREHOUSE, output=RUNS)
@@ -321,7 +319,7 @@ def compact(context: Context) -> int:
 @command(location=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @number("--keep n_kept", None, "Keep only the last N publications.  [default: all]")
-def publish(context: Context, target: str, n_kept: int | None) -> int:
+def publish(context: Context, target: str, n_kept: int | None) -> None:
     """Publish database, report and tables to a folder or a store.
 
     Each publication has a folder of its own, which never changes: the database, the report, and
@@ -337,9 +335,7 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
     from tasks.bundles.stores import open_location
     from tasks.exports.tables import publish as write_publication
 
-    return report_done(
-        context, write_publication(context.job, open_location(target), n_kept=n_kept)
-    )
+    report_done(context, write_publication(context.job, open_location(target), n_kept=n_kept))
 
 
 @command()
@@ -409,7 +405,8 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
     if not isinstance(location, Path) or location.is_dir():
         if digest or texts:
             raise click.UsageError("--digest and --texts are for certificates")
-        return report_done(context, verifying.verify_files(location))
+        report_done(context, verifying.verify_files(location))
+        return 0
     verification = verifying.verify(location, digest=digest, texts=texts)
     if context.as_json:
         show_json(context, verification.as_json)
@@ -504,7 +501,8 @@ def remove_response(
         longer_than,
     )
     if not dry_run:
-        return report_done(context, remove_responses(context.job, choice, reason))
+        report_done(context, remove_responses(context.job, choice, reason))
+        return 0
     rows = list(map(itemgetter(*_COLUMNS), chosen(context.job, choice)))
     if rows or context.as_json:
         show(context, _COLUMNS, rows, essential=_ESSENTIAL)

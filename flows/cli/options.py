@@ -66,7 +66,7 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A group whose help shows its commands under headings, each with its first sentence in full."""
+    """A group whose help lists its commands under headings, each with its first sentence."""
 
     sections: Mapping[str, Sequence[click.Command]] | None = None
 
@@ -90,7 +90,7 @@ Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
 PATH = click.Path(path_type=Path)
 
-ENDINGS = {
+FORMAT_BY_ENDING = {
     ".csv": "csv",
     ".json": "json",
     ".jsonl": "jsonl",
@@ -99,7 +99,6 @@ ENDINGS = {
     ".txt": "table",
     ".xlsx": "xlsx",
 }
-"""The format of a file by its ending."""
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
 SHOWS = ("json", "wide", "format", "output", "verbose")
@@ -358,10 +357,11 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
     if as_json:
         return "json"
     if file_format is None and output is not None:
-        file_format = ENDINGS.get(output.suffix.lower())
+        file_format = FORMAT_BY_ENDING.get(output.suffix.lower())
         if file_format is None:
             raise click.UsageError(
-                f"-o {output}: the ending is none of {', '.join(ENDINGS)}; name the --format"
+                f"-o {output}: the ending is none of {', '.join(FORMAT_BY_ENDING)}; name the"
+                " --format"
             )
     if file_format in BINARY and output is None and sys.stdout.isatty():
         raise click.UsageError(

@@ -151,7 +151,7 @@ def put(context: Context, text: str, *, is_json: bool = False) -> None:
     if context.output is not None:
         put_bytes(context, text.encode())
     elif sys.stdout.isatty():
-        sys.stdout.write((visible_json if is_json else visible)(text))
+        sys.stdout.write(visible_json(text) if is_json else visible(text))
     else:
         exact(sys.stdout).write(text)
 
@@ -270,7 +270,7 @@ def finish(
     return exit_code
 
 
-def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:
+def run_work(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:
     """Do work that writes to the warehouse as a run, show its result, and return the exit code."""
     with context.working():
         from flows.execution import execute
@@ -279,7 +279,7 @@ def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"])
     return finish(context, execution)
 
 
-def report_done(context: Context, report: "StageReport") -> int:
+def report_done(context: Context, report: "StageReport") -> None:
     """Show the report of work that is not a run and has no row in `runs`."""
     if context.as_json:
         show_json(context, vars(report))
@@ -287,4 +287,3 @@ def report_done(context: Context, report: "StageReport") -> int:
         click.echo(report.line)
     for warning in report.warnings:
         click.echo(warning, err=True)
-    return 0

@@ -282,17 +282,17 @@ def status(
         return
     job = context.stored_job(vintage=())
     show_parts(
-        # Configured work is wanted on the configured data set only.
         context,
         job,
         {"": "status"},
+        # Configured work is wanted on the configured data set only.
         {"only_stored": job is not context.job},
-        nothing="No response is wanted: no model is configured or imported.",
-        lines_after=lambda _: list(_below(job)),
+        empty="No response is wanted: no model is configured or imported.",
+        lines_after=lambda _: list(_lines_below(job)),
     )
 
 
-def _below(job: "Job") -> Iterator[str]:
+def _lines_below(job: "Job") -> Iterator[str]:
     """Yield lines with the folder of the data, unpublished replies, and the senders and machines at
     work.
     """

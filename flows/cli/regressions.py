@@ -120,16 +120,17 @@ def _conclude(
     from tasks.compare.regressions import as_markdown
 
     exit_code = 0
-    conclusion = "No score is significantly worse."
+    kind = ""
     if uncompared:
         exit_code = ENDINGS[FAILED].exit_code
-        conclusion = f"Not compared: {some(uncompared, _NAMED, '; ')}"
+        kind = "Not compared"
     elif lower:
         exit_code = ENDINGS[BELOW_BAR].exit_code
-        conclusion = f"Worse: {some(lower, _NAMED, '; ')}"
+        kind = "Worse"
+    reason = some(uncompared or lower, _NAMED, "; ")
+    conclusion = f"{kind}: {reason}" if kind else "No score is significantly worse."
     if summary is not None:
         summary.write(as_markdown(title, [*lines, conclusion], rows))
     if fail_if is None or exit_code == 0:
         return _OPEN
-    kind, _, reason = conclusion.partition(": ")
     return Gate(exit_code, f"exit code {exit_code} ({kind.lower()}): {reason}")

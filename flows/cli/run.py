@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -63,7 +63,7 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     """Show the leaderboard after a run that may have changed it; return whether it was shown."""
     if context.as_json or execution.job.is_quiet:
         return False
-    if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
+    if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_no_scores:
         return False
     with working("leaderboard"):
         board = leaderboard_of(context, execution.job)
@@ -348,7 +348,7 @@ def review(context: Context) -> int:
 @click.option(
     "--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none."
 )
-def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
+def neighbours(context: Context, is_plan: bool) -> int:
     """Measure how other criteria in a call change a judge's verdicts.
 
     A judge with `criteria_per_call` judges a sample of stored responses one by one, in its groups,

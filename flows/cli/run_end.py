@@ -127,8 +127,8 @@ def _progress(execution: Execution) -> tuple[str, str]:
         n_done = sum(cell.done for cell in cells)
         n_due = sum(cell.due for cell in cells)
         finished.append(f"{n_done:,} of {n_due:,} {plural}")
-        n_missing = _missing_by_label(cells)
-        gaps += [f"{count:,} {plural} of {label}" for label, count in n_missing.items()]
+        counts = _missing_by_label(cells)
+        gaps += [f"{count:,} {plural} of {label}" for label, count in counts.items() if count]
     for name, report in stages.items():
         if report.rows or report.skipped:
             finished.append(f"{report.rows:,} {STAGES[name].makes}")
@@ -139,16 +139,16 @@ def _progress(execution: Execution) -> tuple[str, str]:
 
 def _missing_by_label(cells: Sequence[CoverageCell]) -> Counter[str]:
     """Return the number of missing verdicts by judge, or of missing responses by model."""
-    n_missing: Counter[str] = Counter()
+    missing_by_label: Counter[str] = Counter()
     for cell in cells:
-        n_failed = sum(cell.failures.values())
-        n_missing[cell.judge or cell.model] += max(0, cell.due - cell.done - n_failed)
-    return +n_missing
+        n_missing = cell.due - cell.done - sum(cell.failures.values())
+        missing_by_label[cell.judge or cell.model] += max(0, n_missing)
+    return missing_by_label
 
 
 def _reason(execution: Execution) -> str:
     """Return the reason for the exit code, in a few words and with its details."""
-    if execution.has_nothing:
+    if execution.has_no_scores:
         advice = "correct that and run it again; `prbench doctor` tests each model"
         return f"(no call succeeded): {_cause_of_nothing(execution)}; {advice}"
     reason = f"({_EXPLAINED[execution.outcome]})"

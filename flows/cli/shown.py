@@ -33,7 +33,7 @@ def lengths(context: Context, **choices: Any) -> None:
         {"": "length_correlations"},
         choices,
         vintage="all",
-        nothing="No model has a complete task in this selection yet.",
+        empty="No model has a complete task in this selection yet.",
     )
 
 
@@ -60,7 +60,7 @@ def criteria(context: Context, **choices: Any) -> None:
         context.stored_job(),
         {"": "criteria"},
         choices,
-        nothing="There is no such criterion.",
+        empty="There is no such criterion.",
     )
 
 
@@ -107,7 +107,7 @@ def judges(
         "graders": list(graders),
         "people": list(people),
     }
-    nothing = ""
+    empty = ""
     if people:
         parts = {"": "people_agreement"}
     else:
@@ -116,8 +116,8 @@ def judges(
             parts["sets"] = "judge_reliability"
         if not breakdown:
             parts["leniency"] = "judge_leniency"
-            nothing = "No criterion has two graders' decisions yet."
-    show_parts(context, job, parts, parameters, nothing=nothing)
+            empty = "No criterion has two graders' decisions yet."
+    show_parts(context, job, parts, parameters, empty=empty)
 
 
 @command(output=SHOWS)
@@ -158,7 +158,7 @@ def reviews(context: Context, **choices: Any) -> None:
         job,
         parts,
         choices,
-        nothing="No criterion has been reviewed yet.",
+        empty="No criterion has been reviewed yet.",
         lines_after=lambda _: lines,
     )
 
@@ -209,7 +209,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         narrowed,
         parts,
         parameters,
-        nothing="No weakness is known; `prbench capabilities` looks.",
+        empty="No weakness is known; `prbench capabilities` looks.",
     )
 
 
@@ -270,7 +270,7 @@ def conditions(context: Context, **choices: Any) -> None:
         parts,
         choices,
         steps=steps,
-        nothing="No two conditions of a model have been judged in this selection yet.",
+        empty="No two conditions of a model have been judged in this selection yet.",
         lines_after=lambda rows: not_compared(
             definitions, job.named_models or (), rows["differences"]
         ),
@@ -420,7 +420,7 @@ def cascade(context: Context, bound: str | None, **choices: Any) -> None:
       prbench cascade gpt-5.6-luna gpt-5.6-terra --json
     """
 
-    def lines_after(rows: Mapping[str, Any]) -> list[str]:
+    def store_and_pick(rows: Mapping[str, Any]) -> list[str]:
         from tasks.cascade import store
 
         store(job.warehouse, rows["rules"])
@@ -433,8 +433,8 @@ def cascade(context: Context, bound: str | None, **choices: Any) -> None:
         job,
         {"rules": "cascade"},
         parameters,
-        nothing="No rule was evaluated.",
-        lines_after=lines_after,
+        empty="No rule was evaluated.",
+        lines_after=store_and_pick,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
-from tasks.compare.differences import apart, compare, rows_of, with_verdicts
+from tasks.compare.differences import compare, difference_details, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
 from tasks.figures.addresses import task_address
@@ -109,8 +109,8 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
     fields = _side_fields(reader, kind, choices, groups)
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
-        is_given = name == kind or (kind == "run" and name == "vintage")
-        if not is_given and len(options) > 1:
+        differs_by_side = name == kind or (kind == "run" and name == "vintage")
+        if not differs_by_side and len(options) > 1:
             defaults = {"": "all"}
             if name == "vintage":
                 defaults = {"": "current", EVERY_VINTAGE: "all"}
@@ -208,7 +208,7 @@ def _figures(
         vintage=constants.get("vintage"),
     )
     result = compare(reader, comparison)
-    detail = apart(reader, result, result.differences[:1])
+    detail = difference_details(reader, result, result.differences[:1])
     differences = rows_of(result)
     difference = with_verdicts(differences[0], detail["verdicts"][0])
     differences[0] = difference
@@ -262,7 +262,10 @@ def _narrowed(job: Job, choices: Mapping[str, str]) -> Job:
     """Return the job narrowed by the parameters in the address."""
     if choices.get("split"):
         job = job.on_splits((choices["split"],))
-    names = {}
-    for name in ("model", "judge"):
-        names[f"named_{name}s"] = (choices[name],) if choices.get(name) else None
+    model = choices.get("model")
+    judge = choices.get("judge")
+    names = {
+        "named_models": (model,) if model else None,
+        "named_judges": (judge,) if judge else None,
+    }
     return job.model_copy(update=names)

@@ -146,7 +146,10 @@ class LiveView:
         }
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
-        """Return the texts of the page that are published, and the states of runs by their ids."""
+        """Return the texts of the page that are published, and the states of runs by their ids.
+
+        The stamp of the published database is for the cache: a new one has it read again.
+        """
         texts: dict[str, Any] = {}
         ranking = []
         states = {}
@@ -263,7 +266,7 @@ def run_texts(run: RunState, moment: datetime, benchmark: Benchmark) -> dict[str
         "n_due": n_due,
         "n_done": n_done,
         "name": f"Night {night}" if night else "Run",
-        "benchmark": run.job and run.job.settings.benchmark,
+        "benchmark": run.job.settings.benchmark if run.job else None,
         "facts": _facts(run, end, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
         "outcome": outcome,

@@ -125,7 +125,7 @@ class Pages(SimpleHTTPRequestHandler):
                 return renderer(parameters).encode()
         # The browser gets an error page, and the server keeps running.
         except Exception as error:  # noqa: BLE001
-            notice(f"{self.path}: {explained(error)[1]}")
+            notice(f"{self.path}: {explained(error).line}")
             self.send_error(500, "This page could not be rendered; the terminal shows why")
             return None
 

@@ -1,5 +1,5 @@
-"""The job of a run: the configuration file, narrowed by arguments and checked, and the folder of its
-data.
+"""The job of a run: the configuration file, narrowed by arguments and checked, and the folder of
+its data.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from flows.run.arguments import Arguments
-from flows.run.nights import refuse_no_night, stop_time
+from flows.run.nights import refuse_invalid_night, stop_time
 from flows.run.settings_problems import sound_settings
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
@@ -36,7 +36,7 @@ def load_job(arguments: Arguments) -> Job:
             something that it lacks.
     """
     if arguments.night is not None:
-        refuse_no_night(arguments.night)
+        refuse_invalid_night(arguments.night)
     file = config_file(arguments.config)
     document = read_document(file)
     source = str(file or "the embedded default")
@@ -188,8 +188,9 @@ def read_document(path: Path | None) -> dict[str, Any]:
     Raises:
         UsageError: the file is missing, or does not contain settings in YAML.
     """
+    document_path = path or Path(__file__).with_name("built_in.yaml")
     try:
-        with (path or Path(__file__).with_name("built_in.yaml")).open(encoding="utf-8") as file:
+        with document_path.open(encoding="utf-8") as file:
             document = yaml.load(file, Loader=_UniqueKeys)
         # YAML references can make a short text endless.
         refuse_deep(document, 100_000)
@@ -269,7 +270,9 @@ def _refuse_unknown_benchmarks(settings_by_benchmark: Any, source: str) -> None:
             " prbench.example.yaml"
         )
     known_names = benchmark_names() if settings_by_benchmark else []
-    for name in sorted(map(str, set(settings_by_benchmark) - set(known_names))):
+    unknown = set(settings_by_benchmark) - set(known_names)
+    if unknown:
+        name = min(map(str, unknown))
         hint = hint_on(name, known_names)
         raise UsageError(f"{source}: {_BENCHMARKS}.{name}: there is no such benchmark{hint}")
 
@@ -286,7 +289,7 @@ _EMBEDDED_DATA = Path("warehouse/embedded")
 def warehouse_folder(
     option: Path | str | None,
     configured: str | None,
-    config_file: Path | None,
+    file: Path | None,
 ) -> tuple[Path, str]:
     """Return the absolute path of the warehouse's folder, and the source of the choice.
 
@@ -296,17 +299,17 @@ def warehouse_folder(
         option: the value of `--warehouse`.
         configured: the configuration's `warehouse`; a relative path is relative to the
             configuration file.
-        config_file: the configuration file; None: the embedded default, which has a folder of its
+        file: the configuration file; None: the embedded default, which has a folder of its
             own unless `warehouse/data` exists.
 
     Raises:
         UsageError: the path is that of a file or of a folder with other content, or begins with the
             home folder of an unknown user.
     """
-    path, source = _chosen_folder(option, configured, config_file)
+    path, source = _chosen_folder(option, configured, file)
     base = Path()
-    if config_file is not None and source not in _GIVEN_SOURCES:
-        base = config_file.parent
+    if file is not None and source not in _GIVEN_SOURCES:
+        base = file.parent
     folder = (base / from_home(path, source)).absolute()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir():
@@ -325,18 +328,18 @@ def warehouse_folder(
 def _chosen_folder(
     option: Path | str | None,
     configured: str | None,
-    config_file: Path | None,
+    file: Path | None,
 ) -> tuple[Path | str, str]:
     """Return the path of the warehouse's folder as it was given, and the source of the choice."""
     variable = os.environ.get(VARIABLE)
     if option:
         return option, "--warehouse"
     if configured:
-        return configured, f"`warehouse` in {config_file}"
+        return configured, f"`warehouse` in {file}"
     if variable:
         return variable, VARIABLE
-    if config_file is not None:
-        return _DATA, f"default, beside {config_file}"
+    if file is not None:
+        return _DATA, f"default, beside {file}"
     if _DATA.exists():
         return _DATA, "default"
     return _EMBEDDED_DATA, "default without a configuration"

@@ -11,7 +11,7 @@ from tasks.run.writing import StageReport
 
 def coverage_report(
     job: Job,
-    stage: str = "evaluate",
+    stage: str,
     earlier_reports: Sequence[StageReport] = (),
 ) -> StageReport:
     """Compare the coverage of a stage (or of all stages) with the configured bar.

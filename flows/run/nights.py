@@ -19,21 +19,24 @@ STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
 NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
 """Pattern of a night's label: a date, with a time if the schedule has several nights on a day."""
 _EARLY = timedelta(seconds=10)
-"""A night that a scheduler starts so much before its time is that night, not the one before."""
+"""A night that a scheduler starts at most this early is that night, not the one before."""
 _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 
 
-def refuse_no_night(label: str) -> None:
+def refuse_invalid_night(label: str) -> None:
     """Refuse an invalid label of a night.
 
     Raises:
-        UsageError: the label is no date.
+        UsageError: the label is not a date, with or without a time.
     """
+    is_night = re.search(NIGHT, label) is not None
     try:
-        datetime.fromisoformat(label if re.search(NIGHT, label) else "")
-    except ValueError as error:
-        raise UsageError(f"--night {label}: is not a date; write 2026-11-22") from error
+        datetime.fromisoformat(label)
+    except ValueError:
+        is_night = False
+    if not is_night:
+        raise UsageError(f"--night {label}: is not a date; write 2026-11-22")
 
 
 def night_of(nightly: Nightly, moment: datetime) -> str:
@@ -82,9 +85,9 @@ def is_over(nightly: Nightly, scheduled_at: datetime, moment: datetime) -> bool:
 def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
     """Return the stop time of the night at a moment; None: the schedule has none.
 
-    It may have passed. It is the first one after the night's time by the clock. A skipped one is as
-    long after the gap as it is after the gap's begin; one that the clock shows twice is the first
-    of them.
+    It may have passed. It is the first one after the night's time by the clock. If the clock skips
+    it, it is moved by the length of the gap; if the clock shows it twice, it is the first of the
+    two.
     """
     if nightly.stop_at is None:
         return None
@@ -99,7 +102,8 @@ def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
 def stop_time(text: str, present: datetime) -> datetime:
     """Return the next moment of a time such as `06:30`, or the moment of a date with a time.
 
-    The time is in the zone of `present`; without a zone, `present` and the result are in this machine's.
+    The time is in the zone of `present`; without a zone, `present` and the result are in this
+    machine's.
 
     Raises:
         UsageError: the text is neither, or the moment has passed.

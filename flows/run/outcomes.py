@@ -72,7 +72,7 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
 
 def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     """Return whether calls were made and none of them succeeded."""
-    from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
+    from tasks.llm.replies import UNANSWERED
     from tasks.run.writing import STAGES
 
     n_rows = 0
@@ -80,9 +80,8 @@ def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     for report in reports:
         if report.stage in STAGES:
             n_rows += report.rows
-            for status in (PROVIDER_ERROR, REDIRECTED, TIMEOUT):
-                n_unanswered += report.failures[status]
-    return 0 < n_unanswered == n_rows
+            n_unanswered += sum(report.failures[status] for status in UNANSWERED)
+    return n_rows > 0 and n_unanswered == n_rows
 
 
 def outcome_of(reports: Sequence["StageReport"]) -> str:
@@ -125,8 +124,15 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 """Errors of a disk, which lack the file's name if the file was open."""
 
 
-def explained(error: BaseException) -> tuple[int, str]:
-    """Return the exit code of an error, and a line about the problem and what to do."""
+class Explanation(NamedTuple):
+    """The exit code of an error, and a line about the problem and what to do."""
+
+    exit_code: int
+    line: str
+
+
+def explained(error: BaseException) -> Explanation:
+    """Return the exit code of an error, and a line for the user."""
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
@@ -145,4 +151,4 @@ def explained(error: BaseException) -> tuple[int, str]:
     elif isinstance(error, PipelineError | WarehouseError):
         code = getattr(error, "exit_code", 1)
         line = str(error)
-    return code, line
+    return Explanation(code, line)

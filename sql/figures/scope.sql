@@ -3,7 +3,7 @@
 -- set, with the number of tasks that have a label of that kind.
 --
 -- with: revision/revision_labelled_tasks
-with given as (
+with label_counts as (
     select kind,
         count(distinct task_id) filter (source = 'annotated') as n_annotated,
         count(distinct task_id) as n_tasks
@@ -23,7 +23,7 @@ select
     n_annotated,
     n_tasks,
     annotators
-from given
+from label_counts
 inner join annotators using (kind)
 where n_annotated > 0;
 

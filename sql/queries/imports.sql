@@ -32,12 +32,12 @@ select
 -- name: criteria_to_judge
 -- One row: a criterion in one of its wordings, with its category and
 -- weight.
-select worded.task_id, worded.criterion_id, worded.title, worded.content_hash, worded.rubric,
-    criteria.category, criteria.weight
-from intermediate.rubric_criteria as worded
+select wordings.task_id, wordings.criterion_id, wordings.title, wordings.content_hash,
+    wordings.rubric, criteria.category, criteria.weight
+from intermediate.rubric_criteria as wordings
 inner join criteria using (benchmark, dataset_revision, task_id, position)
 where benchmark = $benchmark and dataset_revision = $dataset_revision
-order by worded.task_id, position;
+order by wordings.task_id, position;
 
 -- name: sheets_of_verdicts
 -- One row: a sheet for people that drew all of some verdicts.

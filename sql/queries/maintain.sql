@@ -9,7 +9,9 @@ select unnest(from_json($spend::json, $structure), recursive := true);
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select purpose, called_model,
-    sum(columns('calls$'))::bigint as '\0',
+    sum(calls)::bigint as calls,
+    sum(failed_calls)::bigint as failed_calls,
+    sum(unpriced_calls)::bigint as unpriced_calls,
     known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd
 from run_costs
 where run_id = $run_id
@@ -33,7 +35,12 @@ limit $n_most;
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select day, called_model,
-    sum(columns('calls$|_tokens$'))::bigint as '\0',
+    sum(calls)::bigint as calls,
+    sum(failed_calls)::bigint as failed_calls,
+    sum(unpriced_calls)::bigint as unpriced_calls,
+    sum(prompt_tokens)::bigint as prompt_tokens,
+    sum(cached_tokens)::bigint as cached_tokens,
+    sum(completion_tokens)::bigint as completion_tokens,
     known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd
 from run_costs
 where day >= $first_day

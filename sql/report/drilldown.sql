@@ -322,7 +322,7 @@ with categories as (
     group by task_id
 ),
 
-further as (
+other_labels as (
     select task_id, list({ 'kind': kind, 'label': label } order by kind, label) as labels
     from revision_labelled_tasks
     where kind not in ('decision_type', 'economic_pathway')
@@ -345,13 +345,13 @@ openings as (
 
 select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.expert, tasks.turns,
     tasks.splits, tasks.decision_types, tasks.economic_pathways, categories.categories,
-    coalesce(further.labels, []) as labels,
+    coalesce(other_labels.labels, []) as labels,
     tasks.n_criteria,
     task_id in (select task_id from hard_tasks) as is_hard,
     left(openings.prompt, $n_characters) as opening
 from revision_tasks as tasks
 inner join drilled_tasks using (task_id)
 left join categories using (task_id)
-left join further using (task_id)
+left join other_labels using (task_id)
 left join openings using (task_id)
 order by tasks.field nulls last, tasks.task_id;

@@ -56,7 +56,7 @@ def _unknown_members(reader: Reader, job: Job) -> Iterator[str]:
                 )
 
 
-def has_stale_measures(reader: Reader, job: Job) -> bool:
+def has_stale_measures(job: Job, reader: Reader) -> bool:
     """Return whether `aggregate` would store something: a configured set, or a changed measure."""
     return bool(
         _new_majorities(reader, job)

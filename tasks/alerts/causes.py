@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from tasks.alerts.findings import Alert, Row
 from tasks.config.job import Job
 from tasks.llm.endpoint_health import NO_REPLY
-from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
+from tasks.llm.replies import UNANSWERED
 from tasks.rules.variants import AUGMENTED
-from tasks.run.coverage import CoverageCell, LowCoverage
+from tasks.run.coverage import CoverageCell, LowCoverage, import_line
 from tasks.run.run_context import Callee, callees
 from tasks.run.writing import JUDGE, MODEL, RUBRIC_WRITER, StageReport
-
-_UNANSWERED = {PROVIDER_ERROR, REDIRECTED, TIMEOUT}
-"""Statuses of calls that ended without a reply."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,8 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
     for callee in callees(job, ()):
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:
-            # Models and judges have own limits, so one of two equal endpoints may be stopped.
+            # Models and judges have limits of their own, so an endpoint of both may be stopped for
+            # one of them only.
             if (report.stage == "sample") != (callee.kind == MODEL):
                 continue
             for line in report.stopped:
@@ -74,7 +72,7 @@ def coverage_alerts(
         is_cut_short: the run reached its budget or stop time, which is an alert of its own.
         errors: kind and label of a model or judge -> its most frequent error.
     """
-    alerts = [_missing_import(low, label) for label in low.labels_without_import]
+    alerts = [_missing_import(label) for label in low.labels_without_import]
     unexplained = list(low.cells)
     for stop in stops:
         explained = [cell for cell in low.cells if stop.explains(cell)]
@@ -105,8 +103,8 @@ def _cells_by_cause(
     return cells_by_cause
 
 
-def _missing_import(low: LowCoverage, label: str) -> Alert:
-    [line] = LowCoverage(low.bar, [], [label]).lines
+def _missing_import(label: str) -> Alert:
+    line = import_line(label)
     happened = "got no imported responses"
     facts = {
         "warnings": [line],
@@ -160,7 +158,7 @@ def _shortfall(
 
 
 def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
-    is_silent = not reason and n_done == 0 and failures and set(failures) <= _UNANSWERED
+    is_silent = not reason and n_done == 0 and failures and set(failures) <= UNANSWERED
     if is_silent or reason.startswith(NO_REPLY):
         return "stopped replying" if n_done else "gave no reply"
     if reason:

@@ -268,7 +268,7 @@ skipped = partial(Alert, "skipped", "")
 
 
 def alert_id(job: Job, alert: Alert) -> str:
-    """Return the id of an alert of a job's night; an equal finding of a repeated night has the same.
+    """Return the id of an alert of a job's night; an equal finding of a repeated night has it too.
 
     A failed or skipped run has a new id each time. A finding about data quality has the same id
     every night until the data changes.

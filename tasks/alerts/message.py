@@ -30,7 +30,7 @@ _ESCAPES = str.maketrans(
 
 @dataclass(frozen=True)
 class Results:
-    """What a night that came to its end has brought.
+    """The results of a night that came to its end.
 
     Attributes:
         scores: rows with `split`, `model`, `judge`, `mean_score`, `coverage` and `is_below_bar`, in
@@ -91,7 +91,7 @@ def night_message(
     """Return the message with these alerts; without any, a message about a night with nothing new.
 
     Args:
-        job: the night's.
+        job: the job of the night.
         alerts: what is new; causes come before what they explain.
         results: None if the night did not come to its end.
         standing: alerts that were sent before and have not changed; a message without news names

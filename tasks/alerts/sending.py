@@ -87,7 +87,7 @@ def deliver(
     before the next attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     history = history or History()
-    sends = []
+    deliveries = []
     for number, receiver_settings in enumerate(settings.to, start=1):
         receiver = f"{receiver_settings.kind} {number}"
         new_alerts = [
@@ -97,11 +97,11 @@ def deliver(
         if new_alerts or (is_wanted_anyway and not history.has_heard(receiver, alerts)):
             standing = [] if new_alerts else alerts
             message = night_message(job, new_alerts, results, standing=standing)
-            targets = _sends(receiver_settings, message, settings.timeout_s)
+            sends = _sends(receiver_settings, message, settings.timeout_s)
             alert_ids = tuple(dict.fromkeys(alert_id(job, alert) for alert in new_alerts))
-            sends.append(partial(_delivery, receiver, targets, settings, alert_ids))
+            deliveries.append(partial(_delivery, receiver, sends, settings, alert_ids))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
-        return list(pool.map(lambda send: send(), sends))
+        return list(pool.map(lambda make: make(), deliveries))
 
 
 def ping(settings: Alerts) -> Delivery | None:
@@ -113,20 +113,21 @@ def ping(settings: Alerts) -> Delivery | None:
 
 def _delivery(
     receiver: str,
-    targets: list[Send],
+    sends: list[Send],
     settings: Alerts,
     alert_ids: tuple[str, ...],
 ) -> Delivery:
+    """Send a message to a receiver, with one function for each of its addresses."""
     n_attempts = 0
     errors = []
-    for target in targets:
-        n_target_attempts, target_error = _attempts(target, settings)
-        n_attempts = max(n_attempts, n_target_attempts)
-        if target_error is not None:
-            errors.append(target_error)
+    for send in sends:
+        n_send_attempts, send_error = _attempts(send, settings)
+        n_attempts = max(n_attempts, n_send_attempts)
+        if send_error is not None:
+            errors.append(send_error)
     error = None
     if errors:
-        share = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
+        share = f"{len(errors)} of {len(sends)} addresses: " if len(sends) > 1 else ""
         error = safe(share + errors[0])
     return Delivery(
         receiver=receiver,

@@ -9,7 +9,10 @@ from tasks.run.missing_work import Conversation, WantedTasks, conversations_of
 from warehouse import Reader
 
 
-def assembled(reader: Reader, selected_tasks: WantedTasks) -> Mapping[str, Conversation]:
+def assembled_conversations(
+    reader: Reader,
+    selected_tasks: WantedTasks,
+) -> Mapping[str, Conversation]:
     """Return the conversations of the wanted tasks, by task id.
 
     Raises:
@@ -23,13 +26,10 @@ def assembled(reader: Reader, selected_tasks: WantedTasks) -> Mapping[str, Conve
     return conversations
 
 
-def provenance(column: str, analyst: Analyst, template: str) -> dict[str, str]:
-    """Return the columns with the origin of a row: its analyst, and the hash of the template.
-
-    `column` is the analyst's column.
-    """
+def provenance(analyst_column: str, analyst: Analyst, template_hash: str) -> dict[str, str]:
+    """Return the columns with the origin of a row: its analyst, and the hash of the template."""
     return {
-        column: analyst.label,
-        f"{column}_config_hash": target_of(analyst).config_hash,
-        "template_hash": template,
+        analyst_column: analyst.label,
+        f"{analyst_column}_config_hash": target_of(analyst).config_hash,
+        "template_hash": template_hash,
     }

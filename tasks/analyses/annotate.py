@@ -6,7 +6,7 @@ from itertools import groupby, product
 from operator import itemgetter
 from typing import Any
 
-from tasks.analyses import assembled, provenance
+from tasks.analyses import assembled_conversations, provenance
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
 from tasks.config.job import Job
@@ -126,7 +126,7 @@ def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Ana
     rows = reader.select(
         "tasks", "field, task_id", **selected_tasks.key, task_id=list(selected_tasks.task_ids)
     )
-    conversations = assembled(reader, selected_tasks)
+    conversations = assembled_conversations(reader, selected_tasks)
     conversations_by_field = {}
     for field, group in groupby(rows, key=itemgetter("field")):
         conversations_by_field[field] = {

@@ -95,7 +95,7 @@ def measure(job: Job) -> StageReport:
             for row in reader.select("capability_trees", "tree_id", order="field", **key):
                 stored_trees.append(_stored_tree(reader, row["tree_id"]))
         for config in stale:
-            scores, candidates = _analysed(reader, key, config, stored_trees)
+            scores, candidates = _score_and_candidate_rows(reader, key, config, stored_trees)
             columns = {name: config[name] for name in _ANALYSIS}
             columns |= {**key, "created_at": datetime.now(UTC)}
             warehouse.write("capability_measures", [row | columns for row in scores])
@@ -128,7 +128,7 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
             yield config
 
 
-def _analysed(
+def _score_and_candidate_rows(
     reader: Reader,
     key: Mapping[str, str],
     config: NodeRow,
@@ -254,13 +254,13 @@ def _weakness_rows(
         [(search.contrast, search.tree.parents, search.selected) for search in searches]
     )
     for search, results in zip(searches, confirmed, strict=True):
-        columns = _compared(None if search.rival is None else runs[search.rival])
+        columns = _rival_columns(None if search.rival is None else runs[search.rival])
         for candidate, result in zip(search.selected, results, strict=True):
             yield columns | _weakness_row(search.tree, search.contrast, candidate, result)
 
 
-def _compared(run: NodeRow | None) -> NodeRow:
-    """Return the columns of the model that another one is compared with."""
+def _rival_columns(run: NodeRow | None) -> NodeRow:
+    """Return the columns of what a model is compared with: a rival's run, or (None) itself."""
     if run is None:
         run = dict.fromkeys(("model", "vintage", "model_config_hash"))
         compared_key = "its own other criteria"

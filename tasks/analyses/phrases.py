@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 import sql
-from tasks.analyses import assembled, provenance
+from tasks.analyses import assembled_conversations, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
@@ -27,7 +27,7 @@ from warehouse import Reader
 
 PHRASE = "capability"
 NAME = "name"
-"""The key of a reply's only value."""
+"""The kinds of short texts; each is the key of a reply's only value."""
 _COLUMN = {PHRASE: "phrase", NAME: "name"}
 _MOST_CHARS = {PHRASE: 300, NAME: 120}
 
@@ -119,20 +119,21 @@ def phrase_items(
         **selected_tasks.key,
         task_id=list(selected_tasks.task_ids),
     )
-    conversations = assembled(reader, selected_tasks)
+    conversations = assembled_conversations(reader, selected_tasks)
     reply_spec = text_reply_spec(analyst, PHRASE)
     items = []
     for row in rows:
         conversation = conversations[row["task_id"]]
         criterion = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
-        item = Item(
-            row_id=digest("capability", origin, criterion, conversation.conversation_id),
-            group=row["task_id"],
-            columns={**origin, **criterion, "phrase": None},
-            reply_spec=reply_spec,
-            prompt=partial(prompt_on, template, conversation.messages, row["title"]),
+        items.append(
+            Item(
+                row_id=digest("capability", origin, criterion, conversation.conversation_id),
+                group=row["task_id"],
+                columns={**origin, **criterion, "phrase": None},
+                reply_spec=reply_spec,
+                prompt=partial(prompt_on, template, conversation.messages, row["title"]),
+            )
         )
-        items.append(item)
     return items
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled, provenance
+from tasks.analyses import assembled_conversations, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
@@ -96,7 +96,7 @@ def review_items(
         PipelineError: a task has no assembled conversation.
     """
     rubrics = _rubrics(reader, selected_tasks)
-    conversations = assembled(reader, selected_tasks)
+    conversations = assembled_conversations(reader, selected_tasks)
     template = load_analysis_template(TEMPLATE)
     origin = {**selected_tasks.key, **provenance("reviewer", analyst, template_hash(template))}
     reply_spec = _reply_spec(analyst)
@@ -107,22 +107,23 @@ def review_items(
         task_parts = (origin, task_id, conversation.conversation_id, digest("rubric", texts))
         for trial, index in product(range(1, analyst.trials + 1), range(len(rubric))):
             criterion_id = rubric[index]["criterion_id"]
-            item = Item(
-                row_id=digest("model review", *task_parts, criterion_id, index, trial),
-                group=task_id,
-                columns={
-                    **origin,
-                    "task_id": task_id,
-                    "criterion_id": criterion_id,
-                    "criterion_hash": rubric[index]["criterion_hash"],
-                    "review_trial": trial,
-                    "findings": None,
-                },
-                reply_spec=reply_spec,
-                prompt=partial(rubric_prompt, template, conversation.messages, texts, index),
-                trial=trial,
+            items.append(
+                Item(
+                    row_id=digest("model review", *task_parts, criterion_id, index, trial),
+                    group=task_id,
+                    columns={
+                        **origin,
+                        "task_id": task_id,
+                        "criterion_id": criterion_id,
+                        "criterion_hash": rubric[index]["criterion_hash"],
+                        "review_trial": trial,
+                        "findings": None,
+                    },
+                    reply_spec=reply_spec,
+                    prompt=partial(rubric_prompt, template, conversation.messages, texts, index),
+                    trial=trial,
+                )
             )
-            items.append(item)
     return items
 
 

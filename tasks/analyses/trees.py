@@ -48,7 +48,7 @@ _DIGITS = 6
 """Digits of a vector's entries; further digits depend on the machine."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tree:
     """A tree of capabilities.
 
@@ -239,7 +239,7 @@ def _stored_vectors(
 
 
 def _criterion(row: TreeRow) -> list[str]:
-    return [row["task_id"], row["criterion_id"], row["criterion_hash"]]
+    return [row[name] for name in _CRITERION]
 
 
 def grow(job: Job) -> StageReport:
@@ -260,8 +260,9 @@ def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequenc
     created = {"created_at": datetime.now(UTC)}
     nodes: list[TreeRow] = []
     node_members: list[TreeRow] = []
-    # Whether each member is under each node, shape (n_members, n_nodes).
-    under = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
+    _, leaf_index = np.unique(tree.leaves, return_inverse=True)
+    # 1 where a member is under a node, shape (n_members, n_nodes).
+    under = leaves_under(tree.parents)[leaf_index]
     for position, parent in enumerate(tree.parents):
         inside = [members[index] for index in np.flatnonzero(under[:, position]).tolist()]
         columns = _node_columns(tree_row, inside)

@@ -8,8 +8,8 @@ from tasks.rules.records import ScoreDefinition, Task
 from tasks.rules.verdict import GRADINGS
 
 DataRow = Mapping[str, Any]
-GradedRows = Callable[[DataRow], Iterable[DataRow]]
-"""A reader of a graded row (see `Benchmark.graded_rows`)."""
+GradedRowReader = Callable[[DataRow], Iterable[DataRow]]
+"""Returns the rows for an import that a graded row stands for (see `Benchmark.graded_rows`)."""
 ANY_FIELD = ""
 """The key of a vocabulary that is the same for all fields."""
 
@@ -41,6 +41,11 @@ USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {
     )
 }
 """The invariants that hold for every benchmark that ships with the project; they have no bounds."""
+
+
+def pass_on(row: DataRow) -> Iterable[DataRow]:
+    """Return a row unchanged, as the only one."""
+    return (row,)
 
 
 class RowError(ValueError):
@@ -158,7 +163,7 @@ class Benchmark:
     review_reference: ReviewReference | None = None
     id_columns: tuple[str, ...] = ()
     evidence_template: str | None = None
-    graded_rows: Callable[[], GradedRows] = lambda: lambda row: (row,)
+    graded_rows: Callable[[], GradedRowReader] = lambda: pass_on
 
     def __post_init__(self) -> None:
         """Refuse contradictory declarations.

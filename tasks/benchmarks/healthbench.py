@@ -13,7 +13,7 @@ from tasks.benchmarks.base import (
     USUAL_INVARIANTS,
     Benchmark,
     DataRow,
-    GradedRows,
+    GradedRowReader,
     RowError,
 )
 from tasks.benchmarks.rows import (
@@ -76,8 +76,8 @@ def _conversation(messages: Sequence[DataRow]) -> tuple[Turn, ...]:
         if role == "user":
             turns.append(Turn(content, (), None))
         elif role == "assistant":
-            is_next = bool(turns) and turns[-1].response is None
-            prompt = turns.pop().prompt if is_next else None
+            follows_prompt = bool(turns) and turns[-1].response is None
+            prompt = turns.pop().prompt if follows_prompt else None
             turns.append(Turn(prompt, (), content))
         else:
             raise RowError(f"a message has the role {role!r}; it is user or assistant")
@@ -92,18 +92,20 @@ def _criteria(items: Sequence[DataRow]) -> tuple[Criterion, ...]:
         labels = _labels(item.get("tags"))
         # The data has no ids. An id depends on the text alone, since points and tags may change; a
         # text may occur twice.
-        content = digest("healthbench", title)[:12]
-        seen[content] += 1
-        criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
-        criterion = criterion_from(
-            criterion_id,
-            position,
-            title,
-            item.get("points"),
-            category=_label_of(labels, "axis"),
-            labels=labels,
+        criterion_id = digest("healthbench", title)[:12]
+        seen[criterion_id] += 1
+        if seen[criterion_id] > 1:
+            criterion_id += f"-{seen[criterion_id]}"
+        criteria.append(
+            criterion_from(
+                criterion_id,
+                position,
+                title,
+                item.get("points"),
+                category=_label_of(labels, "axis"),
+                labels=labels,
+            )
         )
-        criteria.append(criterion)
     return tuple(criteria)
 
 
@@ -122,7 +124,7 @@ def _labels(tags: Any) -> tuple[Label, ...]:
     return tuple(labels)
 
 
-def graded_rows() -> GradedRows:
+def graded_rows() -> GradedRowReader:
     """Return a reader of meta-evaluation rows.
 
     Each has a completion, a criterion, and every physician's decision. The completions of a prompt
@@ -173,9 +175,9 @@ BENCHMARK = Benchmark(
     scores=(
         ScoreDefinition(
             "score",
-            0.0,
-            1.0,
-            0.0,
+            numerator_negative=0.0,
+            denominator_positive=1.0,
+            denominator_negative=0.0,
             clips_mean=True,
             is_primary=True,
         ),

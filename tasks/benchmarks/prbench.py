@@ -312,12 +312,19 @@ def _criterion(position: int, item: DataRow) -> Criterion:
 
 
 SCORES = (
-    ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),
+    ScoreDefinition(
+        "score",
+        numerator_negative=0.0,
+        denominator_positive=1.0,
+        denominator_negative=0.0,
+        clips_mean=True,
+        is_primary=True,
+    ),
     ScoreDefinition(
         "min_normalized",
-        -1.0,
-        1.0,
-        -1.0,
+        numerator_negative=-1.0,
+        denominator_positive=1.0,
+        denominator_negative=-1.0,
         clips_mean=False,
         is_primary=False,
     ),

@@ -9,7 +9,7 @@ from tasks.benchmarks.base import (
     USUAL_INVARIANTS,
     Benchmark,
     DataRow,
-    GradedRows,
+    GradedRowReader,
     RowError,
     Vocabulary,
 )
@@ -147,7 +147,7 @@ def _criterion(position: int, item: DataRow) -> Criterion:
     )
 
 
-def graded_rows() -> GradedRows:
+def graded_rows() -> GradedRowReader:
     """Return a reader of the files that the published code writes.
 
     A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so
@@ -244,13 +244,20 @@ BENCHMARK = Benchmark(
     },
     scores=(
         # The formula of the published code.
-        ScoreDefinition("compliance", 0.0, 1.0, 0.0, clips_mean=False, is_primary=True),
+        ScoreDefinition(
+            "compliance",
+            numerator_negative=0.0,
+            denominator_positive=1.0,
+            denominator_negative=0.0,
+            clips_mean=False,
+            is_primary=True,
+        ),
         # Equation 1 of the paper.
         ScoreDefinition(
             "paper_score",
-            0.0,
-            1.0,
-            -1.0,
+            numerator_negative=0.0,
+            denominator_positive=1.0,
+            denominator_negative=-1.0,
             clips_mean=False,
             is_primary=False,
         ),

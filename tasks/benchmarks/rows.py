@@ -37,6 +37,9 @@ def criterion_from(
     A title of invisible characters is empty.
     """
     number = as_number(weight)
+    weight_text = None
+    if number is None and weight is not None:
+        weight_text = storable(str(weight))
     if title is None or (title.strip() and shows_nothing(title)):
         title = ""
     return Criterion(
@@ -45,7 +48,7 @@ def criterion_from(
         title,
         category,
         number,
-        weight_text=None if number is not None or weight is None else storable(str(weight)),
+        weight_text=weight_text,
         severity=severity,
         content_hash=criterion_hash(title),
         labels=tuple(labels),

@@ -187,7 +187,8 @@ def checked(
 def is_inside(name: str) -> bool:
     """Return whether a name is a normalised relative path that stays in its folder."""
     path = PurePosixPath(name)
-    return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
+    is_normalised = str(path) == name and name != "."
+    return is_normalised and not path.is_absolute() and ".." not in path.parts
 
 
 def missing_from(location: Location, files: Iterable[File]) -> list[str]:

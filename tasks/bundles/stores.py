@@ -219,7 +219,7 @@ def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def kept_as(source: Path, target: Path) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
     """Link to a file that is never changed in place, or copy it if the disk does not allow
     links.
     """

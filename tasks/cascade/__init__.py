@@ -63,10 +63,10 @@ def stored_pair(
     """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
     Args:
-        configured: hashes of the judge configurations that are configured now.
         reader: reads the published database.
         parameters: `benchmark`, `dataset_revision`, `cheap`, `strong` (labels), and `splits` (none:
             all).
+        configured: hashes of the judge configurations that are configured now.
 
     Raises:
         UsageError: one of the judges has no verdicts, or they grade in different ways.
@@ -169,27 +169,29 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
 
 def _paired(decided: pl.DataFrame, facts: Facts) -> PairedVerdicts:
     """Return verdicts with the indices of their tasks, responses and models; nulls become NaN."""
-    tasks, task = np.unique(decided["task_id"].to_numpy().astype(str), return_inverse=True)
-    _, response_rows, response = np.unique(
+    task_ids, task_index = np.unique(decided["task_id"].to_numpy().astype(str), return_inverse=True)
+    _, response_rows, response_index = np.unique(
         decided["response_id"].to_numpy().astype(str), return_index=True, return_inverse=True
     )
     responses = decided[response_rows]
-    n_decided = np.bincount(response, minlength=len(responses))
+    n_decided = np.bincount(response_index, minlength=len(responses))
     is_whole = n_decided == responses["n_wanted"].to_numpy()
-    runs = responses.select("model", "vintage").rows()
-    models = sorted(set(runs))
-    n_vintages = Counter(model for model, _ in models)
+    samplings = responses.select("model", "vintage").rows()
+    distinct_samplings = sorted(set(samplings))
+    n_vintages = Counter(model for model, _ in distinct_samplings)
     names = []
-    for model, vintage in models:
+    for model, vintage in distinct_samplings:
         names.append(model if n_vintages[model] == 1 else f"{model} ({vintage})")
     return PairedVerdicts(
         facts=facts,
         strong=decided["strong_value"].to_numpy(),
-        task=task,
-        response=response,
-        tasks=tuple(tasks.tolist()),
-        task_of_response=task[response_rows],
-        model_of_response=np.array([models.index(run) for run in runs], dtype=np.int64),
+        task=task_index,
+        response=response_index,
+        tasks=tuple(task_ids.tolist()),
+        task_of_response=task_index[response_rows],
+        model_of_response=np.array(
+            [distinct_samplings.index(sampling) for sampling in samplings], dtype=np.int64
+        ),
         models=tuple(names),
         offset=responses["offset_points"].to_numpy(),
         denominator=np.where(is_whole, responses["denominator"].to_numpy(), np.nan),

@@ -105,7 +105,7 @@ text.
 """
 ROWS = tuple(_COLUMNS)
 COVERAGE_RULES = "coverage_rules"
-"""The table without which a certificate was made before the current vintage of a model depended on
+"""The table that old certificates lack: those made before a model's current vintage depended on
 coverage.
 """
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
@@ -338,7 +338,7 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
             raise ValueError("there are bytes outside its members")
 
 
-def opened(path: Path, folder: Path) -> Bundle:
+def unpack_verified(path: Path, folder: Path) -> Bundle:
     """Unpack a certificate into a folder, verify its members, and return its manifest.
 
     Its digest must be verified.

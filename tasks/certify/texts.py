@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,9 +25,8 @@ from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
 Subject = tuple[Any, ...]
-"""A text's kind, then what identifies it.
-
-That is a task; a task and a position; or task, model, trial and vintage.
+"""The kind of a text, then what identifies it: the task of a conversation; task and position of a
+criterion; or task, model, trial and vintage of a response.
 """
 CONVERSATION = "conversation"
 CRITERION = "criterion"
@@ -123,16 +122,17 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     differences: dict[str, None] = {}
     n_others = 0
     texts_by_hash = {}
-    for text in chain.from_iterable(given_texts(path, key) for path in paths):
-        if text.subject not in certified_values:
-            n_others += 1
-            continue
-        checked_subjects[text.subject] = None
-        if text.value not in certified_values[text.subject]:
-            name = _name_of(text.subject)
-            differences[f"{text.location}: {name} differs from the certified text"] = None
-        elif text.text is not None:
-            texts_by_hash[text.value] = text.text
+    for path in paths:
+        for text in given_texts(path, key):
+            if text.subject not in certified_values:
+                n_others += 1
+                continue
+            checked_subjects[text.subject] = None
+            if text.value not in certified_values[text.subject]:
+                name = _name_of(text.subject)
+                differences[f"{text.location}: {name} differs from the certified text"] = None
+            elif text.text is not None:
+                texts_by_hash[text.value] = text.text
     n_checked = Counter(kind for kind, *_ in checked_subjects)
     subjects = [subject for subject in certified_values if subject[0] in n_checked]
     n_certified = Counter(kind for kind, *_ in subjects)
@@ -163,8 +163,8 @@ def _response_subject(row: TextRow) -> Subject:
 
 def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
     """Recompute the ids of an unpacked certificate; ids of verdicts need texts of responses."""
-    differing: list[str] = []
-    hashes: dict[str, str] = {}
+    differing = []
+    hashes = {}
     for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
         if row["response_id"] != _recompute_response_id(row, key):
@@ -220,9 +220,9 @@ def _recompute_verdict_id(row: TextRow, text: str, piece: Sequence[str]) -> str:
 
 
 def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
-    """Return task and `piece_hash` -> the hashes of criteria in one call.
+    """Return task and `piece_hash` -> the hashes of the criteria that one call judged.
 
-    These are any that follow each other in a rubric.
+    They follow each other in a rubric, so every sequence of criteria is tried.
     """
     verdicts = rows_of(folder / member_of("verdicts"))
     certified_hashes = {row.get("piece_hash") for row in verdicts} - {None}
@@ -232,25 +232,25 @@ def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
     for (task_id, _), hashes in _rubrics(folder).items():
         for start, end in combinations(range(len(hashes) + 1), 2):
             piece = tuple(hashes[start:end])
-            if piece_hash(piece) in certified_hashes:
-                pieces[task_id, piece_hash(piece)] = piece
+            hash_of_piece = piece_hash(piece)
+            if hash_of_piece in certified_hashes:
+                pieces[task_id, hash_of_piece] = piece
     return pieces
 
 
 def _rubrics(folder: Path) -> dict[tuple[str, str], list[str]]:
     """Return task and rubric variant -> the hashes of its criteria in order."""
-    wordings: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+    variants = defaultdict(list)
     for row in rows_of(folder / member_of("criterion_variants")):
         if row["status"] == OK:
             original = (row["task_id"], row["original_id"], row["original_hash"])
-            wordings[original].append((row["rubric"], row["content_hash"]))
-    rubrics: dict[tuple[str, str], list[str]] = defaultdict(list)
+            variants[original].append((row["rubric"], row["content_hash"]))
+    rubrics = defaultdict(list)
     criteria = rows_of(folder / member_of("criteria"))
     for row in sorted(criteria, key=itemgetter("position")):
         rubrics[row["task_id"], ORIGINAL].append(row["content_hash"])
-        for rubric, content_hash in wordings[
-            row["task_id"], row["criterion_id"], row["content_hash"]
-        ]:
+        original = (row["task_id"], row["criterion_id"], row["content_hash"])
+        for rubric, content_hash in variants[original]:
             rubrics[row["task_id"], rubric].append(content_hash)
     return rubrics
 

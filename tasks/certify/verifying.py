@@ -55,7 +55,7 @@ _CONTRADICTORY_VERDICT = """
     limit 1
 """
 """Selects a verdict whose value does not match its status; a failure has no value."""
-_COUNT_ODD_WEIGHTS = """
+_COUNT_WEIGHTS_OUT_OF_BOUNDS = """
     select count(*)
     from criteria
     join tasks using (task_id)
@@ -77,7 +77,9 @@ class FigureDifference(NamedTuple):
 
 
 Compared = tuple[dict[str, int], list[FigureDifference]]
-"""The number of certified `rows`, of compared `figures` and of `differing` ones; and these."""
+"""The numbers of certified `rows`, compared `figures` and `differing` figures; and the differing
+figures.
+"""
 
 
 def compare(
@@ -240,7 +242,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     actual_digest = _check_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
-        bundle = certifying.opened(file, folder)
+        bundle = certifying.unpack_verified(file, folder)
         members = {member.name for member in bundle.files}
         _refuse_incomplete(file, members)
         about = bundle.meta
@@ -356,7 +358,7 @@ def _recompute(
         del files[certifying.COVERAGE_RULES]
     load_rows(database, files, key)
     with Reader(database) as reader:
-        notes = [*_refuse_odd(reader, manifest), *_refuse_other_calls(reader, manifest)]
+        notes = [*_refuse_impossible_rows(reader, manifest), *_refuse_other_calls(reader, manifest)]
     skipped_columns: tuple[str, ...] = ()
     if not has_rules:
         skipped_columns = _OF_LATEST
@@ -390,7 +392,7 @@ def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) 
         certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)
 
 
-def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
+def _refuse_impossible_rows(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
     """Refuse contradictory verdicts, duplicate rows, and weights out of bounds.
 
     Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of
@@ -412,10 +414,12 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
         return []
     lowest = bounds["lowest"]
     highest = bounds["highest"]
-    n_odd = reader.value(_COUNT_ODD_WEIGHTS, [lowest, highest])
-    if not n_odd:
+    n_out_of_bounds = reader.value(_COUNT_WEIGHTS_OUT_OF_BOUNDS, [lowest, highest])
+    if not n_out_of_bounds:
         return []
-    problem = f"{n_odd} weights are not from {lowest:g} to {highest:g}, as those of {name} are"
+    problem = (
+        f"{n_out_of_bounds} weights are not from {lowest:g} to {highest:g}, as those of {name} are"
+    )
     if manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
         raise ValueError(problem)
     return [f"{problem}; the certified configuration only warns of them"]

@@ -56,8 +56,8 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
     suites = {expectation.check: expectation.suite for expectation in expectations}
     for name, policy in configured.items():
         if name not in suites:
-            near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
-            raise UsageError(f"quality.{name}: there is no such check{near}")
+            hint = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
+            raise UsageError(f"quality.{name}: there is no such check{hint}")
         if policy == "quarantine" and suites[name] != "ingest":
             raise UsageError(
                 f"quality.{name}: checks results, not tasks; its policy is warn or fail"
@@ -84,7 +84,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: an expectation with the policy `fail` failed.
     """
-    expectations, policies = _declared(job, suites)
+    expectations, policies = _expectations_in(job, suites)
     if not expectations:
         return StageReport("check")
     warehouse = Warehouse(job.warehouse)
@@ -112,7 +112,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
 
 def _refusals(findings: Iterable[ExpectationResult], policies: Policies) -> Iterator[Row]:
     """Yield one refusal for each task and check, with all findings."""
-    details: dict[tuple[str, str], list[str]] = defaultdict(list)
+    details = defaultdict(list)
     for finding in findings:
         expectation = finding.expectation
         if expectation.suite == "ingest" and policies[expectation.check] != "warn":
@@ -147,10 +147,11 @@ def _check_row(finding: ExpectationResult, policies: Policies) -> Row:
 
 def has_unchecked(job: Job, reader: Reader) -> bool:
     """Return whether the findings of the ingest suite are missing, or no longer valid."""
-    return _stored_findings(reader, job.key, *_declared(job, ["ingest"])) is None
+    expectations, policies = _expectations_in(job, ["ingest"])
+    return _stored_findings(reader, job.key, expectations, policies) is None
 
 
-def _declared(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Policies]:
+def _expectations_in(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Policies]:
     """Return the expectations in some suites, and the policies of all checks."""
     expectations = expectations_of(load_benchmark(job.settings.benchmark))
     policies = policies_of(job, expectations)
@@ -164,7 +165,7 @@ def _stored_findings(
     policies: Policies,
 ) -> list[ExpectationResult] | None:
     """Return the last findings of the ingest suite; None if expectations, policies or the number of
-    rows changed.
+    rows have changed.
 
     Comparing numbers is enough: the rows of a revision never change, and ingesting another split
     only adds rows.
@@ -187,7 +188,9 @@ def _stored_findings(
         row = stored_checks.get((expectation.check, expectation.text, expectation.table, policy))
         if row is None or row["n_evaluated"] != sizes[expectation.table]:
             return None
-        failures = tuple(FailedRow(key, task_ids.get(key, key)) for key in row["failing_keys"])
+        failures = tuple(
+            FailedRow(row_key, task_ids.get(row_key, row_key)) for row_key in row["failing_keys"]
+        )
         findings.append(ExpectationResult(expectation, row["n_evaluated"], failures))
     return findings
 
@@ -222,7 +225,7 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             count = f"{len(new_keys)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
             report.warnings.append(f"{count}: {rule}: {some(sorted(new_keys), 5)}")
-    # A run of N tasks takes admitted ones, so that others are refused leaves out none of its tasks.
+    # A run of N tasks takes admitted ones only, so refused tasks take nothing away from it.
     report.is_below_bar = bool(refused - accepted) and job.limit is None
     if report.is_below_bar:
         report.warnings.append(

@@ -120,7 +120,10 @@ def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...
     """
     labels = list[str]()
     for name in models:
-        labels += definitions.get(name, {"": name}).values()
+        if name in definitions:
+            labels += definitions[name].values()
+        else:
+            labels.append(name)
     return tuple(labels)
 
 
@@ -129,9 +132,8 @@ def current_steps(
     benchmark: str,
     definitions: Definitions,
 ) -> tuple[Mapping[str, str], Mapping[str, Any]]:
-    """Return CTEs that replace the stored definitions and tests by these definitions and new tests.
-
-    The second value has their parameters. Nothing is written.
+    """Return CTEs with the given definitions and their tests, in place of the stored ones, and the
+    parameters of the CTEs. Nothing is written.
     """
     records = [_definition_columns(name, labels) for name, labels in definitions.items()]
     parameters = {"conditions": json.dumps(records), "conditions_of": benchmark}

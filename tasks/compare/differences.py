@@ -35,7 +35,7 @@ from tasks.stopping import runs_on_random_parts
 from warehouse import Reader
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
@@ -57,7 +57,7 @@ class ScoreDifference:
     p_adjusted: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ComparisonResult:
     """The result of a comparison: its kind and score, the differences by pair and split, and notes
     on all of them.
@@ -88,7 +88,9 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     sentences = list(dict.fromkeys([*without_task, *not_compared]))
     if not differences:
         cause = sentences[0] if sentences else f"no verdict on {', '.join(splits)}"
-        raise PipelineError(f"nothing to compare: {cause.removesuffix('.')}; {paired.existing}")
+        raise PipelineError(
+            f"nothing to compare: {cause.removesuffix('.')}; {paired.stored_verdicts}"
+        )
     # Holm's correction covers all differences of the comparison.
     adjusted = rules.holm([difference.paired.p_value for difference in differences])
     return ComparisonResult(
@@ -189,7 +191,7 @@ def _not_compared(
         expected = paired.expected_splits[base] | paired.expected_splits[name]
         for split in splits:
             if split in expected and (name, split) not in compared:
-                names = (short(paired.kind, base), short(paired.kind, name))
+                names = (short_name(paired.kind, base), short_name(paired.kind, name))
                 sentences.append(_no_task(split, names))
     return sentences
 
@@ -212,14 +214,14 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
     ]
 
 
-def short(kind: Kind, name: str) -> str:
-    """Return the name of a side; only the beginning of a hash."""
+def short_name(kind: Kind, name: str) -> str:
+    """Return the name of a side, cut if it is a hash."""
     return name[:12] if kind in {"template", "revision"} else name
 
 
 def _short_names(kind: Kind, pair: ModelRunPair) -> tuple[str, str]:
     """Return the names of both sides of a pair."""
-    return short(kind, pair.sides[0].name), short(kind, pair.sides[1].name)
+    return short_name(kind, pair.sides[0].name), short_name(kind, pair.sides[1].name)
 
 
 def _difference(
@@ -257,7 +259,7 @@ _DECISIONS = {
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
     first_name, second_name = _short_names(result.kind, difference.pair)
-    scope = f"on {difference.split}{where_in(result, difference)}"
+    scope = f"on {difference.split}{varying_attributes(result, difference)}"
     gap = difference.paired.difference or 0.0
     n_tasks = difference.paired.n_tasks
     n_differing = n_unequal(difference)
@@ -266,7 +268,7 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
             f"{second_name} and {first_name} have the same score {scope}: no task differs"
             f" ({counted(n_tasks, 'task')})"
         )
-    size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
+    size = f"{size_text(abs(gap))} {'lower' if gap < 0 else 'higher'}"
     if difference.p_adjusted is None:
         few = counted(n_tasks, "task")
         if n_tasks > FEWEST_OTHERS:
@@ -288,7 +290,7 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
         return no_difference
     return (
         f"{no_difference}; {_uncorrected(n_tested)}smallest detectable difference"
-        f" {figure(smallest)} (with a power of 80 %)"
+        f" {size_text(smallest)} (with a power of 80 %)"
     )
 
 
@@ -368,7 +370,7 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         )
 
 
-def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
+def varying_attributes(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return the attributes that vary between differences or between two sides, as the end of a
     phrase.
 
@@ -403,7 +405,7 @@ def decision(by_trial: Sequence[float]) -> str:
     return f"{' and '.join(met)} of {counted(len(by_trial), 'trial')}"
 
 
-def figure(size: float) -> str:
+def size_text(size: float) -> str:
     """Return a size with three decimals, or with one digit if it would round to 0."""
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
@@ -425,14 +427,12 @@ def rows_of(result: ComparisonResult) -> list[DifferenceRow]:
 
 def _row_of(result: ComparisonResult, difference: ScoreDifference) -> DifferenceRow:
     tasks = difference.tasks
-    row = _labels(result, difference)
-    row |= {
+    row = {
+        **_labels(result, difference),
         "score": result.score,
         "first_mean": math.fsum(tasks["first_score"]) / len(tasks),
         "second_mean": math.fsum(tasks["second_score"]) / len(tasks),
-    }
-    row |= asdict(difference.paired)
-    row |= {
+        **asdict(difference.paired),
         "no_interval": why_no_interval(difference),
         "n_tasks_wanted": len(difference.wanted_tasks),
         "p_adjusted": difference.p_adjusted,
@@ -456,7 +456,7 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         for side in ("first", "second"):
             vintages_by_name[row[side]].append(row[f"{side}_vintage"])
-    vintages = {name: some(vintages_by_name[name]) for name in vintages_by_name}
+    vintages = {name: some(name_vintages) for name, name_vintages in vintages_by_name.items()}
     is_same_vintage = len(set(vintages.values())) == 1
     names = []
     for name, vintage in vintages.items():
@@ -475,12 +475,12 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def with_verdicts(row: DifferenceRow, verdicts: DifferenceRow) -> DifferenceRow:
-    """Return the row of a difference with the counts of its verdicts, as `apart` returns them."""
+    """Return the row of a difference with the counts of its verdicts (see `difference_details`)."""
     notes = [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]
     return row | verdicts | {"notes": notes}
 
 
-def apart(
+def difference_details(
     reader: Reader,
     result: ComparisonResult,
     differences: Iterable[ScoreDifference],
@@ -525,7 +525,7 @@ def _labels(result: ComparisonResult, difference: ScoreDifference) -> Difference
         "kind": result.kind,
         "first": first_name,
         "second": second_name,
-        "where": where_in(result, difference).removeprefix(", ") or None,
+        "where": varying_attributes(result, difference).removeprefix(", ") or None,
         "split": difference.split,
     }
 

@@ -27,10 +27,11 @@ DIFFERING: dict[Kind, tuple[str, ...]] = {
     "vintage": ("vintage",),
     "revision": ("dataset_revision",),
 }
-"""Kind of name -> the attributes of model runs that may differ: what has the name (for all but
-pipeline runs), and those that a label stands for.
+"""Kind of comparison -> the attributes in which the compared model runs may differ; the first has
+the compared names, except for pipeline runs.
 """
 _SHORTEST = 6
+"""Fewest characters of a name that stand for the whole name."""
 _LISTED = 12
 """Number of vintages in a message; the others are only counted."""
 _IDENTITY = (
@@ -42,7 +43,7 @@ _IDENTITY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """A requested comparison: each other name is compared with the first, on the splits of a job.
 
@@ -66,7 +67,7 @@ class Comparison:
         return None if self.vintage == EVERY_VINTAGE else self.vintage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelRun:
     """A configured model, sampled in one vintage, under one judge configuration.
 
@@ -93,12 +94,12 @@ class ModelRun:
     current_splits: frozenset[str]
 
     @property
-    def in_vintage(self) -> str:
+    def dated_name(self) -> str:
         """The name of the model in this vintage."""
         return f"{self.model}@{self.vintage}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Side:
     """A model run with its name in the comparison; of a pipeline run, only some tasks count
     (`only_tasks`).
@@ -112,8 +113,9 @@ class Side:
     is_dated: bool = False
 
     def splits(self, *, is_current: bool) -> frozenset[str]:
-        """Return the splits on which it can be expected in a comparison, by default or of current
-        vintages.
+        """Return the splits on which a comparison can expect it.
+
+        With `is_current`, only current vintages are compared, and what is named with its vintage.
         """
         if self.only_tasks is not None:
             return frozenset()
@@ -122,7 +124,7 @@ class Side:
         return self.model_run.splits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelRunPair:
     """Two model runs that differ only in the compared property; `splits` are those to compare, or
     None for all.
@@ -150,7 +152,7 @@ def score_name_of(benchmark: Benchmark, score: str | None) -> str:
     return score or benchmark.primary_score.score_name
 
 
-def _resolved(
+def _kind_and_names(
     reader: Reader,
     comparison: Comparison,
     model_runs: Sequence[ModelRun],
@@ -205,17 +207,14 @@ def _names_by_kind(
     reader: Reader,
     benchmark: str,
     model_runs: Sequence[ModelRun],
-) -> dict[Kind, Sequence[str]]:
+) -> dict[Kind, list[str]]:
     """Return all names of each kind; a model can also be named with a vintage."""
-    names_by_kind: dict[Kind, Sequence[str]] = {}
+    names_by_kind: dict[Kind, list[str]] = {}
     for kind in KINDS:
         names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
     rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
     names_by_kind["run"] = [row["run_id"] for row in rows]
-    names_by_kind["model"] = [
-        *names_by_kind["model"],
-        *sorted({run.in_vintage for run in model_runs}),
-    ]
+    names_by_kind["model"] += sorted({run.dated_name for run in model_runs})
     return names_by_kind
 
 
@@ -226,15 +225,16 @@ def _name_of(model_run: ModelRun, kind: Kind) -> str:
 
 def _refuse_names(
     names: Sequence[str],
-    names_by_kind: Mapping[Kind, Sequence[str]],
+    names_by_kind: Mapping[Kind, list[str]],
     model_runs: Sequence[ModelRun],
 ) -> NoReturn:
     """Refuse names that are not all of one kind: with the first that is unknown, else with the kind
     of each.
     """
     kind_of_name: dict[str, Kind] = {}
-    for kind in reversed([*names_by_kind]):
-        kind_of_name |= dict.fromkeys(names_by_kind[kind], kind)
+    for kind, names_of_kind in names_by_kind.items():
+        for name in names_of_kind:
+            kind_of_name.setdefault(name, kind)
     *kinds, last_kind = names_by_kind
     kinds_in_words = f"{', '.join(kinds)} or {last_kind}" if kinds else last_kind
     for name in names:
@@ -267,19 +267,19 @@ def _matches(name: str, kind: Kind, names: Sequence[str]) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PairedRuns:
     """The pairs of model runs of a comparison: its kind, the names of its sides, and the pairs.
 
-    `expected_splits` are those on which each name has verdicts in the compared vintages. `existing`
-    says in words what is stored under the names, in any vintage.
+    `expected_splits` are those on which each name has verdicts in the compared vintages.
+    `stored_verdicts` says in words what is stored under the names, in any vintage.
     """
 
     kind: Kind
     names: Sequence[str]
     pairs: Sequence[ModelRunPair]
     expected_splits: Mapping[str, frozenset[str]]
-    existing: str
+    stored_verdicts: str
 
 
 def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
@@ -291,35 +291,37 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     """
     benchmark = comparison.job.settings.benchmark
     all_runs = model_runs(reader, benchmark, is_hard=comparison.is_hard)
-    kind, names = _resolved(reader, comparison, all_runs)
+    kind, names = _kind_and_names(reader, comparison, all_runs)
     _refuse_option_of(kind, comparison)
     requested = [run for run in all_runs if _is_requested(run, comparison, kind)]
     sides = _sides(reader, benchmark, kind, requested, names)
     _refuse_two_vintages(sides, comparison)
     sides_by_name = _sides_by_name(comparison, kind, names, sides)
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
-    equal = _equal(kind, is_every=comparison.vintage == EVERY_VINTAGE)
-    uses_current = is_current and not _are_apart(sides_by_name)
-    base = sides_by_name[names[0]]
+    equal_attributes = _equal_attributes(kind, is_every=comparison.vintage == EVERY_VINTAGE)
+    are_paired_by_split = is_current and not _are_apart(sides_by_name)
+    first_sides, *groups = sides_by_name.values()
     model_run_pairs = list[ModelRunPair]()
-    for name in names[1:]:
-        if uses_current:
-            model_run_pairs += _current_pairs(kind, base, sides_by_name[name])
+    for second_sides in groups:
+        if are_paired_by_split:
+            model_run_pairs += _current_pairs(kind, first_sides, second_sides)
         else:
-            model_run_pairs += _paired(kind, base, sides_by_name[name], equal)
-    existing = list(_existing(kind, names, sides))
+            model_run_pairs += _matching_pairs(kind, first_sides, second_sides, equal_attributes)
+    stored_verdicts = list(_stored_verdicts(kind, names, sides))
     if not model_run_pairs:
-        cause = _nothing(kind, sides_by_name, comparison.only_vintage, equal)
-        raise PipelineError("; ".join([cause, *existing]))
+        cause = _why_nothing_to_compare(
+            kind, sides_by_name, comparison.only_vintage, equal_attributes
+        )
+        raise PipelineError("; ".join([cause, *stored_verdicts]))
     expected_splits = {
         name: _expected_splits(sides_of_name, is_current=is_current)
         for name, sides_of_name in sides_by_name.items()
     }
-    return PairedRuns(kind, names, model_run_pairs, expected_splits, "; ".join(existing))
+    return PairedRuns(kind, names, model_run_pairs, expected_splits, "; ".join(stored_verdicts))
 
 
 def _expected_splits(sides: Iterable[Side], *, is_current: bool) -> frozenset[str]:
-    """Return the splits on which a name with these sides can be expected."""
+    """Return the splits on which a comparison can expect any of the sides of a name."""
     return frozenset[str]().union(*(side.splits(is_current=is_current) for side in sides))
 
 
@@ -334,7 +336,9 @@ def _sides_by_name(
     for name in names:
         sides_of_name = [side for side in sides if side.name == name]
         if comparison.only_vintage is not None and kind != "run":
-            sides_of_name = _standing(comparison.job, comparison.only_vintage, sides_of_name)
+            sides_of_name = _sides_in_vintage(
+                comparison.job, comparison.only_vintage, sides_of_name
+            )
         sides_by_name[name] = sides_of_name
     return sides_by_name
 
@@ -375,7 +379,7 @@ def _refuse_two_vintages(sides: Sequence[Side], comparison: Comparison) -> None:
 
 
 def _are_apart(sides_by_name: SidesByName) -> bool:
-    """Return whether the first name has no split in common with another one; `compare` says so."""
+    """Return whether the first name has no split in common with any other; `compare` reports it."""
     splits = [_splits_of(sides) for sides in sides_by_name.values()]
     return splits[0].isdisjoint(set().union(*splits[1:]))
 
@@ -394,16 +398,16 @@ def _current_pairs(
     pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
     splits: dict[tuple[Side, Side], set[str]] = defaultdict(set)
     for split in sorted(_splits_of([*first_sides, *second_sides])):
-        current = _current(kind, first_sides, second_sides, split)
+        current = _current_sides(kind, first_sides, second_sides, split)
         first_current = [side for side in current if side in first_sides]
         second_current = [side for side in current if side in second_sides]
-        for pair in _paired(kind, first_current, second_current, _equal(kind)):
+        for pair in _matching_pairs(kind, first_current, second_current, _equal_attributes(kind)):
             pair_by_sides.setdefault(pair.sides, pair)
             splits[pair.sides].add(split)
     return [replace(pair, splits=frozenset(splits[sides])) for sides, pair in pair_by_sides.items()]
 
 
-def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
+def _sides_in_vintage(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
     """Return the sides that stand in a vintage: those of it, and the base ones of pinned models
     that have none of it.
 
@@ -422,13 +426,13 @@ def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
             is_pinned = resampling[run.model] == "never"
         else:
             is_pinned = vintages == {BASE_VINTAGE}
-        stands_in = is_pinned and vintage not in vintages and run.vintage == BASE_VINTAGE
-        if stands_in or run.vintage == vintage:
+        is_substitute = is_pinned and vintage not in vintages and run.vintage == BASE_VINTAGE
+        if is_substitute or run.vintage == vintage:
             standing.append(side)
     return standing
 
 
-def _current(
+def _current_sides(
     kind: Kind,
     first_sides: Sequence[Side],
     second_sides: Sequence[Side],
@@ -451,8 +455,8 @@ def _current(
         return n_current, max(side.model_run.responded_at for side in candidates)
 
     compared = list[Side]()
-    equal = [name for name in _equal(kind) if name != "vintage"]
-    for group in _grouped(sides, *equal).values():
+    equal_attributes = [name for name in _equal_attributes(kind) if name != "vintage"]
+    for group in _grouped(sides, *equal_attributes).values():
         by_vintage = _grouped(group, "vintage").values()
         shared = [candidates for candidates in by_vintage if len(_names(candidates)) > 1]
         preferred = max(shared, key=preference, default=[])
@@ -481,15 +485,15 @@ def model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list
     return runs
 
 
-def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
+def _grouped(sides: Iterable[Side], *equal_attributes: str) -> dict[Any, list[Side]]:
     """Return the sides grouped by the values of some attributes of their model runs."""
     groups: dict[Any, list[Side]] = defaultdict(list)
     for side in sides:
-        groups[attrgetter(*equal)(side.model_run)].append(side)
+        groups[attrgetter(*equal_attributes)(side.model_run)].append(side)
     return groups
 
 
-def _equal(kind: Kind, *, is_every: bool = False) -> list[str]:
+def _equal_attributes(kind: Kind, *, is_every: bool = False) -> list[str]:
     """Return the attributes that must be equal on both sides: all except the compared property.
 
     Models are compared in the vintages that were chosen for each, unless every vintage is compared
@@ -518,8 +522,8 @@ def _sides(
         # A label that is like a label with a vintage takes precedence.
         labels = {run.model for run in model_runs}
         for run in model_runs:
-            if run.in_vintage not in labels:
-                sides.append(Side(run.in_vintage, run, is_dated=True))
+            if run.dated_name not in labels:
+                sides.append(Side(run.dated_name, run, is_dated=True))
     return [side for side in sides if side.name in names]
 
 
@@ -540,17 +544,17 @@ def _sides_of_pipeline_runs(
     return sides
 
 
-def _paired(
+def _matching_pairs(
     kind: Kind,
     first_sides: Sequence[Side],
     second_sides: Sequence[Side],
-    equal: Sequence[str],
+    equal_attributes: Sequence[str],
 ) -> Iterator[ModelRunPair]:
     """Yield the pairs of a name with another one that are equal in some attributes, in the order of
     the model runs.
     """
-    second_groups = _grouped(second_sides, *equal)
-    for key, first_group in _grouped(first_sides, *equal).items():
+    second_groups = _grouped(second_sides, *equal_attributes)
+    for key, first_group in _grouped(first_sides, *equal_attributes).items():
         if key not in second_groups:
             continue
         if kind == "run":
@@ -583,20 +587,20 @@ def _latest(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> ModelR
     There are several only if a label has had several configurations.
     """
     names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
-    age = attrgetter(*(f"model_run.{name}" for name in names))
+    recency = attrgetter(*(f"model_run.{name}" for name in names))
     notes = tuple(
         f"{sides[0].name} has {len(sides)} configurations; the latest counts."
         for sides in (first_sides, second_sides)
         if len(sides) > 1
     )
-    return ModelRunPair((max(first_sides, key=age), max(second_sides, key=age)), notes)
+    return ModelRunPair((max(first_sides, key=recency), max(second_sides, key=recency)), notes)
 
 
-def _nothing(
+def _why_nothing_to_compare(
     kind: Kind,
     sides_by_name: SidesByName,
     vintage: str | None,
-    equal: Sequence[str],
+    equal_attributes: Sequence[str],
 ) -> str:
     """Return the reason why there is nothing to compare."""
     absent = [name for name, sides in sides_by_name.items() if not sides]
@@ -606,7 +610,9 @@ def _nothing(
         return f"nothing to compare: {absent[0]} has no verdict{in_vintage} under these options"
     if kind == "model" and _are_same_responses(sides_by_name):
         return f"nothing to compare: {names} are the same responses"
-    words = [name.removesuffix("_hash").replace("config", "configuration") for name in equal]
+    words = [
+        name.removesuffix("_hash").replace("config", "configuration") for name in equal_attributes
+    ]
     combination = ", ".join(words).replace("_", " ")
     cause = f"nothing to compare: {names} share no combination of {combination}"
     if kind == "run":
@@ -620,7 +626,7 @@ def _are_same_responses(sides_by_name: SidesByName) -> bool:
     return not any(run_ids[0].isdisjoint(other_ids) for other_ids in run_ids[1:])
 
 
-def _existing(kind: Kind, names: Iterable[str], sides: Sequence[Side]) -> Iterator[str]:
+def _stored_verdicts(kind: Kind, names: Iterable[str], sides: Sequence[Side]) -> Iterator[str]:
     """Yield for each name the vintages that it has verdicts in, or the models of a vintage, and
     their judges.
     """
@@ -653,7 +659,7 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
         if run.dataset_revision == revision and run.is_by_judge
     ]
     sides = _sides(reader, benchmark, kind, judged_runs)
-    groups = _grouped(sides, *_equal(kind)).values()
+    groups = _grouped(sides, *_equal_attributes(kind)).values()
     return [group for group in groups if len(_names(group)) > 1 and len(_run_ids(group)) > 1]
 
 

@@ -13,17 +13,17 @@ from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse
 
-_JUDGE_COLUMNS = ("model", "model_config_hash", *JUDGE_CONFIG)
-"""Columns that are equal on both sides of a comparison."""
+_IDENTITY = ("model", "model_config_hash", *JUDGE_CONFIG)
+"""A model under a judge: columns that are equal on both sides of a comparison."""
 _DIFFERENCE_COLUMNS = ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
 
 
 Identity = tuple[Any, ...]
-"""A model under a judge: the values of `_JUDGE_COLUMNS`."""
+"""The values of `_IDENTITY`."""
 PairRow = dict[str, Any]
 """A model under a judge with the last comparable vintage before another one (`last_vintage`)."""
-_judge_values = itemgetter(*_JUDGE_COLUMNS)
-_second_judge_values = itemgetter(*(f"second_{name}" for name in _JUDGE_COLUMNS))
+_identity_of = itemgetter(*_IDENTITY)
+_second_identity_of = itemgetter(*(f"second_{name}" for name in _IDENTITY))
 
 
 def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[PairRow]:
@@ -42,7 +42,7 @@ def differences_of(job: Job, reader: Reader, pair: PairRow, vintage: str) -> lis
     except PipelineError as error:
         notice(f"{pair['model']} is not compared with {last_vintage}: {error}")
         return []
-    return [row for row in rows if _second_judge_values(row) == _judge_values(pair)]
+    return [row for row in rows if _second_identity_of(row) == _identity_of(pair)]
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
@@ -58,14 +58,14 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         for current in sorted({run_vintage for run_vintage, _ in splits_by_run}):
             for pair in comparable_pairs(job, reader, current):
                 # A model may have another current vintage on another split.
-                splits = splits_by_run.get((current, _judge_values(pair)))
+                splits = splits_by_run.get((current, _identity_of(pair)))
                 if splits:
                     rows = differences_of(job, reader, pair, current)
                     differences += [row for row in rows if row["split"] in splits]
     adjusted = holm([row["p_value"] for row in differences])
     rows = []
     for difference, p_adjusted in zip(differences, adjusted, strict=True):
-        row = {name: difference[f"second_{name}"] for name in _JUDGE_COLUMNS}
+        row = {name: difference[f"second_{name}"] for name in _IDENTITY}
         row |= {name: difference[name] for name in _DIFFERENCE_COLUMNS}
         row["p_adjusted"] = p_adjusted
         rows.append(row)
@@ -87,9 +87,9 @@ def _shown_splits(
         conditions["is_latest"] = True
     else:
         conditions["vintage"] = vintage
-    columns = f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split"
+    columns = f"distinct {', '.join(_IDENTITY)}, vintage, split"
     splits_by_run: dict[tuple[str, Identity], set[str]] = {}
     for row in reader.select(judged, columns, **conditions):
-        splits = splits_by_run.setdefault((row["vintage"], _judge_values(row)), set())
+        splits = splits_by_run.setdefault((row["vintage"], _identity_of(row)), set())
         splits.add(row["split"])
     return splits_by_run

@@ -28,19 +28,32 @@ class DataRevision(Strict):
 class Job(Strict):
     """One run: the configuration, narrowed by the command line, on one warehouse.
 
-    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless
-    models were named, and may also have labels of imported responses; `named_judges` likewise.
-    `named_tasks` and `named_trials` narrow the wanted work further; `n_responses` is the size of
-    the sample for `prbench neighbours`; `vocabularies` are the kinds of labels for annotation
-    (none: all). `compared_models` are all configured models if `stopping` compares them: names
-    narrow the evaluated models, not the compared ones. `configured_labels` are those of all models
-    and judges, for hints on mistyped names. `night` is the label of the run's night, and the
-    vintage of every model that is resampled each night; all others have `vintage`. No call begins
-    after `stop_at`. With `retry_failed` permanent failures are missing work too, with
-    `replace_lost` also rows that damage lost. `location` are the options of a command that name the
-    same configuration, data and benchmark. `warehouse_source` describes the source of the
-    warehouse's folder, for people. The revision of the data set is looked up when it is first
-    needed, once for the job and all its copies.
+    The revision of the data set is looked up when it is first needed, once for the job and all its
+    copies.
+
+    Attributes:
+        settings: the configuration; its models and judges are already the chosen ones.
+        warehouse: the folder of the data.
+        warehouse_source: where this folder was named, for people.
+        location: the options of a command that name the same configuration, data and benchmark.
+        limit: the number of tasks to use; None: all.
+        vintage: the vintage of all models that are not resampled each night.
+        named_models: the labels that the command names; None if it names none. Labels of imported
+            responses may be among them.
+        named_judges: the same of judges.
+        named_tasks: the tasks to which the work is narrowed; None: all.
+        named_trials: the trials to which the work is narrowed; None: all.
+        vocabularies: the kinds of labels for annotation; none: all.
+        compared_models: all configured models if `stopping` compares them, because names narrow the
+            evaluated models and not the compared ones.
+        configured_labels: the labels of all models and judges, for hints on mistyped names.
+        n_responses: the size of the sample for `prbench neighbours`.
+        night: the label of the run's night, which is the vintage of the models that are resampled
+            each night.
+        stop_at: no call begins after this time.
+        is_quiet: no progress is shown.
+        retry_failed: permanent failures are missing work too.
+        replace_lost: rows that damage lost are missing work too.
     """
 
     settings: Settings
@@ -83,13 +96,13 @@ class Job(Strict):
         find_once = cache(find)
         one_at_a_time = Lock()
 
-        def looked_up() -> DataRevision:
+        def lookup() -> DataRevision:
             # `cache` alone would call `find` once in each thread before the first result.
             with one_at_a_time:
                 return find_once()
 
         job = self.model_copy()
-        job._lookup = looked_up
+        job._lookup = lookup
         return job
 
     def with_settings(self, **changed: Any) -> Self:
@@ -97,8 +110,8 @@ class Job(Strict):
         return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})
 
     def on_splits(self, splits: tuple[str, ...]) -> Self:
-        """Return a copy on these splits; none: all stored ones, as the configured ones are only
-        those to evaluate.
+        """Return a copy on these splits, or if there are none, on all stored ones, not only on those
+        that are configured.
         """
         return self.with_settings(
             dataset=self.settings.dataset.model_copy(update={"splits": splits})
@@ -138,19 +151,19 @@ class Job(Strict):
 
     def vintage_of(self, model: Model) -> str:
         """Return the vintage of a model in this run."""
-        return (
-            self.night if self.night is not None and model.resample == "nightly" else self.vintage
-        )
+        if self.night is not None and model.resample == "nightly":
+            return self.night
+        return self.vintage
 
     def vintage_named(self, label: str) -> str:
         """Return the vintage of the model with a label in this run.
 
         For a label that is not configured it is `vintage`.
         """
-        return next(
-            (self.vintage_of(model) for model in self.settings.models if model.label == label),
-            self.vintage,
-        )
+        for model in self.settings.models:
+            if model.label == label:
+                return self.vintage_of(model)
+        return self.vintage
 
     @property
     def trials(self) -> tuple[int, ...]:

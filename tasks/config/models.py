@@ -77,7 +77,8 @@ class Strict(BaseModel):
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
-        for problem in self.problems():
+        problem = next(self.problems(), None)
+        if problem is not None:
             raise ValueError(problem)
         return self
 
@@ -144,8 +145,8 @@ class Endpoint(Strict):
             yield f"`{name}` cannot be given as a parameter; the pipeline sets it itself"
         if self.code_interpreter and self.api != "responses":
             yield "`code_interpreter` needs `api: responses`"
-        is_of_chat = self.stream or self.seed is not None or self.thinking_budget_tokens is not None
-        if is_of_chat and self.api == "responses":
+        needs_chat = self.stream or self.seed is not None or self.thinking_budget_tokens is not None
+        if needs_chat and self.api == "responses":
             yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
             # LiteLLM converts the budget to an effort, so different budgets would send the same
@@ -399,7 +400,7 @@ class Judge(Analyst):
             yield "`threshold` is for `kind: decisions`"
 
     def _problems_of_decisions(self) -> Iterator[str]:
-        for name in sorted(self.model_fields_set - _OF_DECISIONS):
+        for name in sorted(self.model_fields_set - _DECISION_SETTINGS):
             yield f"`{name}` is for `kind: chat`; a decision model writes no text"
         if isinstance(self.criteria_per_call, int) and self.criteria_per_call > MOST_QUESTIONS:
             yield (
@@ -410,6 +411,11 @@ class Judge(Analyst):
             yield (
                 "`threshold` is for `grading: binary`; of three values the most probable one counts"
             )
+
+    @property
+    def members(self) -> "tuple[Judge, ...]":
+        """The judges that are called: itself, or both judges of its cascade."""
+        return self.cascade.members if self.cascade else (self,)
 
     @property
     def is_decision_model(self) -> bool:
@@ -426,9 +432,9 @@ class Judge(Analyst):
         """The criteria in one call; None for a judge that decides each criterion by itself."""
         if self.criteria_per_call == "all":
             return MOST_QUESTIONS if self.is_decision_model else sys.maxsize
-        return (
-            self.criteria_per_call if self.is_decision_model or self.criteria_per_call > 1 else None
-        )
+        if self.criteria_per_call == 1 and not self.is_decision_model:
+            return None
+        return self.criteria_per_call
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -439,7 +445,7 @@ class Judge(Analyst):
         return parameters
 
 
-_OF_DECISIONS = frozenset(
+_DECISION_SETTINGS = frozenset(
     {
         "name",
         "label",
@@ -462,10 +468,9 @@ _OF_DECISIONS = frozenset(
 Cascade.model_rebuild()
 
 
-def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """Return the judges whose verdicts are wanted.
-
-    They are the judges that no cascade names, and the cascades, which now hold their judges.
+def with_cascades(judges: Sequence[Judge]) -> tuple[Judge, ...]:
+    """Return the judges whose verdicts are wanted: the cascades, which now hold their judges, and
+    the judges that no cascade names.
 
     Raises:
         ValueError: a cascade is impossible; each problem with the path of its key.
@@ -490,7 +495,7 @@ def _refuse_impossible(judges: Sequence[Judge], judges_by_label: Mapping[str, Ju
     problems = []
     for index, judge in enumerate(judges):
         if judge.cascade is not None:
-            for problem in _problems(judge.cascade, judges_by_label):
+            for problem in _cascade_problems(judge.cascade, judges_by_label):
                 problems.append(f"judges[{index}].cascade.{problem}")
     if problems:
         raise ValueError("; ".join(problems))
@@ -511,32 +516,29 @@ def _cascade_judge(label: str, cascade: Cascade, judges_by_label: Mapping[str, J
     first_judge = _member(cascade.first, judges_by_label)
     second_judge = _member(cascade.then, judges_by_label)
     whole_cascade = cascade.model_copy(update={"first": first_judge, "then": second_judge})
-    settings = {
-        "label": label,
-        "trials": 1,
-        "cascade": whole_cascade,
-    }
-    return second_judge.model_copy(update=settings)
+    return second_judge.model_copy(update={"label": label, "trials": 1, "cascade": whole_cascade})
 
 
 def _member(member: str | Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
     return judges_by_label[member] if isinstance(member, str) else member
 
 
-def _problems(cascade: Cascade, judges_by_label: Mapping[str, Judge]) -> list[str]:
-    """Return the problems of a cascade, each with the rest of its key's path."""
+def _cascade_problems(cascade: Cascade, judges_by_label: Mapping[str, Judge]) -> Iterator[str]:
+    """Yield the problems of a cascade, each with the rest of its key's path."""
     labels = sorted(label for label, judge in judges_by_label.items() if judge.cascade is None)
     for key, member in (("first", cascade.first), ("then", cascade.then)):
         if isinstance(member, str) and member not in labels:
-            return [
+            yield (
                 f"{key}: there is no judge {member!r} without a cascade; there are"
                 f" {', '.join(labels) or 'none'}"
-            ]
+            )
+            return
     first_judge = _member(cascade.first, judges_by_label)
     second_judge = _member(cascade.then, judges_by_label)
     if first_judge.label == second_judge.label:
-        return ["then: is the first judge too; name another one"]
-    return list(_problems_of_members(first_judge, second_judge, cascade.when))
+        yield "then: is the first judge too; name another one"
+    else:
+        yield from _problems_of_members(first_judge, second_judge, cascade.when)
 
 
 def _problems_of_members(

@@ -32,8 +32,8 @@ from tasks.config.models import (
     Size,
     Strict,
     Text,
-    deciding,
     secrets_in,
+    with_cascades,
 )
 from tasks.rules.text.secrecy import REFERENCE
 
@@ -43,11 +43,11 @@ BASELINE = "baseline"
 """The name of the condition that the others are compared with; by default, it is the first one."""
 
 
-def _text(name: Any) -> Any:
-    """Refuse a name that YAML read as another type.
+def _refuse_boolean(name: Any) -> Any:
+    """Return a name that YAML has read as a text.
 
     Raises:
-        ValueError: it is a boolean.
+        ValueError: YAML has read it as a boolean, as it does with `on` and `no`.
     """
     if name is True or name is False:
         raise ValueError(
@@ -56,7 +56,7 @@ def _text(name: Any) -> Any:
     return name
 
 
-_Name = Annotated[Text, BeforeValidator(_text)]
+_Name = Annotated[Text, BeforeValidator(_refuse_boolean)]
 
 
 def _with_baseline_first(labels: dict[str, str]) -> dict[str, str]:
@@ -144,8 +144,8 @@ class Dataset(Strict):
 
 
 class Rates(Strict):
-    """The limits of simultaneous calls, requests and tokens per minute; null: none, or under
-    `judge` the models'.
+    """The limits of simultaneous calls, requests per minute and tokens per minute; null: no limit,
+    or under `judge` the same as for models.
     """
 
     concurrency: Size | None = None
@@ -335,8 +335,8 @@ class Receiver(Strict):
     """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of
     Apprise.
 
-    A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL
-    of Apprise is completely in the environment.
+    A Slack address is a secret and refers to the environment as `${NAME}`; the address of a webhook
+    may do so too. A URL of Apprise is completely in the environment.
     """
 
     webhook: Address | None = None
@@ -355,8 +355,8 @@ class Receiver(Strict):
         yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
         is_secret = self.slack is not None or any(host in address for host in _SECRET_HOSTS)
-        is_literal = is_secret and not REFERENCE.search(address)
-        if is_literal or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
+        is_written_here = is_secret and not REFERENCE.search(address)
+        if is_written_here or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
             yield (
                 f"`{kinds[0]}`: the address is a secret; put it in the environment and write"
                 " ${NAME} here"
@@ -378,7 +378,7 @@ class Alerts(Strict):
     A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all
     comparisons of the night. With `when: always` a message is sent after every night, else only if
     there is a new alert. `ping` is the address of a dead-man's switch, which is called when a night
-    has come to a good end.
+    has succeeded.
     """
 
     least_drop: NonNegativeFloat = 0.01
@@ -439,7 +439,7 @@ class Settings(Strict):
     warehouse: Text | None = None
     dataset: Dataset
     models: tuple[Model, ...] = ()
-    judges: Annotated[tuple[Judge, ...], AfterValidator(deciding)] = ()
+    judges: Annotated[tuple[Judge, ...], AfterValidator(with_cascades)] = ()
     rubric_writer: Endpoint | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()
@@ -472,9 +472,7 @@ class Settings(Strict):
         """The judges that are called, each once; a cascade is replaced by both of its judges."""
         judges: list[Judge] = []
         for judge in self.judges:
-            for member in judge.cascade.members if judge.cascade else (judge,):
-                if member not in judges:
-                    judges.append(member)
+            judges += [member for member in judge.members if member not in judges]
         return tuple(judges)
 
     @property

@@ -64,7 +64,7 @@ class Shown:
         return len(text)
 
     def writelines(self, lines: Iterable[str], /) -> None:
-        """Write lines likewise."""
+        """Write lines with visible control characters."""
         self.exact.writelines(map(visible, lines))
 
     def flush(self) -> None:
@@ -105,11 +105,10 @@ def exact(stream: TextIO) -> TextIO:
 
 @dataclass
 class Tally:
-    """The progress of a stage on one model, both in the name; or of a step whose length is unknown
-    (no total).
+    """The progress of a stage on one model, or of a step of unknown length, which has no total.
 
-    Times are of the monotonic clock: of the begin, of the first finished unit, and of the last
-    printed line.
+    `name` is that of the stage and the model, or of the step. The times, by the monotonic clock,
+    are those of the beginning, of the first finished unit, and of the last printed line.
     """
 
     name: str
@@ -131,8 +130,8 @@ _open: list[Tally] = []
 """All tallies that are shown, the innermost last."""
 _bars: list["Bars"] = []
 """The only bars, shared by all work: a terminal has room for one set."""
-_until_done = ExitStack()
-_drawing = threading.RLock()
+_shown_bars = ExitStack()
+_drawing_lock = threading.RLock()
 _SILENCE_S = 15.0
 """Without a terminal, the work in progress is named after so many seconds without a line."""
 _MOST_SILENCE_S = 300.0
@@ -142,7 +141,7 @@ def _show(tally: Tally) -> None:
     """Show a tally: a bar on a terminal; elsewhere a line from time to time, and one at the end."""
     if tally.is_quiet:
         return
-    with _drawing:
+    with _drawing_lock:
         if not _bars and sys.stderr.isatty():
             _draw(tally)
         failures = f"{tally.failed} failed" if tally.failed else ""
@@ -153,16 +152,16 @@ def _show(tally: Tally) -> None:
 
 
 def _draw(tally: Tally) -> None:
-    """Open the bars; the name of the work stands there while Rich is imported."""
+    """Open the bars; the name of the work is shown while Rich is imported."""
     terminal = exact(sys.stderr)
     terminal.write(f"{visible(tally.name)}\r")
     terminal.flush()
     from tasks.console.printing import Bars
 
     terminal.write("\x1b[2K")
-    _bars.append(_until_done.enter_context(Bars()))
+    _bars.append(_shown_bars.enter_context(Bars()))
     # Other output passes through Rich, which would obey control characters.
-    _until_done.enter_context(shown_visibly())
+    _shown_bars.enter_context(shown_visibly())
 
 
 def _print_if_due(tally: Tally, total: int, failures: str) -> None:
@@ -256,19 +255,19 @@ def _shown(tallies: Iterable[Tally]) -> Iterator[None]:
     those of steps.
     """
     loud_tallies = [tally for tally in tallies if not tally.is_quiet]
-    with _drawing:
+    with _drawing_lock:
         _open.extend(loud_tallies)
     for tally in loud_tallies:
         _show(tally)
     try:
         yield
     finally:
-        with _drawing:
+        with _drawing_lock:
             for tally in loud_tallies:
                 _open.remove(tally)
             if _bars and all(tally.total is None for tally in _open):
                 _bars.pop().keep_counted()
-                _until_done.close()
+                _shown_bars.close()
                 for step in _open:
                     _show(step)
 

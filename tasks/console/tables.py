@@ -108,7 +108,8 @@ def column_widths(columns: Sequence[TableColumn], width: int) -> list[int]:
 
 
 def _limited(column: TableColumn, limit: int) -> int:
-    return max(1, column.width) if column.is_number else max(1, min(column.width, limit))
+    width = column.width if column.is_number else min(column.width, limit)
+    return max(1, width)
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ def layout(
     boards: Sequence[TableColumn],
     width: int | None,
 ) -> Layout:
-    """Return the layout of a table with some rows; `boards` are columns whose values are headings
-    of groups of rows.
+    """Return the layout of a table with one row or more; `boards` are the columns by whose values
+    rows are grouped, each group under a heading.
 
     Without a width, as in a pipe, it has the essential columns, or all if none is essential. With
     one, columns without any value are left out, and what is the same in all rows is in the heading,

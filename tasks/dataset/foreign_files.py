@@ -26,11 +26,12 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MOST_BYTES = 2 * 2**30
 """Largest size of a file, or of the results in a folder, that is read into memory."""
 _MOST_PER_BYTE = 200
-_MOST_BESIDE = 20_000_000
-_MOST_MEMBERS = 100_000
-"""Bounds of archives and Parquet files: unpacked bytes for each packed byte, unpacked bytes in
-addition, and members. Real files unpack to 5 to 30 times their size, tiny ones to more.
+"""Largest number of bytes to which each byte of an archive or a Parquet file may unpack. Real files
+unpack to 5 to 30 times their size.
 """
+_MOST_BESIDE = 20_000_000
+"""Number of unpacked bytes that are allowed in addition, because tiny files unpack to more."""
+_MOST_MEMBERS = 100_000
 
 ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -118,8 +119,9 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
     """Yield the unpacked content of a member in chunks, at most its stated size, which may be
     false.
 
-    Raises: zipfile.BadZipFile: it is compressed by a method that unpacks all at once, or does not
-        match the archive's entry.
+    Raises:
+        BadZipFile: it is compressed by a method that unpacks all at once, or does not match the
+            archive's entry.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise zipfile.BadZipFile(f"{member.filename} is compressed with an unsupported method")

@@ -92,7 +92,7 @@ def parquet_batches(
     import pyarrow.parquet as pq
 
     with open_regular(path) as content, pq.ParquetFile(content) as file:
-        refuse_twice(path, file.schema_arrow.names)
+        refuse_repeated_columns(path, file.schema_arrow.names)
         metadata = file.metadata
         sizes = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, sizes)
@@ -124,11 +124,11 @@ def _read_parquet(path: Path) -> Iterator[SourceRow]:
         ) from error
 
 
-def refuse_twice(path: Path, columns: Iterable[str]) -> None:
+def refuse_repeated_columns(path: Path, columns: Iterable[str]) -> None:
     """Refuse a file that has two columns of one name.
 
     Raises:
-        SourceError: it has.
+        SourceError: two columns have the same name.
     """
     for name, n in Counter(columns).items():
         if name and n > 1:
@@ -157,7 +157,7 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[SourceRow]:
             yield row
 
 
-PROMPTS = ".tsv"
+_PROMPTS_SUFFIX = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
@@ -248,11 +248,10 @@ def tasks_of(
 def with_revision(job: Job) -> Job:
     """Return the job with a function that finds its data set's revision when it is first needed."""
     dataset = job.settings.dataset
-    benchmark = job.settings.benchmark
 
     def find() -> DataRevision:
         # A missing split is reported only by commands that need its tasks.
-        source = _located(dataset, load_benchmark(benchmark))
+        source = _find_source(dataset, load_benchmark(job.settings.benchmark))
         return DataRevision(
             name=source.name,
             revision=source.revision,
@@ -274,7 +273,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
         UsageError: the configuration names no readable source, or a split that the source lacks.
         SourceError: a file cannot be read.
     """
-    source = _located(dataset, benchmark)
+    source = _find_source(dataset, benchmark)
     for split in dataset.splits:
         if split not in source.splits:
             hint = did_you_mean(split, source.splits) or f"; it has {', '.join(source.splits)}"
@@ -282,10 +281,9 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     return source._replace(splits=dataset.splits or source.splits)
 
 
-def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with all its splits.
-
-    On the hub, these are only the configured ones.
+def _find_source(dataset: Dataset, benchmark: Benchmark) -> Source:
+    """Return the source that a configuration names, with all its splits, or on the hub with the
+    configured ones.
     """
     if dataset.source == "hub":
         return _at_hub(dataset, benchmark)
@@ -298,13 +296,13 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         )
     with disk_errors(path, "check the path and its permissions"):
         files = {"sample": path} if is_sample else _files_by_split(path, dataset.splits)
-        prompts = _prompts(dataset, path)
-        prompt_files = {} if prompts is None else {prompts.name: prompts}
-        revision = _content_revision(files | prompt_files)
+        prompts_file = _prompts_file(dataset, path)
+        prompts_files = {} if prompts_file is None else {prompts_file.name: prompts_file}
+        revision = _content_revision(files | prompts_files)
 
     def rows(split: str) -> Sequence[SourceRow]:
-        texts = {} if prompts is None else read_prompts(prompts)
-        return [with_prompt(row, texts, benchmark.id_columns) for row in read_rows(files[split])]
+        prompts = {} if prompts_file is None else read_prompts(prompts_file)
+        return [with_prompt(row, prompts, benchmark.id_columns) for row in read_rows(files[split])]
 
     return Source(str(path), revision, tuple(files), rows, files)
 
@@ -392,7 +390,7 @@ def load_split(
     resolve = resolve_revision if is_offline else _commit_at_hub
     commit = resolve(dataset_id, revision)
     datasets.disable_progress_bars()
-    with _explained(dataset_id, commit):
+    with _explaining(dataset_id, commit):
         splits = datasets.load_dataset(
             # Without this prefix, a local folder of the same name would be read instead.
             f"hf://datasets/{dataset_id}",
@@ -418,7 +416,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
     """
     from huggingface_hub import hf_hub_download
 
-    with _explained(dataset_id, commit):
+    with _explaining(dataset_id, commit):
         return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
 
 
@@ -426,7 +424,7 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
     """Ask the hub for the commit of a revision, in one request without retries."""
     from huggingface_hub import HfApi, constants
 
-    with _explained(dataset_id, revision):
+    with _explaining(dataset_id, revision):
         info = HfApi().dataset_info(
             dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
         )
@@ -435,7 +433,7 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
 
 
 @contextmanager
-def _explained(dataset_id: str, revision: str) -> Iterator[None]:
+def _explaining(dataset_id: str, revision: str) -> Iterator[None]:
     """Turn any error into one line, with the original error as its cause; the libraries print and
     log nothing.
     """
@@ -503,19 +501,19 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     return {splits[0] if splits else path.stem: path}
 
 
-def _prompts(dataset: Dataset, path: Path) -> Path | None:
+def _prompts_file(dataset: Dataset, path: Path) -> Path | None:
     """Return the configured file of prompts, or the one in the data set's folder."""
     if dataset.prompts is not None:
-        prompts = from_home(dataset.prompts, "dataset.prompts")
-        if not prompts.is_file():
+        file = from_home(dataset.prompts, "dataset.prompts")
+        if not file.is_file():
             raise UsageError(
-                f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`"
+                f"dataset.prompts: {file} is not a file; give one of lines `id<TAB>prompt`"
             )
-        return prompts
-    files = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
+        return file
+    files = sorted(path.glob(f"*{_PROMPTS_SUFFIX}")) if path.is_dir() else []
     if len(files) > 1:
         raise UsageError(
-            f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as"
+            f"dataset.source: {path} holds {len(files)} {_PROMPTS_SUFFIX} files; name one as"
             " `dataset.prompts`"
         )
     return files[0] if files else None
@@ -523,14 +521,15 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 def _content_revision(files: Mapping[str, Path]) -> str:
     """Return the revision of files: a hash of the bytes of all given files, whichever splits are
-    configured, as long as a commit of the hub.
+    configured, with as many digits as a commit of the hub.
     """
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as content:
-            revision = hashlib.file_digest(content, "sha256").hexdigest()
-        hashes[split] = revision
-    if len(hashes) > 1:
+            hashes[split] = hashlib.file_digest(content, "sha256").hexdigest()
+    if len(hashes) == 1:
+        (revision,) = hashes.values()
+    else:
         listed_hashes = json.dumps(sorted(hashes.items()))
         revision = hashlib.sha256(listed_hashes.encode()).hexdigest()
     return revision[:40]

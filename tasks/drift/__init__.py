@@ -36,9 +36,9 @@ from warehouse import Reader, Warehouse
 
 _PURPOSE = "drift"
 """The stage, and the purpose of its calls in limits and ledger."""
-_MOST_OF_RESPONSE = 2
-"""Number of criteria of each decision, such as met, that are chosen from one response: few, so that
-the set covers many tasks, but more than one, so that calls use the provider's cache.
+_CRITERIA_OF_RESPONSE = 2
+"""Number of met and of unmet criteria that are chosen first from one response: few, so that the set
+covers many tasks, but more than one, so that calls use the provider's cache.
 """
 
 
@@ -54,12 +54,13 @@ def control_sets(
     """
     if job.settings.drift.verdicts == 0:
         return []
-    oldest = "first(set_id order by created_at, set_id) as set_id"
+    oldest_id = "first(set_id order by created_at, set_id) as set_id"
     sets = []
     for judge_config in judge_configs(job, tasks.benchmark):
         if judge_config.judge_trial == 1:
             key = tasks.key | judge_config.columns
-            (row,) = reader.select("control_set", oldest, **key)
+            # An aggregate: one row, even without a set.
+            (row,) = reader.select("control_set", oldest_id, **key)
             sets.append((judge_config, row["set_id"]))
     return sets
 
@@ -74,7 +75,6 @@ def choose_control_set(job: Job) -> StageReport:
     """
     report = StageReport(_PURPOSE)
     warehouse = Warehouse(job.warehouse)
-    number = job.settings.drift.verdicts
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
         for judge_config, set_id in control_sets(job, tasks, reader):
@@ -84,7 +84,8 @@ def choose_control_set(job: Job) -> StageReport:
                 report.rows += len(rows)
                 label = judge_config.judge.label
                 report.notes.append(
-                    f"control set of {label}: {len(rows)} of {number} decided verdicts"
+                    f"control set of {label}: {len(rows)} of {job.settings.drift.verdicts} decided"
+                    " verdicts"
                 )
     if report.rows:
         warehouse.publish()
@@ -98,7 +99,7 @@ def _choose_members(
     judge_config: JudgeConfig,
 ) -> list[dict[str, Any]]:
     parameters = tasks.key | judge_config.columns
-    parameters["of_response"] = _MOST_OF_RESPONSE
+    parameters["of_response"] = _CRITERIA_OF_RESPONSE
     parameters["number"] = job.settings.drift.verdicts
     members = reader.rows(sql.read("queries/drift/candidates"), parameters)
     verdict_ids = sorted(row["verdict_id"] for row in members)
@@ -125,12 +126,12 @@ def changed_limits(
         nights = reader.select(
             "intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id
         )
-        for night in nights:
-            bar = job.settings.drift.min_agreement
-            if night["night"] in stored_nights and night["night"] != job.night:
-                bar = stored_nights[night["night"]]["min_agreement"]
-            night["min_agreement"] = bar
-            night["method"] = METHOD
+        for row in nights:
+            row["min_agreement"] = job.settings.drift.min_agreement
+            row["method"] = METHOD
+            night = row["night"]
+            if night in stored_nights and night != job.night:
+                row["min_agreement"] = stored_nights[night]["min_agreement"]
         for row in limits(nights):
             stored_row = stored_nights.get(row["night"], {})
             if not row.items() <= stored_row.items():
@@ -146,18 +147,13 @@ def _set_ids(
     return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
 
-_DRIFTED = (
-    "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share,"
-    " first_met_share, cause"
-)
-
-
 def drifted(job: Job) -> list[dict[str, Any]]:
     """Return the rows of `judge_drift` on judges that are out of control in the job's night."""
     with Warehouse(job.warehouse).reader() as reader:
         return reader.select(
             "judge_drift",
-            _DRIFTED,
+            "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share,"
+            " first_met_share, cause",
             order="judge",
             is_out_of_control=True,
             night=job.night,
@@ -183,20 +179,20 @@ _GONE = "response, criterion or conversation is gone or has changed"
 
 
 @dataclass(frozen=True)
-class MissingMembers:
-    """The missing part of a control set in a night: members to judge, and lost members that are not
-    recorded yet.
+class IncompleteSet:
+    """What a night lacks of a control set: all criteria of the calls to make, and lost members that
+    are not recorded yet.
     """
 
     set_id: str
     judge_config: JudgeConfig
-    members: list[CriterionToJudge]
+    criteria: list[CriterionToJudge]
     newly_lost: list[CriterionToJudge]
 
 
 async def judge_control_set(job: Job) -> StageReport:
-    """Judge what a night lacks of the control sets, publish the verdicts, and report judges that
-    drifted.
+    """Judge the missing members of the control sets in a night, publish the verdicts, and report
+    judges that drifted.
 
     Judges without a control set get one first.
 
@@ -208,30 +204,32 @@ async def judge_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     if job.night is None:
         return report
-    choice = await asyncio.to_thread(choose_control_set, job)
+    choice_report = await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
         incomplete_sets = await asyncio.to_thread(_incomplete_sets, job, tasks, reader)
     n_missing = Counter[str]()
-    for incomplete in incomplete_sets:
-        n_missing.update(member.model for member in incomplete.members if member.is_missing)
+    for incomplete_set in incomplete_sets:
+        n_missing.update(
+            criterion.model for criterion in incomplete_set.criteria if criterion.is_missing
+        )
     if n_missing:
         with progress(report.stage, n_missing, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
                 await context.ready()
                 await run_all(
-                    _judge(job, tasks, context, incomplete, report)
-                    for incomplete in incomplete_sets
+                    _judge(job, tasks, context, incomplete_set, report)
+                    for incomplete_set in incomplete_sets
                 )
                 context.add_notices(report)
-    for incomplete in incomplete_sets:
-        warehouse.write("control_verdicts", _lost_rows(job, tasks, incomplete))
+    for incomplete_set in incomplete_sets:
+        warehouse.write("control_verdicts", _lost_rows(job, tasks, incomplete_set))
     await asyncio.to_thread(warehouse.publish)
     with warehouse.reader() as reader:
         warehouse.write("control_limits", changed_limits(job, tasks, reader))
     await asyncio.to_thread(warehouse.publish)
-    _report_missing(job, report, incomplete_sets)
-    report.add_messages(choice)
+    _add_messages(job, report, incomplete_sets)
+    report.add_messages(choice_report)
     return report
 
 
@@ -245,8 +243,8 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
         if set_id is None and _choose_members(job, tasks, reader, judge_config):
             return True
     return any(
-        incomplete.members or incomplete.newly_lost
-        for incomplete in _incomplete_sets(job, tasks, reader)
+        incomplete_set.criteria or incomplete_set.newly_lost
+        for incomplete_set in _incomplete_sets(job, tasks, reader)
     )
 
 
@@ -254,9 +252,10 @@ def _incomplete_sets(
     job: Job,
     tasks: WantedTasks,
     reader: Reader,
-) -> list[MissingMembers]:
-    """Return what the night lacks of each control set."""
-    incomplete_sets = []
+) -> list[IncompleteSet]:
+    """Return what the night lacks of each control set, which may be nothing."""
+    sets = []
+    task_ids = set[str]()
     for judge_config, set_id in control_sets(job, tasks, reader):
         if set_id is not None:
             parameters = {
@@ -269,23 +268,28 @@ def _incomplete_sets(
                 "settled": SETTLED,
             }
             rows = reader.rows(sql.read("queries/drift/members"), parameters)
-            conversations = conversations_of(reader, tasks, {row["task_id"] for row in rows})
-            incomplete_sets.append(_missing_members(set_id, judge_config, rows, conversations))
-    return incomplete_sets
+            sets.append((set_id, judge_config, rows))
+            task_ids.update(row["task_id"] for row in rows)
+    conversations = conversations_of(reader, tasks, task_ids)
+    return [
+        _incomplete_set(set_id, judge_config, rows, conversations)
+        for set_id, judge_config, rows in sets
+    ]
 
 
-def _missing_members(
+def _incomplete_set(
     set_id: str,
     judge_config: JudgeConfig,
     rows: Iterable[dict[str, Any]],
     conversations: Mapping[str, Conversation],
-) -> MissingMembers:
+) -> IncompleteSet:
     present = []
     newly_lost = []
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, conversation.messages if conversation else ())
         is_unchanged = conversation is not None and _is_unchanged(row, criterion, judge_config)
+        # The criteria beside a member in its call always stay.
         if is_unchanged or not criterion.is_missing:
             present.append(criterion)
         elif row["stored_status"] != LOST:
@@ -294,8 +298,8 @@ def _missing_members(
     # beside it again.
     call_of = attrgetter("response_id", "call_index")
     calls = {call_of(criterion) for criterion in present if criterion.is_missing}
-    members = [criterion for criterion in present if call_of(criterion) in calls]
-    return MissingMembers(set_id, judge_config, members, newly_lost)
+    criteria = [criterion for criterion in present if call_of(criterion) in calls]
+    return IncompleteSet(set_id, judge_config, criteria, newly_lost)
 
 
 def _is_unchanged(
@@ -317,45 +321,49 @@ async def _judge(
     job: Job,
     tasks: WantedTasks,
     context: RunContext,
-    incomplete: MissingMembers,
+    incomplete_set: IncompleteSet,
     report: StageReport,
 ) -> None:
     assert job.night is not None
-    live_judge = incomplete.judge_config.judge.model_copy(update={"mode": "live"})
-    judge_config = replace(incomplete.judge_config, judge=live_judge)
-    table_columns = {"set_id": incomplete.set_id, "judge_vintage": job.night}
+    live_judge = incomplete_set.judge_config.judge.model_copy(update={"mode": "live"})
+    judge_config = replace(incomplete_set.judge_config, judge=live_judge)
+    table_columns = {"set_id": incomplete_set.set_id, "judge_vintage": job.night}
     with VerdictRows(
         job, context, tasks, judge_config, report, "control_verdicts", table_columns
     ) as rows:
-        await judge_criteria(rows, incomplete.members, 0, job.night)
+        await judge_criteria(rows, incomplete_set.criteria, batch_index=0, vintage=job.night)
 
 
 def _lost_rows(
     job: Job,
     tasks: WantedTasks,
-    incomplete: MissingMembers,
+    incomplete_set: IncompleteSet,
 ) -> list[dict[str, Any]]:
-    table_columns = {"set_id": incomplete.set_id, "judge_vintage": job.night, "verdict_id": None}
+    table_columns = {
+        "set_id": incomplete_set.set_id,
+        "judge_vintage": job.night,
+        "verdict_id": None,
+    }
     failure = Reply(LOST, attempts=0, error=f"its {_GONE}")
     rows = []
-    for criterion in incomplete.newly_lost:
+    for criterion in incomplete_set.newly_lost:
         judged = JudgedCriterion(criterion, "", reply=failure)
-        rows.append(verdict_row(job, tasks, incomplete.judge_config, judged) | table_columns)
+        rows.append(verdict_row(job, tasks, incomplete_set.judge_config, judged) | table_columns)
     return rows
 
 
-def _report_missing(
+def _add_messages(
     job: Job,
     report: StageReport,
-    incomplete_sets: Sequence[MissingMembers],
+    incomplete_sets: Sequence[IncompleteSet],
 ) -> None:
     if incomplete_sets:
         skipped = f", {report.skipped} not requested" if report.skipped else ""
         report.notes.append(f"{report.rows} verdicts of the control set judged again{skipped}")
-    for incomplete in incomplete_sets:
-        if incomplete.newly_lost:
-            label = incomplete.judge_config.judge.label
-            n_lost = len(incomplete.newly_lost)
+    for incomplete_set in incomplete_sets:
+        if incomplete_set.newly_lost:
+            label = incomplete_set.judge_config.judge.label
+            n_lost = len(incomplete_set.newly_lost)
             report.warnings.append(
                 f"{label}: {n_lost} members of its control set are lost: their {_GONE}"
             )

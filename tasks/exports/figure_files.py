@@ -1,7 +1,6 @@
 """Figures as files for spreadsheets: CSV with a file that explains the columns, or a workbook."""
 
 import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -14,7 +13,7 @@ from tasks.exports.tables import meaning_of_column
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import Figure, Rows, usual
 from tasks.rules.errors import PipelineError, disk_errors
-from tasks.rules.text.cells import may_run, not_run
+from tasks.rules.text.cells import defused_formula, may_run
 from tasks.rules.text.characters import visible
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
@@ -74,8 +73,8 @@ def write_csv(
     flat = _flat(key, rows)
     columns_file = file.with_name(f"{file.stem}-columns.csv")
     with disk_errors(file):
-        for path, cells in ((file, flat), (columns_file, explained(figure, flat))):
-            text = as_csv(list(cells[0]), cells, mark=not_run)
+        for path, cells in ((file, flat), (columns_file, column_meanings(figure, flat))):
+            text = as_csv(list(cells[0]), cells, mark=defused_formula)
             # Without a byte order mark, spreadsheets assume another encoding.
             write_atomically(path, text.encode("utf-8-sig"))
     notes = [
@@ -99,12 +98,12 @@ def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes
     sheets += [_sheet_of_hashes(figure, rows) for figure, rows in flat]
     meanings: dict[str, dict[str, str]] = {}
     for figure, rows in flat:
-        meanings |= {line["column"]: line for line in explained(figure, rows)}
+        meanings |= {line["column"]: line for line in column_meanings(figure, rows)}
     sheets.append(Sheet("columns", list(meanings.values())))
     return workbook(sheets)
 
 
-def explained(figure: Figure, rows: Rows) -> list[dict[str, str]]:
+def column_meanings(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     """Return the meaning of each column of a figure's rows."""
     meanings = sql.schema()["meanings"]
     marts = (figure.mart, figure.name, *_MARTS)
@@ -132,7 +131,7 @@ def workbook(sheets: Sequence[Sheet]) -> bytes:
 
 
 def _flat(key: Key, rows: Rows) -> list[dict[str, Any]]:
-    """Return rows with the key, whose lists are texts."""
+    """Return rows with the columns of the key first, and with lists as texts."""
     flat_rows = []
     for row in rows:
         flat_row = {**key, **row}
@@ -153,7 +152,9 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
         **{column.name: column.kind for column in figure.columns},
     }
     hashes = _hashes_in(figure, rows)
-    names = dict.fromkeys([*declared, *(name for name in rows[0] if name not in hashes)])
+    names = dict.fromkeys([*declared, *rows[0]])
+    for name in hashes:
+        del names[name]
     return Sheet(figure.name, [_part_of(row, names) for row in rows], kinds)
 
 
@@ -174,38 +175,40 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
 
 
 def _hashes_in(figure: Figure, rows: Rows) -> list[str]:
+    """Return the columns for the sheet of hashes: those that the figure does not show."""
     declared = {column.name for column in figure.columns}
-    return [
-        name
-        for name in rows[0]
-        if name not in declared and re.fullmatch("benchmark|dataset_revision|.*(_hash|_id)", name)
-    ]
+    names = []
+    for name in rows[0]:
+        is_hash = name in ("benchmark", "dataset_revision") or name.endswith(("_hash", "_id"))
+        if is_hash and name not in declared:
+            names.append(name)
+    return names
 
 
-def _write_sheet(book: Any, content: Sheet) -> None:
+def _write_sheet(book: Any, sheet: Sheet) -> None:
     """Write a sheet with a heading that stays in view, each value in its own type."""
-    sheet = book.add_worksheet(content.name[:_LONGEST_NAME])
-    marked = book.add_format({"quote_prefix": True})
+    worksheet = book.add_worksheet(sheet.name[:_LONGEST_NAME])
+    text_format = book.add_format({"quote_prefix": True})
     formats = {kind: book.add_format({"num_format": text}) for kind, text in _FORMATS.items()}
     bold = book.add_format({"bold": True})
-    sheet.write_row(0, 0, content.rows[0], bold)
-    for number, row in enumerate(content.rows, start=1):
+    worksheet.write_row(0, 0, sheet.rows[0], bold)
+    for number, row in enumerate(sheet.rows, start=1):
         for column, (name, value) in enumerate(row.items()):
             cell = _cell(value)
-            style = None
+            cell_format = None
             if _is_number(value):
-                style = formats.get(content.kinds.get(name) or "")
+                cell_format = formats.get(sheet.kinds.get(name) or "")
             elif isinstance(cell, str) and may_run(cell):
                 # Marked as text, so that it never becomes a formula, even after it is edited.
-                style = marked
-            if sheet.write(number, column, cell, style) != 0:
+                cell_format = text_format
+            if worksheet.write(number, column, cell, cell_format) != 0:
                 reason = "a workbook has at most 1,048,576 rows and 32,767 characters in a cell"
                 raise PipelineError(
                     f"row {number}, column {name}: {reason}; write a .csv or .parquet file"
                 )
-    sheet.autofit(800)
-    sheet.freeze_panes(1, 0)
-    sheet.autofilter(0, 0, len(content.rows), len(content.rows[0]) - 1)
+    worksheet.autofit(800)
+    worksheet.freeze_panes(1, 0)
+    worksheet.autofilter(0, 0, len(sheet.rows), len(sheet.rows[0]) - 1)
 
 
 def _is_number(value: Any) -> bool:

@@ -66,7 +66,8 @@ _BESIDE_METRICS = (
     "mean_lower",
     "mean_upper",
 )
-"""What stands beside the metrics of a score. As metrics, readers of logs would take it for scores.
+"""Columns of the leaderboard in the metadata of a score. As metrics, readers of logs would take
+them for scores.
 """
 VERSION = 2
 SUFFIX = ".eval"
@@ -140,8 +141,10 @@ def export_inspect(
                 n_samples += _write_log(
                     reader, selection, subject, folder, is_scored_only=is_scored_only
                 )
-    notes = [f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}"]
-    notes.append(f"`inspect view --log-dir {folder}` shows them")
+    notes = [
+        f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}",
+        f"`inspect view --log-dir {folder}` shows them",
+    ]
     if n_samples[False]:
         notes.append(
             f"{n_samples[False]} samples have no score; for tools that refuse these, add --scored"
@@ -370,7 +373,7 @@ def _results(
     has_splits = len({row["split"] for row in figures}) > 1
     scores = []
     for row in figures:
-        n_scored: Counter[bool] = Counter()
+        n_scored = Counter[bool]()
         for summary in summaries:
             if row["split"] in summary["metadata"]["splits"]:
                 n_scored[_is_scored(summary, primary)] += 1
@@ -431,10 +434,10 @@ def _sample_of(
     response_turn = _response_turn(uid, subject, response)
     cause = _cause_of(response)
     scores = {} if cause else _scores(criteria, response["scores"] or ())
-    sampling_usage = (subject.model, _usage_of(response))
-    judge_usages = [
-        _usage_of(row) for row in criteria if row["status"] not in {"not_judged", "no_response"}
-    ]
+    judge_usages = []
+    for row in criteria:
+        if row["status"] not in {"not_judged", "no_response"}:
+            judge_usages.append((subject.grader, _usage_of(row)))
     times = [row["created_at"] for row in (response, *criteria) if row["created_at"]]
     return {
         "id": response["task_id"],
@@ -446,10 +449,8 @@ def _sample_of(
         "scores": scores,
         "metadata": _columns(response, (*_OF_TASK, *_OF_RESPONSE)),
         # Model and judge may have the same name; then their usage is added up.
-        "model_usage": _sums_of(
-            [sampling_usage, *((subject.grader, usage) for usage in judge_usages)]
-        ),
-        "role_usage": _sums_of((GRADER, usage) for usage in judge_usages),
+        "model_usage": _sums_of([(subject.model, _usage_of(response)), *judge_usages]),
+        "role_usage": _sums_of((GRADER, usage) for _, usage in judge_usages),
         "completed_at": max(times).isoformat(),
         "uuid": uid,
         "error": None if cause is None else dict.fromkeys(_ERROR_TEXTS, cause),
@@ -592,10 +593,8 @@ def _as_cell(text: str) -> str:
 def _usage_of(row: ResultRow) -> Document:
     """Return the usage of one call, as Inspect's `ModelUsage`.
 
-    If the provider reported no tokens, it is only the cost.
-
-    `input_tokens` excludes tokens from the provider's cache, which are in
-    `input_tokens_cache_read`.
+    If the provider reported no tokens, it is only the cost. `input_tokens` excludes tokens from the
+    provider's cache, which are in `input_tokens_cache_read`.
     """
     prompt_tokens = row["prompt_tokens"]
     completion_tokens = row["completion_tokens"]

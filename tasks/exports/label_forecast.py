@@ -59,14 +59,15 @@ def outlooks(
             )
             reason = debiased.outweighed(n_effective)
         response = responses.row(0, named=True)
-        outlook = Outlook(
-            figure_id,
-            response["model"],
-            response["split"],
-            len(labels),
-            reason,
+        figures.append(
+            Outlook(
+                figure_id,
+                response["model"],
+                response["split"],
+                len(labels),
+                reason,
+            )
         )
-        figures.append(outlook)
     return figures
 
 
@@ -157,11 +158,10 @@ def expected_widths(
 ) -> list[SheetRow]:
     """Return the mean `width` of the chosen intervals now, and as expected after more labels.
 
-    The first row is about now (`n_labels` 0), the others about `n_labels` more.
-
-    `is_enough` states whether a sheet of that many gives each of the intervals on each split. The
-    width now is None if one of them is missing. Labels of earlier sheets are included through the
-    current width, or if there is none, by their number.
+    The first row is about now (`n_labels` 0): its width is None if an interval is missing. The
+    others are about `n_labels` more; `is_enough` states whether a sheet of that many gives each of
+    the intervals on each split. Labels of earlier sheets are included through the current width, or
+    if there is none, by their number.
     """
     current_rows = _current_widths(reader, population)
     groups = _groups(population)

@@ -65,10 +65,10 @@ class Population:
         Each model gets an equal share of the labels, since all need the same number.
         """
         contribution = self.free["contribution"].to_numpy()
-        size = sampling.sizes(contribution, self.free["error"].to_numpy())
+        size = sampling.sampling_sizes(contribution, self.free["error"].to_numpy())
         _, models = np.unique(self.free["model"].to_list(), return_inverse=True)
         model_size = np.bincount(models, size)[models]
-        return sampling.inclusion_probabilities(size / model_size, n_wanted)
+        return sampling.sampling_probabilities(size / model_size, n_wanted)
 
     def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
@@ -91,24 +91,28 @@ def purpose_of(
         UsageError: it names none of these.
     """
     benchmark = selection.benchmark
-    primary = benchmark.primary_score.score_name
-    criteria_score = benchmark.criteria_score.score_name
+    leaderboard = Purpose(
+        models=tuple(models),
+        is_difference=False,
+        score=benchmark.primary_score.score_name,
+        breakdown="all",
+        label="",
+        name=LEADERBOARD,
+    )
     if name == LEADERBOARD:
-        return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
+        return leaderboard
     column = "distinct coalesce(category, '(none)') as category"
     categories = [row["category"] for row in reader.select("criteria", column, **selection.key)]
     if name in categories:
-        return Purpose(tuple(models), False, criteria_score, "category", name, f"category {name}")
+        return leaderboard._replace(
+            score=benchmark.criteria_score.score_name,
+            breakdown="category",
+            label=name,
+            name=f"category {name}",
+        )
     for pair in permutations(models, 2):
         if name == " ".join(pair):
-            return Purpose(
-                pair,
-                True,
-                primary,
-                "all",
-                "",
-                " and ".join(pair),
-            )
+            return leaderboard._replace(models=pair, is_difference=True, name=" and ".join(pair))
     raise UsageError(
         f"--for {name!r}: neither `{LEADERBOARD}`, nor two models with usable responses"
         f" ({', '.join(models)}), nor a category ({', '.join(categories)})"
@@ -211,7 +215,7 @@ def _expected_errors(verdicts: pl.DataFrame) -> Floats:
     squared_errors = (verdicts["label_value"] - verdicts["judge_value"]) ** 2
     is_labelled = squared_errors.is_not_null().to_numpy()
     group_errors = sampling.group_errors(
-        groups=groups[is_labelled],
+        label_groups=groups[is_labelled],
         squared_errors=squared_errors.drop_nulls().to_numpy(),
         verdict_groups=groups,
     )

@@ -11,7 +11,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import sample_of
-from tasks.exports import tables as exported
+from tasks.exports import tables as table_files
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
@@ -20,8 +20,7 @@ from warehouse import Reader, Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
-_OF_SAMPLES = "apache-2.0"
-_UNKNOWN = "unknown"
+_SAMPLE_LICENCE = "apache-2.0"
 _ABOUT = """\
 # Results on {title}
 
@@ -62,12 +61,12 @@ def export_data_sets(
         UsageError: the folder is not empty, a table does not exist, or none of them has a row.
         PipelineError: a file cannot be written.
     """
-    exported.refuse_filled(folder)
+    table_files.refuse_filled(folder)
     benchmark = load_benchmark(job.settings.benchmark)
     key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     licence = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        requested = exported.chosen_tables(reader, names or USUAL)
+        requested = table_files.chosen_tables(reader, names or USUAL)
         # `load_dataset` cannot load a table without rows.
         tables = [name for name in requested if _has_rows(reader, name, key)]
         if not tables:
@@ -75,26 +74,25 @@ def export_data_sets(
                 f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`"
             )
         with disk_errors(folder):
-            written = exported.write_tables(reader, folder, tables, key)
-            arrow_bytes = {
-                table.name: _copied(folder, written, table, licence.name)
-                for table in written.tables
-            }
+            export = table_files.write_tables(reader, folder, tables, key)
+            arrow_bytes = {}
+            for table in export.tables:
+                arrow_bytes[table.name] = _write_arrow(folder, export, table, licence.name)
             # This file makes the copies one `DatasetDict`.
             splits = json.dumps({"splits": tables})
             (folder / "dataset_dict.json").write_text(splits, encoding="utf-8")
-            about = _header(benchmark, licence, tables) + _about(job, benchmark, licence)
-            card = about + "\n".join(_described(written, arrow_bytes))
+            card = _header(benchmark, licence, tables) + _about(job, benchmark, licence)
+            card += "\n".join(_table_lines(export, arrow_bytes))
             (folder / "README.md").write_text(card, encoding="utf-8")
     notes = [
-        f"{counted(written.n_rows, 'row')} of {counted(len(tables), 'table')} in {folder}"
-        f" ({written.n_bytes() / 1e6:.1f} MB of Parquet,"
+        f"{counted(export.n_rows, 'row')} of {counted(len(tables), 'table')} in {folder}"
+        f" ({export.n_bytes() / 1e6:.1f} MB of Parquet,"
         f" {sum(arrow_bytes.values()) / 1e6:.1f} MB of Arrow)"
     ]
     empty = [name for name in requested if name not in tables]
     if empty:
         notes.append(f"empty, left out: {', '.join(empty)}")
-    return StageReport("export", rows=written.n_rows, notes=notes)
+    return StageReport("export", rows=export.n_rows, notes=notes)
 
 
 def _has_rows(
@@ -102,8 +100,8 @@ def _has_rows(
     name: str,
     key: dict[str, str],
 ) -> bool:
-    query, _ = exported.query_of(reader, name, key)
-    return bool(reader.rows(f"{query} true limit 1"))
+    query, _ = table_files.query_of(reader, name, key)
+    return bool(reader.rows(f"{query} limit 1"))
 
 
 class Licence(NamedTuple):
@@ -150,23 +148,23 @@ def _about(job: Job, benchmark: Benchmark, licence: Licence) -> str:
     )
 
 
-def _copied(
+def _write_arrow(
     folder: Path,
-    written: exported.TableFiles,
-    table: exported.Exported,
+    export: table_files.TableFiles,
+    table: table_files.ExportedTable,
     licence: str,
 ) -> int:
     """Write an Arrow copy of a table's Parquet files next to them, and return its size in bytes."""
     import datasets  # imported here, because its import takes seconds
 
     datasets.disable_progress_bars()
-    hashes = " ".join(file.sha256 for file in written.files if file.name in table.files)
+    hashes = " ".join(file.sha256 for file in export.files if file.name in table.files)
     target = folder / table.name
     with TemporaryDirectory(prefix="prbench-") as cache:
         paths = [str(folder / name) for name in table.files]
         parquet = datasets.Dataset.from_parquet(paths, cache_dir=cache)
         info = datasets.DatasetInfo(
-            description=exported.meaning_of_table(table.name),
+            description=table_files.meaning_of_table(table.name),
             license=licence,
             features=parquet.features,
         )
@@ -175,18 +173,16 @@ def _copied(
     return sum(path.stat().st_size for path in target.glob("*.arrow"))
 
 
-def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
+def _table_lines(export: table_files.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """Yield the lines of the card that describe the tables and their columns."""
-    for table in written.tables:
-        meaning = _as_cell(exported.meaning_of_table(table.name))
-        sizes = (
-            f"{_megabytes(written.n_bytes(table.files))} | {_megabytes(arrow_bytes[table.name])}"
-        )
+    for table in export.tables:
+        meaning = _as_cell(table_files.meaning_of_table(table.name))
+        sizes = f"{_megabytes(export.n_bytes(table.files))} | {_megabytes(arrow_bytes[table.name])}"
         yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {sizes} |"
-    for table in written.tables:
+    for table in export.tables:
         yield f"\n## {table.name}\n\n| column | type | meaning |\n| --- | --- | --- |"
         for column, kind in table.columns.items():
-            meaning = _as_cell(exported.meaning_of_column(column, [table.name]) or "")
+            meaning = _as_cell(table_files.meaning_of_column(column, [table.name]) or "")
             yield f"| `{column}` | {kind.lower()} | {meaning} |"
     yield ""
 
@@ -204,11 +200,11 @@ def _licence_of(job: Job, benchmark: Benchmark) -> Licence:
     title = benchmark.title
     is_sample = job.settings.dataset.source == "sample"
     if is_sample and sample_of(benchmark.name) == sample_path(benchmark.name):
-        note = f"The tasks are this pipeline's own sample for {title} ({_OF_SAMPLES})."
-        return Licence(_OF_SAMPLES, note)
+        note = f"The tasks are this pipeline's own sample for {title} ({_SAMPLE_LICENCE})."
+        return Licence(_SAMPLE_LICENCE, note)
     if benchmark.licence is None:
         note = f"The licence of {title} is not known to this pipeline; ask its publisher."
-        return Licence(_UNKNOWN, note)
+        return Licence("unknown", note)
     address = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
     note = (
         f"Tasks, conversations and rubrics are those of {title}, which is published at {address}"

@@ -53,7 +53,7 @@ def refuse_target(file: Path) -> None:
 
 def readable(conversation: Conversation) -> str:
     """Return a conversation as a text that fits into a cell, without the middle if too long."""
-    text = "\n\n".join(map(": ".join, conversation.messages))
+    text = "\n\n".join(f"{role}: {content}" for role, content in conversation.messages)
     if len(text) <= _CELL_CHARS:
         return text
     half = _CELL_CHARS // 2 - 50
@@ -131,9 +131,7 @@ def export_labelling(
     n_rows: int,
     seed: int = 0,
 ) -> StageReport:
-    """Write a CSV sheet of sampled responses with their criteria.
-
-    It has `n_rows` rows if there are as many.
+    """Write a CSV sheet of sampled responses with their criteria: `n_rows` rows, or all.
 
     All responses but the last have all their criteria. Responses are of the job's vintage. The
     sample is spread evenly over tasks and models, and is the same for the same responses and seed.
@@ -145,7 +143,7 @@ def export_labelling(
     refuse_target(file)
     with Warehouse(job.warehouse).reader() as reader:
         selection = wanted_tasks(job, reader)
-        responses = spread(_usable(job, reader, selection, file), seed)
+        responses = spread(_usable_responses(job, reader, selection, file), seed)
         response_ids = [response["response_id"] for response in islice(responses, n_rows)]
         rows = _criteria_of(reader, selection, response_ids)[:n_rows]
         instructions = _write_labelling(reader, selection, file, rows)
@@ -199,7 +197,7 @@ def export_sampled_labelling(
         widths = label_forecast.expected_widths(reader, population, n_drawn, seed)
         outlooks = label_forecast.outlooks(population, n_drawn, seed)
         forecast = label_forecast.outlook_notes(population, outlooks, seed)
-        rows = _drawn(reader, selection, draws)
+        rows = _criteria_to_label(reader, selection, draws)
         if not reader.select("label_sheets", "1", sheet_id=sheet["sheet_id"]):
             warehouse.write("label_sheets", [sheet])
             warehouse.write("label_draws", draws)
@@ -236,21 +234,21 @@ def _population(
     is_latest: bool,
 ) -> Population:
     """Return the verdicts to sample from; two models are compared in the job's vintage."""
-    usable = _usable(job, reader, selection, file, is_any_vintage=is_latest)
-    models = sorted({response["model"] for response in usable})
+    responses = _usable_responses(job, reader, selection, file, is_any_vintage=is_latest)
+    models = sorted({response["model"] for response in responses})
     purpose = label_sampling.purpose_of(sampled_for, reader, selection, models)
     if purpose.is_difference and is_latest:
         is_latest = False
-        usable = _usable(job, reader, selection, file)
+        responses = _usable_responses(job, reader, selection, file)
     response_ids = [
-        response["response_id"] for response in usable if response["model"] in purpose.models
+        response["response_id"] for response in responses if response["model"] in purpose.models
     ]
     return label_sampling.population_of(
         job, reader, selection, purpose, response_ids, is_latest=is_latest
     )
 
 
-def _drawn(
+def _criteria_to_label(
     reader: Reader,
     selection: WantedTasks,
     draws: Sequence[SheetRow],
@@ -275,7 +273,7 @@ def _width_note(widths: Sequence[SheetRow], n_rows: int) -> str:
     return f"with {n_rows} labels the interval is about {expected:.2f} wide"
 
 
-def _usable(
+def _usable_responses(
     job: Job,
     reader: Reader,
     selection: WantedTasks,
@@ -290,15 +288,15 @@ def _usable(
         "models": job.named_models,
         "trials": job.named_trials,
     }
-    usable = reader.rows(sql.read("queries/exports/labelling_responses"), parameters)
+    rows = reader.rows(sql.read("queries/exports/labelling_responses"), parameters)
     if not is_any_vintage:
-        usable = [row for row in usable if row["vintage"] == job.vintage_named(row["model"])]
-    if not usable:
+        rows = [row for row in rows if row["vintage"] == job.vintage_named(row["model"])]
+    if not rows:
         raise UsageError(
             f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench"
             " status`"
         )
-    return usable
+    return rows
 
 
 def _criteria_of(
@@ -328,9 +326,7 @@ def _write_labelling(
 def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
     """Yield all responses, every task once before any task a second time.
 
-    Models alternate as evenly as that allows.
-
-    Ties are decided by a hash of seed and response.
+    Models alternate as evenly as that allows. Ties are decided by a hash of seed and response.
     """
     remaining = defaultdict(list)
     order = {}
@@ -385,6 +381,9 @@ INSTRUCTIONS = (
 )
 
 
+_ONE_STRATUM = "all"
+
+
 def export_review(
     job: Job,
     target: Path,
@@ -432,12 +431,14 @@ def export_review(
         refuse_target(file)
         rows = [population[unit.position] for unit in units]
         if not reader.select("review_samples", "1", sample_id=sample_id):
-            stored_rows = [_stored_row(sample, *pair) for pair in zip(rows, units, strict=True)]
+            stored_rows = [
+                _stored_row(sample, row, unit) for row, unit in zip(rows, units, strict=True)
+            ]
             warehouse.write("review_samples", stored_rows)
             warehouse.publish()
         for row in rows:
             row["sample"] = sample_id
-            row["describes"] = _described(row["weight"])
+            row["describes"] = _subject_of(row["weight"])
         write_sheet(reader, selection, file, REVIEW_COLUMNS, INSTRUCTIONS, rows)
     notes = [
         f"{len(rows)} of {len(population)} criteria ({_n_distinct(rows, 'task')} tasks) in {file}",
@@ -483,7 +484,7 @@ def _stored_row(sample: SheetRow, criterion: SheetRow, unit: SampledUnit) -> She
     }
 
 
-def _described(weight: float | None) -> str | None:
+def _subject_of(weight: float | None) -> str | None:
     """Return what a criterion with this weight describes; None if the weight is unknown."""
     if weight is None:
         return None
@@ -527,9 +528,6 @@ def _sample_criteria(
 
 def _stratum(row: SheetRow, labels: Sequence[str]) -> str:
     return " / ".join(row[label] or "(none)" for label in labels) or _ONE_STRATUM
-
-
-_ONE_STRATUM = "all"
 
 
 def _sample_tasks(

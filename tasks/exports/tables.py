@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.bundles import bundle as bundles
-from tasks.bundles.stores import Folder, Location, Store, kept_as, work_folder
+from tasks.bundles.stores import Folder, Location, Store, link_or_copy, work_folder
 from tasks.config.job import Job
 from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
@@ -38,6 +38,7 @@ from warehouse.build import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
 """Tables that are not exported: each warehouse decides on its own retractions and removals."""
+_STORED_TABLES = [name for name in TABLES if name not in NOT_EXPORTED]
 ROWS_A_FILE = 500_000
 # The canary is not exported: who has the data set can ingest it, and nobody else should get it
 # along with texts.
@@ -59,7 +60,7 @@ def refuse_filled(target: Path | Store) -> None:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedTable:
     """An exported table: its columns with their types, and its files in order.
 
     Derived tables are not imported.
@@ -73,9 +74,9 @@ class Exported:
 
 
 class TableFiles(NamedTuple):
-    """Tables as files: the tables, each file with its local path, and more for the manifest."""
+    """Tables as files; `files` gives each one's local path, `meta` more entries of the manifest."""
 
-    tables: tuple[Exported, ...]
+    tables: tuple[ExportedTable, ...]
     files: dict[bundles.File, Path]
     meta: dict[str, Any]
 
@@ -113,20 +114,18 @@ def query_of(
 ) -> tuple[str, dict[str, str]]:
     """Return the query for the exported rows of a table or view, and its column types.
 
-    A condition completes the query.
-
     `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to
-    it.
+    it. The query ends with its conditions, so that ` and ...` adds another one.
     """
-    query = f"{_QUERIES.get(name, 'select *')} from {name} where "
-    description = reader.rows(f"describe {query} true")
+    query = f"{_QUERIES.get(name, 'select *')} from {name} where true"
+    description = reader.rows(f"describe {query}")
     columns = {row["column_name"]: row["column_type"] for row in description}
     for column, value in key.items():
         if column in columns:
-            query += f"{column} = {quoted(value)} and "
+            query += f" and {column} = {quoted(value)}"
     if name == "runs":
         # Unfinished runs are not exported.
-        query += "outcome <> 'running' and "
+        query += " and outcome <> 'running'"
     return query, columns
 
 
@@ -138,8 +137,6 @@ def write_tables(
     root: str = "",
 ) -> TableFiles:
     """Write tables and views to a folder: all rows, or those with a `key`.
-
-    The key is that of a data set, or only its benchmark.
 
     Each table has its own folder below `root`, with at least one file, so that a pattern can name
     the files of a table.
@@ -155,18 +152,18 @@ def write_tables(
         for number, condition in enumerate(_pieces(reader, name)):
             path = f"{root}{name}/part-{number}.parquet"
             n_rows += reader.value(
-                f"copy ({query} {condition}) to {quoted(folder / path)} (format parquet,"
+                f"copy ({query} and {condition}) to {quoted(folder / path)} (format parquet,"
                 " compression zstd, row_group_size 20000)"
             )
             files[bundles.file_at(folder / path, path)] = folder / path
             paths.append(path)
         tables.append(
-            Exported(
+            ExportedTable(
                 name,
-                name not in TABLES,
-                columns,
-                n_rows,
-                tuple(paths),
+                is_derived=name not in TABLES,
+                columns=columns,
+                n_rows=n_rows,
+                files=tuple(paths),
             )
         )
     meta = {"made_at": datetime.now(UTC).isoformat(), "tables": list(map(asdict, tables))}
@@ -200,7 +197,7 @@ def export_tables(
     """
     refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
-        names = chosen_tables(reader, names or _stored_tables())
+        names = chosen_tables(reader, names or _STORED_TABLES)
         key = {"benchmark": benchmark} if benchmark else {}
         with disk_errors(target), ExitStack() as stack:
             if isinstance(target, Path):
@@ -217,10 +214,6 @@ def export_tables(
         f" ({export.n_bytes() / 1e6:.1f} MB)"
     )
     return StageReport("export", rows=export.n_rows, notes=[note])
-
-
-def _stored_tables() -> list[str]:
-    return [name for name in TABLES if name not in NOT_EXPORTED]
 
 
 def meaning_of_table(name: str) -> str:
@@ -242,7 +235,7 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     return COLUMNS[column][1] if column in COLUMNS else None
 
 
-Export = tuple[Path, Sequence[Exported]]
+Export = tuple[Path, Sequence[ExportedTable]]
 """An export: its folder, and those of its tables that warehouses store."""
 
 
@@ -257,7 +250,7 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     """
     location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = bundles.read_bundle(location, "export", "publication")
-    exported = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
+    exported = bundles.checked(list[ExportedTable], bundle.meta.get("tables"), str(location))
     tables = [table for table in exported if not table.is_derived]
     names = set[str]()
     for table in tables:
@@ -282,7 +275,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
     the data here, and `prbench aggregate` computes the others.
     """
     folder, exported = export
-    tables = [table for table in exported if table.name in _stored_tables()]
+    tables = [table for table in exported if table.name in _STORED_TABLES]
     warehouse = Warehouse(job.warehouse)
     n_imported = Counter[str]()
     warehouse.publish()
@@ -394,7 +387,7 @@ def _publish_from(
     location: Location,
 ) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
-    kept_as(warehouse.database, stage / warehouse.database.name)
+    link_or_copy(warehouse.database, stage / warehouse.database.name)
     _link_report(job.report_folder, stage / "report")
     names = sorted(Folder(stage).files())
     files = {bundles.file_at(stage / name, name): stage / name for name in names}
@@ -422,7 +415,7 @@ def _write_publication(
     published_at = datetime.now(UTC)
     publication = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(stage / warehouse.database.name) as reader:
-        public = [*_stored_tables(), *sql.schema()["marts"]]
+        public = [*_STORED_TABLES, *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, {}, "tables/")
         last_run_at = reader.value("select max(coalesce(ended_at, started_at)) from runs")
     meta = {
@@ -454,7 +447,7 @@ def _link_report(site: Path, target: Path) -> None:
         return
     with only_writer(site):
         for name in report_files(site):
-            kept_as(site / name, target / name)
+            link_or_copy(site / name, target / name)
 
 
 def remove_old(location: Location, n_kept: int) -> int:

@@ -67,7 +67,7 @@ class Column:
         few: the column that is true where the value is based on few tasks.
         interval: true if the ends of its interval, `<name>_ci_low` and `<name>_ci_high`, follow
             under a common heading.
-        end: the end of an interval that it is, if it is one.
+        end: `low` or `high` for an end of an interval; empty for any other column.
     """
 
     name: str
@@ -160,7 +160,7 @@ def table_columns(*declarations: Declared) -> tuple[Column, ...]:
 def usual(name: str) -> tuple[Kind, str]:
     """Return the kind and the usual heading of a column; an empty heading if it has none.
 
-    A colon follows the heading of a group.
+    The heading of a column in a group is "group: heading".
     """
     headings_by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
     for kind, headings in headings_by_kind.items():
@@ -195,7 +195,7 @@ def small_notes(columns: Sequence[Column], rows: Rows) -> list[str]:
 
 
 def is_number(column: Column, rows: Rows) -> bool:
-    """Return whether all values of a column are numbers."""
+    """Return whether all values of a column are numbers or missing."""
     values = (row.get(column.name) for row in rows)
     return all(
         isinstance(value, int | float | None) and not isinstance(value, bool) for value in values
@@ -267,19 +267,19 @@ def _sharing_cells(columns: Sequence[Column]) -> list[list[Column]]:
     """Return the columns in groups whose values share a cell."""
     cells: list[list[Column]] = []
     for column in columns:
-        if column.end == "high" or (
-            column.end == "low" and cells and _is_value_of(cells[-1], column)
-        ):
+        if cells and _continues(cells[-1], column):
             cells[-1].append(column)
         else:
             cells.append([column])
     return cells
 
 
-def _is_value_of(parts: Sequence[Column], low: Column) -> bool:
-    """Return whether a cell is the value whose interval begins with this column."""
-    is_single_value = len(parts) == 1 and not parts[0].end
-    return is_single_value and bool(low.group) and parts[0].group == low.group
+def _continues(parts: Sequence[Column], column: Column) -> bool:
+    """Return whether a column shares a cell with the columns before it, `parts`."""
+    if column.end == "low":
+        is_value = len(parts) == 1 and not parts[0].end
+        return is_value and bool(column.group) and parts[0].group == column.group
+    return column.end == "high"
 
 
 def _terminal_heading(parts: Sequence[Column]) -> str:
@@ -294,11 +294,13 @@ def _terminal_cell(parts: Sequence[Column], row: Row) -> str:
     cells = [one_line_text(cell(column, row)) for column in parts]
     if len(cells) == 1:
         return cells[0]
-    *value, low, high = cells
-    span = high if low in {MISSING, high} else f"{low} to {high}"
-    if not value:
-        return span
-    return value[0] if span == MISSING else f"{value[0]} ({span})"
+    low = cells[-2]
+    high = cells[-1]
+    interval = high if low in {MISSING, high} else f"{low} to {high}"
+    if len(cells) == 2:
+        return interval
+    value = cells[0]
+    return value if interval == MISSING else f"{value} ({interval})"
 
 
 @dataclass(frozen=True)
@@ -335,8 +337,11 @@ class Chart:
     @property
     def has_marks(self) -> bool:
         """True if a dot is hollow, or a cell has an asterisk."""
-        columns = [self.options.get(option, "") for option in ("hollow", "marked")]
-        return any(row.get(column) for column in columns for row in self.rows)
+        for option in ("hollow", "marked"):
+            column = self.options.get(option)
+            if column and any(row.get(column) for row in self.rows):
+                return True
+        return False
 
     @property
     def is_blank(self) -> bool:
@@ -457,7 +462,10 @@ class Figure:
         """Return the charts of these rows."""
         if callable(self.charts):
             return self.charts(rows)
-        return [chart for charts in self.charts for chart in charts(rows)]
+        drawn_charts: list[Chart] = []
+        for charts in self.charts:
+            drawn_charts += charts(rows)
+        return drawn_charts
 
     def notes_on(self, rows: Rows, table_rows: Rows | None = None) -> list[str]:
         """Return sentences about these rows; `table_rows` are those in the table, if not all."""
@@ -469,8 +477,8 @@ class Figure:
         return notes + small_notes(self.columns, rows if table_rows is None else table_rows)
 
     def of_job(self, job: Job, **parameters: Any) -> list[dict[str, Any]]:
-        """Return the rows of a figure that is computed from the job alone, without published
-        data.
+        """Return the rows of a figure whose `compute` reads only the job of its scope, so that no
+        published data is needed.
         """
         assert self.compute is not None
         return self.compute(SimpleNamespace(job=job), {**self.parameters, **parameters})

@@ -47,16 +47,24 @@ class Table:
     @property
     def as_sql(self) -> str:
         """The table as a subquery."""
-        typed = ", ".join(f"{name}::{kind} as {name}" for name, kind in self.columns.items())
-        rows = self.rows or [(None,) * len(self.columns)]
+        typed_columns = ", ".join(
+            f"{name}::{kind} as {name}" for name, kind in self.columns.items()
+        )
+        rows = self.rows
+        condition = ""
+        if not rows:
+            # `values` needs a row.
+            rows = [(None,) * len(self.columns)]
+            condition = " where false"
         values = ",\n    ".join(f"({', '.join(map(literal, row))})" for row in rows)
-        condition = "" if self.rows else " where false"
         names = ", ".join(self.columns)
-        return f"(select {typed} from (values\n    {values}\n) as listed ({names}){condition})"
+        return (
+            f"(select {typed_columns} from (values\n    {values}\n) as listed ({names}){condition})"
+        )
 
 
 def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> Table:
-    """Return entries as a parameter; `label` is the key of their names in the query."""
+    """Return entries as a parameter; `label` is the key in the entries that becomes `entry`."""
     columns = dict.fromkeys((*SAMPLING, "entry"), "varchar")
     return Table(columns, [_values(entry, (*SAMPLING, label)) for entry in entries])
 
@@ -64,7 +72,9 @@ def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> T
 def judge_config_table(
     judge_configs: Sequence[Mapping[str, Any]], label: str = "judge_config"
 ) -> Table:
-    """Return judge configurations as a parameter; `label` is the key of their names in the query."""
+    """Return judge configurations as a parameter; `label` is the key in them that becomes
+    `judge_config`.
+    """
     columns = dict.fromkeys((*JUDGE_CONFIG, "judge_config"), "varchar")
     columns["judge_trial"] = "bigint"
     return Table(columns, [_values(config, (*JUDGE_CONFIG, label)) for config in judge_configs])
@@ -127,8 +137,8 @@ class Scope:
     `changes` are comparisons of current vintages with earlier ones, computed by the caller.
     `living` are the runs whose processes were alive just before the state was opened. `is_hard` is
     true if figures are about own hard selections instead of splits; `score` is the requested score.
-    `steps` replace the models with the same names in queries, with their parameters. `known` are
-    results that several figures share.
+    `steps` are queries that replace the models with the same names, and their parameters. `known`
+    are results that several figures share.
     """
 
     job: Job
@@ -183,6 +193,7 @@ class Scope:
         """
         rows = self._scope_rows("judge_configs")
         for row in rows:
+            # The beginning of the label.
             row["named"] = row["judge"]
             if row["grading"] == TERNARY_AS_BINARY:
                 row["named"] += " (as binary)"
@@ -287,7 +298,7 @@ class Scope:
             "selections": [selection["selection_id"] for selection in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
-            "reviewed_share": reference and reference.value,
+            "reviewed_share": reference.value if reference else None,
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": entry_table(self.entries),
@@ -307,7 +318,9 @@ class Scope:
         return Table(columns, [(check.check, check.text, check.meaning) for check in expectations])
 
     def _set_table(self, is_hard: bool | None) -> Table:
-        """Return the shown task sets: the splits, or the own hard selections; both for None."""
+        """Return the shown task sets: the own hard selections (True), the splits (False), or both
+        (None).
+        """
         rows = []
         if not is_hard:
             for split, is_hard_split in self._members["shown_splits"].rows:
@@ -350,8 +363,10 @@ def with_labels(
     name: str,
     parts: Iterable[tuple[str, str]],
 ) -> list[Row]:
-    """Return rows with a label each: the name, then the parts that tell rows of the same name
-    apart.
+    """Return rows with a column `label` that is unique.
+
+    It is the value of the column `name`, followed by those of `parts` (a column and the format of
+    its values) that tell rows of the same name apart.
     """
     labelled = [{**row, label: row[name]} for row in rows]
     for part, shape in parts:

@@ -10,6 +10,37 @@ from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import JUDGE_CONFIG
 
+_COLUMNS = (
+    "judge_config",
+    "split",
+    "model",
+    "mean_score",
+    "ci_low",
+    "ci_high",
+    "raw_mean_score",
+    "raw_ci_low",
+    "raw_ci_high",
+    "is_small",
+    "mean_lower",
+    "mean_upper",
+    "n_tasks",
+    "n_tasks_full",
+    "n_tasks_wanted",
+    "is_complete",
+    "coverage",
+    "is_below_bar",
+    "model_config_hash",
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+    "vintage",
+    "n_trials",
+    "score_name",
+    "selections",
+)
+
 
 def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
     """Return, for each split and model run, its mean score over the tasks of a hard selection, with
@@ -55,7 +86,9 @@ def _matching_selections(scope: Scope, selection: str) -> list[str]:
         latest = scope.reader.select("intermediate.latest_selections", **key)
         matches = [row["selection_id"] for row in latest]
     else:
-        matches = [name for name in selection_ids if name.startswith(selection)]
+        matches = [
+            selection_id for selection_id in selection_ids if selection_id.startswith(selection)
+        ]
     if not matches or (len(matches) > 1 and selection != "latest"):
         problem = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(
@@ -65,46 +98,16 @@ def _matching_selections(scope: Scope, selection: str) -> list[str]:
     return matches
 
 
-_COLUMNS = (
-    "judge_config",
-    "split",
-    "model",
-    "mean_score",
-    "ci_low",
-    "ci_high",
-    "raw_mean_score",
-    "raw_ci_low",
-    "raw_ci_high",
-    "is_small",
-    "mean_lower",
-    "mean_upper",
-    "n_tasks",
-    "n_tasks_full",
-    "n_tasks_wanted",
-    "is_complete",
-    "coverage",
-    "is_below_bar",
-    "model_config_hash",
-    "judge",
-    "judge_config_hash",
-    "template_hash",
-    "grading",
-    "judge_trial",
-    "vintage",
-    "n_trials",
-    "score_name",
-    "selections",
-)
-
-
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the interval of a mean, before and after clipping: its ends are clipped like the mean
     (`intermediate/scores/mean_scores.sql`).
     """
     from tasks.rules.statistics.intervals import mean_intervals, none_if_nan, rest_on_few
 
-    task_values = np.array(row["task_values"], dtype=np.float64)[:, None]
-    low, high = map(none_if_nan, mean_intervals(task_values)[0])
+    task_values = np.array(row["task_values"], dtype=np.float64)[:, None]  # (n_tasks, 1)
+    interval = mean_intervals(task_values)[0]
+    low = none_if_nan(interval[0])
+    high = none_if_nan(interval[1])
     return {
         "raw_ci_low": low,
         "raw_ci_high": high,

@@ -23,6 +23,7 @@ from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Reader, Warehouse
 
+_STAGE = "select-hard"
 SelectionRow = dict[str, Any]
 
 
@@ -37,7 +38,7 @@ Panel = Mapping[str, Mapping[str, TaskScore]]
 """Model label -> task id -> score."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Selection:
     """The hardest tasks of a field, selected from those with a complete trial of every model of the
     panel.
@@ -54,11 +55,11 @@ class _Selection:
 
 def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
     """Return by field the ids of the admitted tasks of the job's splits."""
-    fields: dict[str, set[str]] = defaultdict(set)
+    ids_by_field: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("tasks", "field, task_id, splits", **job.key, is_admitted=True):
         if row["field"] is not None and not set(job.data.splits).isdisjoint(row["splits"]):
-            fields[row["field"]].add(row["task_id"])
-    return fields
+            ids_by_field[row["field"]].add(row["task_id"])
+    return ids_by_field
 
 
 def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
@@ -145,15 +146,15 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
         raise HardSubsetError("no model of the panel has a complete task")
     complete = sorted(task_ids.intersection(*(panel[model] for model in models)))
     coverage = len(complete) / len(task_ids)
-    name = "hard_subset.min_coverage"
+    setting = "hard_subset.min_coverage"
     bar = settings.hard_subset.min_coverage
     if bar is None:
-        name = "coverage.min"
+        setting = "coverage.min"
         bar = settings.coverage.min
     if coverage < bar:
         raise HardSubsetError(
             f"{len(complete)} of {len(task_ids)} tasks are complete for all {len(models)} models "
-            f"({coverage_text(coverage)}, {name} is {bar:.1%})"
+            f"({coverage_text(coverage)}, {setting} is {bar:.1%})"
         )
     scores = {}
     for task in complete:
@@ -276,18 +277,20 @@ def _note(field: str, n_tasks: int, selection: _Selection, n_border: int) -> str
     )
 
 
-_STAGE = "select-hard"
-
-
 @contextmanager
 def _refusal(report: StageReport, must_select: bool, field: str = "") -> Iterator[None]:
-    """Report a refused selection as an error, or without `must_select` as a warning."""
+    """Report a refused selection as an error, or without `must_select` as a warning.
+
+    `field` is empty if all fields are refused.
+    """
     try:
         yield
     except HardSubsetError as error:
         if must_select:
-            raise PipelineError(f"{_STAGE}: {field}{field and ': '}{error}") from error
-        report.warnings.append(f"no hard subset{field and f' for {field}'}: {error}")
+            cause = f"{field}: {error}" if field else error
+            raise PipelineError(f"{_STAGE}: {cause}") from error
+        scope = f" for {field}" if field else ""
+        report.warnings.append(f"no hard subset{scope}: {error}")
 
 
 def has_new_selection(job: Job) -> bool:
@@ -326,16 +329,17 @@ def _rows(
     selected_at = datetime.now(UTC)
     selected = []
     for rank, (task, mean) in enumerate(selection.selected.items(), start=1):
-        row = {
-            **key,
-            "task_id": task,
-            "rank": rank,
-            "mean_score": mean,
-            "n_models": len(selection.models),
-            "panel": list(selection.models),
-            "selected_at": selected_at,
-        }
-        selected.append(row)
+        selected.append(
+            {
+                **key,
+                "task_id": task,
+                "rank": rank,
+                "mean_score": mean,
+                "n_models": len(selection.models),
+                "panel": list(selection.models),
+                "selected_at": selected_at,
+            }
+        )
     member_rows = reader.select("split_members", "task_id", **job.key, split=official or "")
     members = frozenset(row["task_id"] for row in member_rows)
     overlaps = _overlaps(selection, official, members)
@@ -352,14 +356,15 @@ def _stability(panel: Panel, selection: _Selection) -> list[SelectionRow]:
     candidates = hardness.select_hardest(selection.scores, len(selection.scores))
     rows = []
     for task, mean in candidates.items():
-        row = {
-            "task_id": task,
-            "mean_score": mean,
-            "is_selected": task in selection.selected,
-            "inclusion_probability": probabilities[task],
-            "is_border": BORDER[0] <= probabilities[task] <= BORDER[1],
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "task_id": task,
+                "mean_score": mean,
+                "is_selected": task in selection.selected,
+                "inclusion_probability": probabilities[task],
+                "is_border": BORDER[0] <= probabilities[task] <= BORDER[1],
+            }
+        )
     return rows
 
 

@@ -19,7 +19,7 @@ A report of hundreds of pages needs a tenth of this.
 
 
 def outcome(file: Path, kind: str) -> dict[str, Any]:
-    """Convert a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
+    """Return the fields of a `.pdf` or `.docx` file as `Converted`, or the reason as `refused`."""
     try:
         if kind == ".docx":
             from tasks.imports import docx

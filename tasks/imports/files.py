@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import sql
-from tasks.benchmarks.base import Benchmark
+from tasks.benchmarks.base import Benchmark, pass_on
 from tasks.benchmarks.rows import (
     as_whole_number,
     cell_label,
@@ -23,7 +23,7 @@ from tasks.benchmarks.rows import (
 )
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular, read_regular
-from tasks.dataset.source import read_rows, refuse_twice
+from tasks.dataset.source import read_rows, refuse_repeated_columns
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before
 from tasks.rules.text.characters import did_you_mean, is_blank
@@ -37,8 +37,8 @@ FileRow = Mapping[str, Any]
 StoredRow = dict[str, Any]
 Subject = TypeVar("Subject")
 Columns = Mapping[tuple[str, ...], str]
-"""Columns one of which rows need -> the option of the command that gives the value to all rows, or
-an empty text.
+"""A column that rows need, with its alternatives -> the option of the command that gives one value
+to all rows, or an empty text.
 """
 
 
@@ -140,8 +140,8 @@ def rows_of_file(
         ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or
             has something else where a text belongs.
     """
-    # What a benchmark returns may depend on the rows before.
-    converted_rows = benchmark.graded_rows() if benchmark else lambda cells: [cells]
+    # One reader for the whole file, because what it makes of a row may depend on earlier rows.
+    read_graded = benchmark.graded_rows() if benchmark else pass_on
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
@@ -151,7 +151,7 @@ def rows_of_file(
             if value is not None and not is_filled(cells.get(name)):
                 cells[name] = value
         try:
-            for converted in converted_rows(cells):
+            for converted in read_graded(cells):
                 yield LocatedRow(where, _with_texts(converted))
         except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{where}: {error}; correct the row") from error
@@ -189,7 +189,7 @@ def _is_nested(value: Any) -> bool:
 
 
 def _csv_rows(file: Path) -> Sequence[FileRow]:
-    """Return the rows of a CSV file as texts, without our mark before formulas.
+    """Return the rows of a CSV file as texts, without the mark that exports put before formulas.
 
     Cells are separated by a comma, a semicolon, a tab or a bar: by the one in the first line
     `sep=;`, which spreadsheets write, or else by the one that gives most columns. Cells without a
@@ -201,25 +201,25 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
     """
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     rows = []
-    unread = "its headings"
+    location = "its headings"
     try:
         with open_regular(file) as opened:
             _refuse_other_kind(file, opened)
             reader = _csv_reader(TextIOWrapper(opened, encoding="utf-8", newline=""))
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            refuse_twice(file, filter(None, reader.fieldnames))
-            unread = "row 1"
+            refuse_repeated_columns(file, filter(None, reader.fieldnames))
+            location = "row 1"
             for row in reader:
                 rows.append(row)
-                unread = f"row {len(rows) + 1}"
+                location = f"row {len(rows) + 1}"
     except UnicodeDecodeError as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
     except csv.Error as error:
         fault = "a quote that begins there is not closed before the end of its cell"
-        raise ImportRefused(f"{file}: {unread}: {fault} ({error}); correct it") from error
+        raise ImportRefused(f"{file}: {location}: {fault} ({error}); correct it") from error
     for number, row in enumerate(rows, start=1):
-        without_column = row.pop(None, [])
-        if any(without_column) or None in row.values():
+        surplus_cells = row.pop(None, [])
+        if any(surplus_cells) or None in row.values():
             raise ImportRefused(
                 f"{file}: row {number}: has fewer or more cells than there are columns; correct it"
             )
@@ -237,7 +237,7 @@ def _refuse_other_kind(file: Path, opened: BufferedReader) -> None:
             raise ImportRefused(f"{file}: not CSV but {kind}; save it as CSV in UTF-8")
 
 
-def _csv_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
+def _csv_reader(lines: Iterator[str]) -> "csv.DictReader[str]":
     """Return a reader of rows, without byte order marks and blank lines before the headings."""
     lines_from_headings = dropwhile(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
     headings = next(lines_from_headings, "")
@@ -248,6 +248,7 @@ def _csv_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
     else:
         separator = stated_separator[1]
         headings = next(lines_from_headings, "")
+    # `lines` goes on after the headings.
     return csv.DictReader(chain([headings], lines), strict=True, delimiter=separator)
 
 
@@ -271,13 +272,13 @@ def rows_with_columns(
             nearest column.
     """
     rows = list(rows_of_file(file, benchmark, **defaults))
-    present = {}
+    file_columns = {}
     for located in rows:
-        present.update(dict.fromkeys(located.row))
+        file_columns.update(dict.fromkeys(located.row))
     for names, option in columns.items():
-        if present and present.keys().isdisjoint(names):
-            hints = filter(None, (did_you_mean(name, present) for name in names))
-            hint = next(hints, f" (the columns are {some(list(present), 8)})")
+        if file_columns and file_columns.keys().isdisjoint(names):
+            hints = filter(None, (did_you_mean(name, file_columns) for name in names))
+            hint = next(hints, f" (the columns are {some(list(file_columns), 8)})")
             advice = "".join(f", or `{name}`" for name in names[1:])
             if option:
                 advice += f", or give {option}"
@@ -359,7 +360,7 @@ def number_of(
     name: str,
     lowest: int = 1,
 ) -> int:
-    """Return the number of a trial, counted from 1; 1 if the row has none.
+    """Return the number in a cell, counted from 1, such as that of a trial; 1 if the cell is empty.
 
     The numbers in the file are counted from `lowest`.
 
@@ -381,21 +382,26 @@ def number_of(
 
 
 class Content(NamedTuple):
-    """The table of a kind of rows, and how two rows with one id are compared.
+    """How two rows of a kind with one id are compared.
 
-    `columns` hold the content, the first is NULL for a failure; `description` is a format for a
-    row.
+    Attributes:
+        noun: the word for one row, such as `verdict`, whose id is the column `verdict_id`.
+        table: the table of these rows.
+        columns: the columns that must be equal; the first is NULL for a failure.
+        description: a format that describes a row in messages.
     """
 
+    noun: str
     table: str
     columns: tuple[str, ...]
     description: str
 
 
 CONTENT = {
-    "responses": Content("responses", ("text",), "model {model}, trial {trial}"),
-    "verdicts": Content("verdicts", ("value",), "judge {judge}, value {value:g}"),
+    "responses": Content("response", "responses", ("text",), "model {model}, trial {trial}"),
+    "verdicts": Content("verdict", "verdicts", ("value",), "judge {judge}, value {value:g}"),
     "reviews": Content(
+        "review",
         "expert_reviews",
         ("value", "explanation", "better_wording"),
         "reviewer {reviewer}, value {value:g}",
@@ -404,15 +410,16 @@ CONTENT = {
 """Kind of rows -> its content."""
 
 
-def stored_cells(reader: Reader, table: str) -> dict[str, StoredRow]:
-    """Return the stored rows of a table that were imported: id -> content and batch."""
-    identity = f"{table[:-1]}_id"
-    columns = f"{identity}, {CONTENT[table].columns[0]}, import_batch"
-    rows = reader.select(table, columns, order=identity, source="imported")
-    return {row[identity]: row for row in rows}
+def imported_rows(reader: Reader, kind: str) -> dict[str, StoredRow]:
+    """Return the imported responses or verdicts that are stored: id -> content and batch."""
+    content = CONTENT[kind]
+    id_column = f"{content.noun}_id"
+    columns = f"{id_column}, {content.columns[0]}, import_batch"
+    rows = reader.select(content.table, columns, order=id_column, source="imported")
+    return {row[id_column]: row for row in rows}
 
 
-class Cells:
+class RowsToImport:
     """The rows of a kind to import, compared by id with stored rows and earlier ones of the import.
 
     Attributes:
@@ -436,19 +443,18 @@ class Cells:
         With `gives_way`, a failure is ignored if there is a text or a decision already; otherwise
         it is refused.
         """
-        self._kind = kind
         self._content = CONTENT[kind]
-        self._present = stored_rows
+        self._earlier_rows = stored_rows
         self.batch = batch
         self._gives_way = gives_way
         self.new: dict[str, StoredRow] = {}
         self.ids: set[str] = set()
         self.n_hidden = 0
 
-    def is_stored(self, identity: str) -> bool:
-        """Return whether the batch has a stored row with this id."""
-        present = self._present.get(identity)
-        return present is not None and present["import_batch"] == self.batch
+    def is_in_batch(self, row_id: str) -> bool:
+        """Return whether the batch already has a row with this id, stored or put."""
+        earlier_row = self._earlier_rows.get(row_id)
+        return earlier_row is not None and earlier_row["import_batch"] == self.batch
 
     def put(self, where: str, row: StoredRow) -> StoredRow:
         """Add a row to the batch; a text or a decision replaces a failure. Return the row to store.
@@ -457,18 +463,18 @@ class Cells:
             ImportRefused: a different row with this id exists.
         """
         row["import_batch"] = self.batch
-        identity = row[f"{self._kind[:-1]}_id"]
-        self.ids.add(identity)
-        present = self._present.get(identity)
-        if present is not None and not self._is_failure(present):
-            self._refuse_difference(where, row, present)
-        elif present is None or not self._is_failure(row):
-            if present is not None and row.get("may_hide_failures"):
+        row_id = row[f"{self._content.noun}_id"]
+        self.ids.add(row_id)
+        earlier_row = self._earlier_rows.get(row_id)
+        if earlier_row is not None and not self._is_failure(earlier_row):
+            self._refuse_difference(where, row, earlier_row)
+        elif earlier_row is None or not self._is_failure(row):
+            if earlier_row is not None and row.get("may_hide_failures"):
                 self.n_hidden += 1
             else:
-                self._present[identity] = row
-                self.new[identity] = row
-        return self.new.get(identity, row)
+                self._earlier_rows[row_id] = row
+                self.new[row_id] = row
+        return self.new.get(row_id, row)
 
     def _is_failure(self, row: StoredRow) -> bool:
         return row[self._content.columns[0]] is None
@@ -477,18 +483,18 @@ class Cells:
         self,
         where: str,
         row: StoredRow,
-        present: StoredRow,
+        earlier_row: StoredRow,
     ) -> None:
-        is_equal = all(row[column] == present[column] for column in self._content.columns)
+        is_equal = all(row[column] == earlier_row[column] for column in self._content.columns)
         if is_equal or (self._gives_way and self._is_failure(row)):
             return
-        if present["import_batch"] == self.batch:
+        if earlier_row["import_batch"] == self.batch:
             origin = "earlier in this import"
         else:
-            origin = f"import batch {present['import_batch']}"
-        description = self._content.description.format(**{**row, **present})
+            origin = f"import batch {earlier_row['import_batch']}"
+        description = self._content.description.format(**{**row, **earlier_row})
         raise ImportRefused(
-            f"{where}: a different {self._kind[:-1]} already exists ({description}, {origin});"
+            f"{where}: a different {self._content.noun} already exists ({description}, {origin});"
             " retract it, or use another label or trial"
         )
 
@@ -496,7 +502,7 @@ class Cells:
 def store(
     job: Job,
     batch: str,
-    cells_by_kind: Mapping[str, Cells],
+    rows_by_kind: Mapping[str, RowsToImport],
     notes: Iterable[str] = (),
 ) -> StageReport:
     """Write the new rows of each kind and report on them, with further notes.
@@ -508,11 +514,11 @@ def store(
     n_rows = 0
     n_new = 0
     counts = []
-    for kind, cells in cells_by_kind.items():
-        warehouse.write(CONTENT[kind].table, cells.new.values())
-        n_rows += len(cells.ids)
-        n_new += len(cells.new)
-        counts.append(f"{len(cells.new)} {kind}")
+    for kind, rows in rows_by_kind.items():
+        warehouse.write(CONTENT[kind].table, rows.new.values())
+        n_rows += len(rows.ids)
+        n_new += len(rows.new)
+        counts.append(f"{len(rows.new)} {kind}")
     if was_retracted:
         _write_retraction(job, batch, is_retracted=False)
     warehouse.publish()
@@ -520,7 +526,7 @@ def store(
     if was_retracted:
         note = f"{batch_in(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
-    responses = cells_by_kind["responses"].new.values() if "responses" in cells_by_kind else ()
+    responses = rows_by_kind["responses"].new.values() if "responses" in rows_by_kind else ()
     configured_labels = {model.label for model in job.settings.models}
     imported_labels = dict.fromkeys(row["model"] for row in responses)
     labels = [label for label in imported_labels if label not in configured_labels]
@@ -563,9 +569,10 @@ def batches(job: Job) -> list[StoredRow]:
     """
     warehouse = Warehouse(job.warehouse)
     rows = imported_batches(warehouse.store)
+    run_ids = [row["run_id"] for row in rows]
     with warehouse.reader() as reader:
         retracted = {row["import_batch"] for row in reader.select("retractions", is_retracted=True)}
-        runs = reader.select("runs", "run_id, command")
+        runs = reader.select("runs", "run_id, command", run_id=run_ids)
     commands = {run["run_id"]: run["command"] for run in runs}
     for row in rows:
         row["is_retracted"] = row["import_batch"] in retracted

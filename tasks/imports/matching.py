@@ -56,7 +56,7 @@ class Criteria:
                 self.originals[wording.task_id].append(wording)
         files.refuse_not_ingested(job, self._task_ids)
 
-    def named(self, task_id: str, name: str) -> Sequence[Wording]:
+    def find(self, task_id: str, name: str) -> Sequence[Wording]:
         """Return a task's criterion with this id, else its original criteria with this text."""
         wording = self._by_id.get((task_id, name))
         if wording is not None:
@@ -78,7 +78,7 @@ class Criteria:
         if task_id not in self._task_ids:
             raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
         name = files.required_text(where, row, "criterion")
-        wordings = self.named(task_id, name)
+        wordings = self.find(task_id, name)
         if len(wordings) > 1:
             wordings = _chosen_wordings(where, row, wordings)
         if not wordings:
@@ -119,13 +119,14 @@ class StoredResponses:
     ) -> None:
         """Read the responses."""
         self._job = job
-        vintages = {*job.vintages, *(files.text_in(located.row, "vintage") for located in rows)}
-        key = {**job.key, "vintage": list(vintages - {None}), "status": OK}
-        self._by_cell: dict[tuple[Any, ...], list[StoredRow]] = defaultdict(list)
+        row_vintages = {files.text_in(located.row, "vintage") for located in rows}
+        vintages = {*job.vintages, *row_vintages} - {None}
+        key = {**job.key, "vintage": list(vintages), "status": OK}
+        self._by_key: dict[tuple[Any, ...], list[StoredRow]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
-        cell_of = itemgetter("task_id", "model", "trial", "vintage")
+        key_of = itemgetter("task_id", "model", "trial", "vintage")
         for response in reader.select("responses", columns, order="response_id", **key):
-            self._by_cell[cell_of(response)].append(response)
+            self._by_key[key_of(response)].append(response)
 
     def of_row(self, located: LocatedRow, task_id: str) -> StoredRow:
         """Return the response that a row is about, in the row's vintage or else the job's.
@@ -138,7 +139,7 @@ class StoredResponses:
         model = files.required_text(where, row, "model", "--as LABEL")
         vintage = files.text_in(row, "vintage") or self._job.vintage_named(model)
         trial = files.number_of(where, row, "trial")
-        responses = self._by_cell.get((task_id, model, trial, vintage), [])
+        responses = self._by_key.get((task_id, model, trial, vintage), [])
         description = f"{model} to task {task_id}, trial {trial}, in vintage {vintage}"
         if not responses:
             raise ImportRefused(

@@ -89,7 +89,7 @@ def _lines(page: Page) -> Iterator[Line]:
     # A page with more than 3,000 edges is a drawing; searching it for tables would take minutes.
     if len(page.edges) <= 3_000:
         for table in page.find_tables():
-            if _holds(table, words):
+            if _is_ruled_table(table, words):
                 tables_by_box[table.bbox] = table
     for word in words:
         word["table"] = _box_of(word, tables_by_box)
@@ -101,10 +101,10 @@ def _lines(page: Page) -> Iterator[Line]:
             text = _table(tables_by_box.pop(box), table_words)
             yield Line(
                 text,
-                0,
-                box[1],
-                box[3],
-                page.page_number,
+                size=0,
+                top=box[1],
+                bottom=box[3],
+                page=page.page_number,
                 is_table=True,
             )
 
@@ -112,7 +112,7 @@ def _lines(page: Page) -> Iterator[Line]:
 def _words(page: Page) -> list[Word]:
     """Return the words of a page in drawing order, with their links."""
     box_of_link = itemgetter("x0", "top", "x1", "bottom")
-    addresses: dict[Any, Any] = {}
+    addresses = {}
     for link in page.hyperlinks:
         addresses[box_of_link(link)] = link.get("uri")
     words = []
@@ -126,13 +126,12 @@ def _words(page: Page) -> list[Word]:
     return words
 
 
-def _holds(table: Table, words: Iterable[Word]) -> bool:
-    """Return whether this is a real table, with two rows, columns and filled cells or more.
+def _is_ruled_table(table: Table, words: Iterable[Word]) -> bool:
+    """Return whether the lines that pdfplumber takes for a table are one.
 
-    No word of it is outside its cells.
+    It has at least two rows, two columns and two filled cells, and no word outside the cells.
     """
-    inside = [word for word in words if _box_of(word, [table.bbox])]
-    filled_cells = {_box_of(word, table.cells) for word in inside}
+    filled_cells = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
     has_size = len(table.rows) > 1 and len(table.columns) > 1 and len(filled_cells) > 1
     return has_size and None not in filled_cells
 
@@ -198,7 +197,8 @@ def markdown_of(lines: Sequence[Line]) -> str:
     """
     letters = Counter[int]()
     for line in lines:
-        letters[round(line.size)] += 0 if line.is_table else len(line.text)
+        if not line.is_table:
+            letters[round(line.size)] += len(line.text)
     # The letters of a heading are larger than those of the body by this factor or more.
     least_size = letters.most_common(1)[0][0] * 1.15 if letters else 0
     paragraphs = list(_runs(lines, _goes_on))
@@ -223,6 +223,7 @@ def _body_text(line: Line) -> str:
 def _runs(
     items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool]
 ) -> Iterator[list[_Item]]:
+    """Yield items in runs; `goes_on` says whether a run takes the next item too."""
     run: list[_Item] = []
     for item in items:
         if run and not goes_on(run, item):

@@ -237,10 +237,10 @@ def import_responses(
 
     Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a
     document in `file`. Each document of a folder counts as such a row, with the fields in its name.
-    With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and documents
-    on tasks that the data set lacks. A row without a vintage gets that of the job. Texts are stored
-    unchanged. Every row is checked before the first is stored. Responses to refused tasks are
-    imported too, because the policy of a check may change.
+    With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and
+    documents on tasks that the data set lacks. A row without a vintage gets that of the job. Texts
+    are stored unchanged. Every row is checked before the first is stored. Responses to refused
+    tasks are imported too, because the policy of a check may change.
 
     Raises:
         ImportRefused: a row names an unknown task or lacks a field, or a different text is stored
@@ -250,7 +250,7 @@ def import_responses(
     benchmark = load_benchmark(job.settings.benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         tasks = reader.select("tasks", "task_id, conversation_id", **job.key)
-        stored_rows = files.stored_cells(reader, "responses")
+        stored_rows = files.imported_rows(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(
@@ -262,20 +262,20 @@ def import_responses(
         tasks=conversations,
     )
     matched, skipped = files.matched_rows(
-        offer.rows, partial(_cell, job, conversations), skip_unknown=skip_unknown
+        offer.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
     )
     if not matched:
         files.refuse_nothing(source, skipped)
-    cells = files.Cells("responses", stored_rows, offer.batch)
-    texts = _put_responses(job, offer.folder, cells, matched)
+    responses = files.RowsToImport("responses", stored_rows, offer.batch)
+    texts = _put_responses(job, offer.folder, responses, matched)
     notes = [*_notes(texts, offer.n_skipped), *skipped]
-    return files.store(job, offer.batch, {"responses": cells}, notes)
+    return files.store(job, offer.batch, {"responses": responses}, notes)
 
 
 def _put_responses(
     job: Job,
     folder: Path,
-    cells: files.Cells,
+    responses: files.RowsToImport,
     matched: Sequence[tuple[LocatedRow, StoredRow]],
 ) -> Mapping[Path, Converted]:
     """Add the responses of rows, and return the documents of the folder that were converted for it.
@@ -284,14 +284,15 @@ def _put_responses(
     text.
     """
     new_rows = []
-    for located, cell in matched:
-        cells.ids.add(cell["response_id"])
-        if located.document is None or not cells.is_stored(cell["response_id"]):
-            new_rows.append((located, cell))
+    for located, columns in matched:
+        row_id = columns["response_id"]
+        responses.ids.add(row_id)
+        if located.document is None or not responses.is_in_batch(row_id):
+            new_rows.append((located, columns))
     documents = _documents([located for located, _ in new_rows])
     texts = convert(documents, folder, is_quiet=job.is_quiet)
-    for located, cell in new_rows:
-        cells.put(located.where, cell | _content_of(located, texts))
+    for located, columns in new_rows:
+        responses.put(located.where, columns | _content_of(located, texts))
     return texts
 
 
@@ -307,7 +308,7 @@ def _content_of(located: LocatedRow, texts: Mapping[Path, Converted]) -> StoredR
     return content_columns(text, EMPTY, cause)
 
 
-def _cell(
+def _columns_of_row(
     job: Job,
     conversations: Mapping[str, str],
     located: LocatedRow,
@@ -326,10 +327,10 @@ def _cell(
     vintage = files.text_in(row, "vintage") or job.vintage
     if is_impossible_date(vintage) and vintage != job.vintage:
         raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
-    return response_cell(job, task_id, conversations[task_id], model, trial, vintage)
+    return response_columns(job, task_id, conversations[task_id], model, trial, vintage)
 
 
-def response_cell(
+def response_columns(
     job: Job,
     task_id: str,
     conversation_id: str,
@@ -382,8 +383,11 @@ def content_columns(
 def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
     """Yield notes on converted documents and on skipped files."""
     if texts:
+        note = f"{len(texts)} documents read"
         libraries = ", ".join(converters(list(texts)))
-        yield f"{len(texts)} documents read" + (f" with {libraries}" if libraries else "")
+        if libraries:
+            note += f" with {libraries}"
+        yield note
     documents = texts.values()
     counts = {
         "of them without text are failed responses (`empty`)": sum(

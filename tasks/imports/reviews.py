@@ -44,10 +44,10 @@ def import_reviews(
             differs from a stored review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        _, samples = reader.table("select sample_id, task_id, criterion_id from review_samples")
+        _, sample_rows = reader.table("select sample_id, task_id, criterion_id from review_samples")
         stored_rows = {row["review_id"]: row for row in reader.select("expert_reviews")}
         criteria = Criteria(job, reader)
-    draws = set(samples)
+    draws = set(sample_rows)
     batches = []
     for file in sheets:
         rows = files.rows_with_columns(file, _COLUMNS, reviewer=reviewer)
@@ -59,12 +59,12 @@ def import_reviews(
         if not matched:
             files.refuse_nothing(file, notes)
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
-        cells = files.Cells("reviews", stored_rows, batch)
+        reviews = files.RowsToImport("reviews", stored_rows, batch)
         for located, wording in matched:
             _refuse_other_criterion(located, wording, draws)
-            cells.put(located.where, _review_row(job, located, wording))
-        batches.append((batch, cells, notes))
-    return [files.store(job, batch, {"reviews": cells}, notes) for batch, cells, notes in batches]
+            reviews.put(located.where, _review_row(job, located, wording))
+        batches.append((batch, {"reviews": reviews}, notes))
+    return [files.store(job, batch, rows_by_kind, notes) for batch, rows_by_kind, notes in batches]
 
 
 def _refuse_other_criterion(
@@ -128,4 +128,5 @@ def _review_row(job: Job, located: LocatedRow, wording: Wording) -> StoredRow:
 
 
 def _entered(row: FileRow, name: str) -> str | None:
+    """Return the text of a cell without the space around it; None if nothing is left."""
     return (files.text_in(row, name) or "").strip() or None

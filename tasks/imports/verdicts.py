@@ -43,11 +43,10 @@ _OF_RESPONSE = (
     "vintage",
 )
 """Columns that a verdict has in common with its response."""
+BINARY_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+"""Words that are only used in binary grading."""
 _WORDS = {
-    "true": 1.0,
-    "false": 0.0,
-    "yes": 1.0,
-    "no": 0.0,
+    **BINARY_WORDS,
     "1": 1.0,
     "1.0": 1.0,
     "0.5": 0.5,
@@ -55,8 +54,6 @@ _WORDS = {
     "0.0": 0.0,
     **VALUES,
 }
-_BINARY_WORDS = {"true", "false", "yes", "no"}
-"""Words in `criteria_met` that are only used in binary grading."""
 
 
 def import_verdicts(
@@ -114,14 +111,14 @@ def import_verdicts(
         notes += skipped
         if not matched:
             files.refuse_nothing(file, notes)
-        cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
-        labels = _put_verdicts(job, reader, cells, matched, are_labels=is_random_sample)
+        verdicts = files.RowsToImport("verdicts", files.imported_rows(reader, "verdicts"), batch)
+        labels = _put_verdicts(job, reader, verdicts, matched, are_labels=is_random_sample)
         tables = {"labellers": _labeller_rows(job, reader, batch, labels)}
         if is_random_sample:
             tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
         warehouse.write(table, table_rows)
-    return files.store(job, batch, {"verdicts": cells}, notes)
+    return files.store(job, batch, {"verdicts": verdicts}, notes)
 
 
 def _decided_rows(
@@ -139,7 +136,7 @@ def _decided_rows(
 def _put_verdicts(
     job: Job,
     reader: Reader,
-    cells: files.Cells,
+    rows_to_import: files.RowsToImport,
     matched: Sequence[tuple[LocatedRow, Wording]],
     *,
     are_labels: bool,
@@ -155,14 +152,14 @@ def _put_verdicts(
     for located, wording in matched:
         response = job.key | responses.of_row(located, wording.task_id)
         row = _verdict_row(job, grading, located, response, wording)
-        verdict_key = row["verdict_id"]
-        verdicts[verdict_key] = cells.put(located.where, row)
+        row_id = row["verdict_id"]
+        verdicts[row_id] = rows_to_import.put(located.where, row)
         if are_labels or SHEET_COLUMN in located.row:
-            label_ids.add(verdict_key)
-    people = _new_people(job, reader, cells.batch, verdicts.values())
+            label_ids.add(row_id)
+    people = _new_people(job, reader, rows_to_import.batch, verdicts.values())
     labels = []
-    for verdict_key, verdict in verdicts.items():
-        if verdict_key in label_ids or verdict["judge"] in people:
+    for row_id, verdict in verdicts.items():
+        if row_id in label_ids or verdict["judge"] in people:
             verdict["may_hide_failures"] = False  # people make no calls, so none can fail
             labels.append(verdict)
     return labels
@@ -217,7 +214,7 @@ def _verdict_row(
     confidence = _confidence_of(where, row)
     value = _agreed_value(where, decisions, grading)
     return {
-        **verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading),
+        **verdict_columns(job, response, wording, judge or IMPORTED, judge_trial, grading),
         "status": STATUS[value],
         "value": value,
         "explanation": row.get("explanation"),
@@ -228,7 +225,7 @@ def _verdict_row(
 def _grading_of(where: str, row: FileRow, benchmark_grading: str) -> str:
     grading = files.text_in(row, "grading")
     if grading is None:
-        is_binary = str(row.get("criteria_met")).strip().lower() in _BINARY_WORDS
+        is_binary = str(row.get("criteria_met")).strip().lower() in BINARY_WORDS
         grading = BINARY if is_binary else benchmark_grading
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
@@ -266,7 +263,7 @@ def _agreed_value(
     raise ImportRefused(f"{where}: the decision is {stated}; a {grading} verdict is {allowed}")
 
 
-def verdict_cell(
+def verdict_columns(
     job: Job,
     response: StoredRow,
     wording: Wording,
@@ -329,16 +326,17 @@ def as_value(decision: Any, words: Mapping[str, float] = _WORDS) -> float | None
 
 def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
-    cells = sorted({_cell_of(verdict) for verdict in verdicts})
-    parameters = {"cells": [list(cell) for cell in cells]}
+    subjects = sorted({_subject_of(verdict) for verdict in verdicts})
+    parameters = {"cells": [list(subject) for subject in subjects]}
     return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
 
 
-_CELL = ("response_id", "criterion_id", "criterion_hash")
+_SUBJECT = ("response_id", "criterion_id", "criterion_hash")
+"""The columns that say what a verdict is about."""
 
 
-def _cell_of(verdict: StoredRow) -> tuple[str, ...]:
-    return tuple(verdict[name] for name in _CELL)
+def _subject_of(verdict: StoredRow) -> tuple[str, ...]:
+    return tuple(verdict[name] for name in _SUBJECT)
 
 
 def _labeller_rows(
@@ -379,11 +377,11 @@ def _stated_sample(
         )
     labels_by_model: dict[tuple[str, str], dict[tuple[str, ...], StoredRow]] = defaultdict(dict)
     for label in labels:
-        labels_by_model[label["model"], label["vintage"]][_cell_of(label)] = label
+        labels_by_model[label["model"], label["vintage"]][_subject_of(label)] = label
     sheets = []
     draws = []
-    for (model, vintage), labels_by_cell in sorted(labels_by_model.items()):
-        sheet = _stated_sheet(job, reader, batch, model, vintage, len(labels_by_cell))
+    for (model, vintage), labels_by_subject in sorted(labels_by_model.items()):
+        sheet = _stated_sheet(job, reader, batch, model, vintage, len(labels_by_subject))
         sheets.append(sheet)
         columns = {
             **job.key,
@@ -391,8 +389,8 @@ def _stated_sample(
             "probability": min(1.0, sheet["n_drawn"] / sheet["n_population"]),
             "is_known": False,
         }
-        for _, label in sorted(labels_by_cell.items()):
-            draws.append(columns | {name: label[name] for name in ("task_id", *_CELL)})
+        for _, label in sorted(labels_by_subject.items()):
+            draws.append(columns | {name: label[name] for name in ("task_id", *_SUBJECT)})
     return {"label_sheets": sheets, "label_draws": draws}
 
 

@@ -41,6 +41,7 @@ class CascadeJudge:
                 key = criterion.criterion_id
                 reasons[key] = self._reasons(criterion, [outcomes[key] for outcomes in rounds])
                 if reasons[key]:
+                    # Each becomes a piece by itself.
                     escalated.append(replace(criterion, call_index=len(escalated)))
         rounds.append(await _judged_by(self.second_judge, escalated, priority))
         for key, criterion_reasons in reasons.items():

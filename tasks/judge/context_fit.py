@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tasks.llm.replies import Reply
-from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
+from tasks.llm.request import Target, count_tokens, longest_prompt_tokens
 from tasks.rules.conversation import Message, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt
 from tasks.rules.verdict import reply_format
@@ -16,6 +16,7 @@ from tasks.run.judge_configs import JudgeConfig
 _AROUND_TOKENS = 64
 """More than any chat template is known to put around a prompt, its own system message included."""
 _STEP_TOKENS = 256
+"""The tokens that are reserved for a criterion of usual length; a longer one gets a multiple."""
 _SMALLEST_CHUNK_TOKENS = 64
 """A smaller chunk is not worth a call."""
 
@@ -51,7 +52,7 @@ class ContextFit:
     target: Target
     prompt_tokens: int | None
 
-    def is_whole(
+    def are_whole(
         self,
         messages: Sequence[Message],
         text: str,
@@ -113,10 +114,9 @@ class ContextFit:
 
         If the whole response fits, it is the only chunk.
         """
-        step_tokens = self.step_of("usual")
         with suppress(NoRoom):
-            if not self.holds(judge_prompt(self.template, messages, text, ""), step_tokens):
-                return [chunk.text for chunk in self.chunks_of(messages, text, step_tokens)]
+            if not self.holds(judge_prompt(self.template, messages, text, ""), _STEP_TOKENS):
+                return [chunk.text for chunk in self.chunks_of(messages, text, _STEP_TOKENS)]
         return [text]
 
     def count(self, text: str) -> int:
@@ -148,5 +148,5 @@ def context_fit_of(judge_config: JudgeConfig, target: Target) -> ContextFit | No
         template=judge_config.template,
         evidence_template=judge_config.evidence_template,
         target=target,
-        prompt_tokens=most_prompt_tokens_of(target, judge.context_tokens, shape),
+        prompt_tokens=longest_prompt_tokens(target, judge.context_tokens, shape),
     )

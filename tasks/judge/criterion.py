@@ -14,7 +14,7 @@ from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import (
     Verdict,
     confidence_of,
-    parse_only,
+    parse_group_of_one,
     parse_verdict,
     reminder,
     reply_format,
@@ -112,7 +112,7 @@ class CriterionJudge:
         grading = self.judge_config.grading
         judge = self.judge_config.judge
         is_group = judge.piece_size is not None
-        parse = parse_only if is_group else parse_verdict
+        parse = parse_group_of_one if is_group else parse_verdict
         return ReplySpec(
             read=partial(parse, grading=grading, omits_think_tag=judge.omits_think_tag),
             shape=reply_format(judge.explanation_chars, grading, is_group=is_group),
@@ -169,7 +169,7 @@ class CriterionJudge:
         prompt = self.prompt(text, judged.criterion)
         call = self.call(reply_spec, prompt, judged.verdict_id, priority)
         if n_chunks:
-            call = call.live
+            call = call.live  # it depends on other calls, so no batch can hold it
         reply, verdict = await call_and_parse(self.gateway, call, reply_spec)
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
             judged.earlier_replies.append(reply)

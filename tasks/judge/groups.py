@@ -43,6 +43,7 @@ _REPLIES_OF_TWO_RUNS = 2 * _MOST_CALLS
 """After so many replies of earlier runs, a run calls only once."""
 
 Piece = Sequence[CriterionToJudge]
+"""The criteria that are decided in one call."""
 
 
 @dataclass
@@ -96,7 +97,7 @@ class GroupJudge(ResponseJudge):
 
     async def judge_response(
         self,
-        criteria: Piece,
+        criteria: Sequence[CriterionToJudge],
         priority: tuple[int, ...],
         deliver: Deliver,
     ) -> None:
@@ -109,7 +110,7 @@ class GroupJudge(ResponseJudge):
         await self._judge_piece(pieces[0], priority, deliver)
         await run_all(self._judge_piece(piece, priority, deliver) for piece in pieces[1:])
 
-    def whole_calls(self, criteria: Piece) -> Iterator[WholeCall]:
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for pieces that fit into the judge's context.
 
         One that the ledger decides, or whose next attempt is live, needs no batch.
@@ -251,7 +252,7 @@ class GroupJudge(ResponseJudge):
             return [error] * n_criteria
 
 
-def pieces_of(criteria: Piece) -> list[list[CriterionToJudge]]:
+def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
     """Return the pieces of rubrics, each whole; the criteria of a response follow each other."""
     pieces = groupby(criteria, key=attrgetter("response_id", "call_index"))
     return [list(piece) for _, piece in pieces]

@@ -45,7 +45,7 @@ def criteria_to_judge(
     """Return the wanted tasks, and the undecided criteria of some responses."""
     with context.warehouse.reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
-        parameters = missing_work.undecided(job, judge_config)
+        parameters = missing_work.undecided_parameters(job, judge_config)
         parameters["responses"] = list(response_ids)
         return wanted_tasks, criteria_of(reader, wanted_tasks, parameters)
 
@@ -210,11 +210,12 @@ async def judge_criteria(
     if owner.cascade is None:
         judge = await judge_of(rows.gateway, owner, owner, vintage)
     else:
-        *repetitions, second_judge = [
+        first_judges = [
             await judge_of(rows.gateway, judge_config, owner, vintage)
-            for judge_config in (*owner.cascade.first, owner.cascade.then)
+            for judge_config in owner.cascade.first
         ]
-        judge = CascadeJudge(repetitions, second_judge, owner.cascade.when)
+        second_judge = await judge_of(rows.gateway, owner.cascade.then, owner, vintage)
+        judge = CascadeJudge(first_judges, second_judge, owner.cascade.when)
     await judge_each_response(judge, criteria, rows, batch_index)
 
 
@@ -243,8 +244,8 @@ async def judge_of(
     """
     target = judge_target(judge_config.judge)
     fit = await asyncio.to_thread(context_fit_of, judge_config, target)
-    kind = ResponseJudge if judge_config.judge.piece_size is None else GroupJudge
-    return kind(gateway, target, judge_config, owner, fit, vintage)
+    judge_class = ResponseJudge if judge_config.judge.piece_size is None else GroupJudge
+    return judge_class(gateway, target, judge_config, owner, fit, vintage)
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
@@ -273,6 +274,7 @@ async def judge_by_provider_batches(
     judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
     _, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     calls = []
+    # Of all missing criteria, those that no call with the whole response holds.
     n_long = sum(criterion.is_missing for criterion in criteria)
     for response_criteria in by_response(criteria):
         for whole_call in judge.whole_calls(response_criteria):

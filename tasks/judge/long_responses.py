@@ -19,8 +19,8 @@ from tasks.rules.evidence import (
     NoRoom,
     evidence_format,
     evidence_prompt,
+    evidence_text,
     parse_evidence,
-    shown,
 )
 from tasks.run.calls import ReplySpec, call_and_parse
 
@@ -39,13 +39,13 @@ class Search(NamedTuple):
 class LongResponse:
     """A response that is too long for a judge.
 
-    `chunks` are the ways to cut its texts that were used, by the judge's limit, the tokens that are
-    reserved for the criterion, and the text.
+    `cuts` holds the chunks of its texts, by the judge's limit, the tokens that are reserved for the
+    criterion, and the text, so that each text is cut only once.
     """
 
     judge: CriterionJudge
     priority: tuple[int, ...]
-    chunks: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
+    cuts: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
 
     async def decide_by_evidence(self, judged: JudgedCriterion, search: Search) -> None:
         """Judge a criterion by the evidence in a response, unless the search has failed.
@@ -59,7 +59,7 @@ class LongResponse:
         round_ = 1
         while judged.reply is None:
             evidence, fit = search
-            notes = shown(evidence, n_chunks, round_, is_indented=is_indented)
+            notes = evidence_text(evidence, n_chunks, round_, is_indented=is_indented)
             if round_ > 1:
                 n_before = fit.count(text)
                 n_after = fit.count(notes)
@@ -111,11 +111,11 @@ class LongResponse:
     ) -> list[Chunk]:
         step_tokens = fit.step_of(criterion.criterion_text)
         key = (fit.prompt_tokens, step_tokens, text)
-        if key not in self.chunks:
-            self.chunks[key] = await asyncio.to_thread(
+        if key not in self.cuts:
+            self.cuts[key] = await asyncio.to_thread(
                 fit.chunks_of, criterion.messages, text, step_tokens, round_
             )
-        return self.chunks[key]
+        return self.cuts[key]
 
     async def _search_chunk(
         self,

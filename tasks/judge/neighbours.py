@@ -38,8 +38,10 @@ STAGE = "neighbours"
 
 
 class Arranged(NamedTuple):
-    """A judge's missing verdicts in an arrangement: whole pieces, in the order of their
+    """The pieces in which a judge's verdicts are missing in an arrangement, in the order of their
     responses.
+
+    A piece is given whole, with its decided criteria.
     """
 
     wanted_tasks: WantedTasks
@@ -76,34 +78,34 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     return judges
 
 
-def missing(job: Job, reader: Reader) -> list[Arranged]:
+def missing_arrangements(job: Job, reader: Reader) -> list[Arranged]:
     """Return the missing verdicts of each arrangement on the sample.
 
     Complete arrangements are left out.
     """
     wanted_tasks = missing_work.wanted_tasks(job, reader)
-    parameters = {
+    sample_parameters = {
         **wanted_tasks.key,
         "tasks": list(wanted_tasks.task_ids),
         "number": job.n_responses,
     }
-    sample = reader.rows(sql.read("queries/neighbours/sampled_responses"), parameters)
+    sample = reader.rows(sql.read("queries/neighbours/sampled_responses"), sample_parameters)
     response_ids = [row["response_id"] for row in sample]
-    plans = []
+    arrangements = []
     for judge_config in group_judges(job, wanted_tasks.benchmark):
-        parameters = missing_work.undecided(job, judge_config)
+        parameters = missing_work.undecided_parameters(job, judge_config)
         parameters["responses"] = response_ids
-        parameters["judge_trial"] = 0
+        parameters["judge_trial"] = 0  # no verdict has this trial, so all criteria are returned
         criteria = criteria_of(reader, wanted_tasks, parameters)
         finished_ids = _finished_ids(job, reader, wanted_tasks, judge_config)
         for arrangement in ARRANGEMENTS:
-            lacking = []
+            arranged = []
             for piece in pieces_of(_arrange(criteria, arrangement, judge_config, finished_ids)):
                 if any(criterion.is_missing for criterion in piece):
-                    lacking += piece
-            if lacking:
-                plans.append(Arranged(wanted_tasks, judge_config, arrangement, lacking))
-    return plans
+                    arranged += piece
+            if arranged:
+                arrangements.append(Arranged(wanted_tasks, judge_config, arrangement, arranged))
+    return arrangements
 
 
 def _finished_ids(
@@ -142,9 +144,9 @@ def _arrange(
             start = call_index * size
             members = response_criteria[start : start + size]
             piece = tuple(member.criterion_hash for member in members)
-            member = replace(criterion, piece=piece, call_index=call_index)
-            is_missing = verdict_id_of(owner, member) not in finished_ids
-            arranged.append(replace(member, is_missing=is_missing))
+            in_piece = replace(criterion, piece=piece, call_index=call_index)
+            is_missing = verdict_id_of(owner, in_piece) not in finished_ids
+            arranged.append(replace(in_piece, is_missing=is_missing))
     return arranged
 
 

@@ -98,7 +98,7 @@ class ResponseJudge(CriterionJudge):
             return [True] * len(criteria)
         response = criteria[0]
         texts = [criterion.criterion_text for criterion in criteria]
-        return self.fit.is_whole(response.messages, response.response_text, texts)
+        return self.fit.are_whole(response.messages, response.response_text, texts)
 
     def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for criteria whose prompt can hold the whole response."""

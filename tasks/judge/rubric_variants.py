@@ -25,36 +25,38 @@ TEMPLATE = "augmented_v2"
 
 
 async def derive(job: Job) -> StageReport:
-    """Rewrite the criteria without a wording, and store each with a link to its original.
+    """Rewrite the criteria that have not been rewritten, and store each with a link to its
+    original.
 
     Failed ones are rows too.
     """
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
-    unworded: dict[str, list[UnwordedCriterion]] = {}
+    unworded_by_rubric: dict[str, list[UnwordedCriterion]] = {}
     with warehouse.reader() as reader:
         tasks = missing_work.wanted_tasks(job, reader)
         for rubric in missing_work.wanted_rubrics(job):
-            unworded[rubric] = missing_work.unworded_criteria(job, tasks, reader, rubric)
-        augmented = unworded.get(AUGMENTED, [])
+            criteria = missing_work.unworded_criteria(job, tasks, reader, rubric)
+            unworded_by_rubric[rubric] = criteria
+        to_augment = unworded_by_rubric.get(AUGMENTED, [])
         conversations = missing_work.conversations_of(
-            reader, tasks, {criterion.task_id for criterion in augmented}
+            reader, tasks, {criterion.task_id for criterion in to_augment}
         )
         task_rows = reader.select("tasks", "n_criteria", task_id=list(tasks.task_ids), **tasks.key)
     rows = []
-    for criterion in unworded.get(EXAMPLES_REMOVED, []):
+    for criterion in unworded_by_rubric.get(EXAMPLES_REMOVED, []):
         text = without_examples(criterion.criterion_text)
         rows.append(_variant_row(job, tasks, EXAMPLES_REMOVED, criterion, text, NO_CALL))
     warehouse.write("criterion_variants", rows)
     report.rows = len(rows)
-    if augmented:
-        await _augment(job, tasks, augmented, conversations, report)
+    if to_augment:
+        await _augment(job, tasks, to_augment, conversations, report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
     n_criteria = sum(row["n_criteria"] for row in task_rows)
     share_failed = report.failures.total() / max(1, n_criteria)
     report.is_below_bar = 1 - share_failed < job.settings.coverage.min
-    rubrics = ", ".join(unworded) or "no judge needs it"
+    rubrics = ", ".join(unworded_by_rubric) or "no judge needs it"
     report.notes.append(f"{report.rows} criteria rewritten ({rubrics})")
     return report
 
@@ -107,7 +109,8 @@ async def _call_writer(
             writer.add(row | origin, reply, AUGMENTED)
 
         await run_all(
-            report.counted(augment(index, criterion)) for index, criterion in enumerate(criteria)
+            report.count_skipped(augment(index, criterion))
+            for index, criterion in enumerate(criteria)
         )
 
 

@@ -45,35 +45,46 @@ class Body:
     """The body of a response: its bytes are counted, it is passed on cleaned, and what LiteLLM may
     hide is kept.
 
-    A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so
-    that no paid result before it is lost; then it `is_over`. `is_completion` is true for the shape
-    of OpenAI's chat completions. `stated_end` is the word with which the provider says why the
-    reply ended, because LiteLLM replaces a missing or unknown one by `stop`. `usage` is the last
-    report of usage: LiteLLM replaces its missing figures by 0, and for some providers adds some up.
-    `error` is one inside a completion, `refusal` the model's own, `unknown_type` that of a part of
-    its content which is neither text nor thinking. A completion `is_unreadable` whose choices are
-    no messages. A provider may send a whole reply where events are requested; it is passed on as
-    events. `error_text` is the text of an object with an error, or without a reply, since LiteLLM
-    omits some of them from its exceptions. `decisions` is the original body of a decision model;
-    LiteLLM gets it without the decisions, because it matches them by their order, and fails on all
-    of them if it cannot read one.
+    A provider may send a whole reply where events were requested; it is passed on as events.
     """
 
     most_bytes: int = 0
     encoding: str = ""
     may_be_cut: bool = False
+    """True for a file of JSON lines, the results of a batch: it ends at the limit of bytes, so that
+    no paid result before the limit is lost.
+    """
     is_streamed_chat: bool = False
+    """True if a streamed chat completion in OpenAI's form was requested."""
     is_stream: bool = False
     is_over: bool = False
+    """True if the limit of bytes is exceeded."""
     is_completion: bool = False
+    """True for the form of OpenAI's chat completions."""
     stated_end: str | None = None
+    """The provider's word for the reason why the reply ended: LiteLLM replaces a missing or unknown
+    one by `stop`.
+    """
     usage: JsonObject = field(default_factory=dict)
+    """The last report of usage: LiteLLM replaces its missing figures by 0, and for some providers
+    adds some up.
+    """
     error: Any = None
+    """The error inside a completion."""
     error_text: str = ""
+    """The text of an object with an error, or without a reply: LiteLLM omits some of them from its
+    exceptions.
+    """
     refusal: str = ""
+    """The text with which the model refuses."""
     unknown_type: str | None = None
+    """The type of a part of the content that is neither text nor thinking."""
     is_unreadable: bool = False
+    """True for a completion whose choices are no messages."""
     decisions: bytes | None = None
+    """The original body of a decision model. LiteLLM gets it without the decisions: it matches them
+    by their order, and fails on all of them if it cannot read one.
+    """
 
     def __post_init__(self) -> None:
         self._n_bytes = 0
@@ -139,7 +150,7 @@ class Body:
             self.error = self.error or content.get("error")
         if "choices" in content:
             self._look_at_completion(content)
-        # A word for a failure stands, whatever follows.
+        # A word for a failure is kept, whatever word follows.
         if meaning_of(self.stated_end) is End.COMPLETE:
             self.stated_end = _end_in(content) or self.stated_end
 
@@ -182,7 +193,7 @@ def _end_in(content: JsonObject) -> str | None:
 def _as_events(content: JsonObject) -> bytes:
     """Return a whole completion as the events of a streamed one.
 
-    A whole reply needs no word for its end.
+    Unlike a stream, a whole reply without a word for its end is complete, so it gets `stop`.
     """
     event = cleaned(content, is_event=True)
     event["choices"] = event["choices"] or [clean_choice({}, {}, is_event=True)]
@@ -192,7 +203,7 @@ def _as_events(content: JsonObject) -> bytes:
 
 
 _MOST_LINES = 500_000
-"""Two or three lines are an event, of which LiteLLM keeps about 4 KB."""
+"""The most lines of a stream. An event has two or three, and LiteLLM keeps 4 KB of each event."""
 
 
 @dataclass
@@ -232,7 +243,7 @@ class EventBody(Body):
         if self._has_events:
             return last_event
         self.is_stream = False
-        self.is_streamed_chat = True
+        self.is_streamed_chat = True  # so that the whole reply is passed on as events
         return self._cleaned(b"\n".join(self._other_lines))
 
     def _event_after(self, line: bytes) -> bytes:
@@ -271,8 +282,10 @@ class EventBody(Body):
             return b""
         if not text:
             return b""
-        heading = b"event: " + name + b"\n" if name else b""
-        return heading + b"data: " + text.replace(b"\n", b"\ndata: ") + b"\n\n"
+        event = b"data: " + text.replace(b"\n", b"\ndata: ") + b"\n\n"
+        if name:
+            return b"event: " + name + b"\n" + event
+        return event
 
     def _clean_event(self, content: dict[str, Any]) -> bytes:
         choice = first(content.get("choices"))

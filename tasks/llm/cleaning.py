@@ -1,5 +1,4 @@
-"""What is passed on of a completion to LiteLLM: only the fields that are used, each of the type that
-LiteLLM reads.
+"""What LiteLLM gets of a completion: only the fields that are used, each of the type that it reads.
 
 LiteLLM fails on any other type, also in fields that nobody needs, and the paid reply would be lost.
 """
@@ -12,7 +11,7 @@ from tasks.llm.usage import JsonObject, as_object, is_count, openai_form
 from tasks.rules.content import content_of, thinking_of
 from tasks.rules.ends import End, end_word, meaning_of
 
-_COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
+_MAIN_FIGURES = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
 def cleaned(
@@ -67,7 +66,11 @@ def message_in(
     *,
     is_event: bool,
 ) -> dict[str, Any] | None:
-    """Return the message of a choice; that of an event may be without anything, or in one piece."""
+    """Return the message of a choice; None if it has none.
+
+    The choice of an event has a `delta` instead, an empty one if it is missing; some servers send
+    the whole message.
+    """
     if not isinstance(choice, dict):
         return None
     names = ("delta", "message") if is_event else ("message", "delta")
@@ -87,7 +90,8 @@ def clean_choice(
     """Return a choice with its message, which an event has as its `delta`."""
     finish_reason = choice.get("finish_reason")
     word = end_word(finish_reason)
-    if word and (word != finish_reason or meaning_of(word) is End.TROUBLE):
+    is_no_text = word != finish_reason
+    if word and (is_no_text or meaning_of(word) is End.TROUBLE):
         # Some routes end a stream at such a word, and its text and usage would be lost.
         word = "stop"
     logprobs = choice.get("logprobs")
@@ -116,9 +120,10 @@ def _clean_message(message: JsonObject) -> dict[str, Any]:
             _clean_tool_call(call) for call in tool_calls if isinstance(call, dict)
         ]
     annotations = message.get("annotations")
-    if isinstance(annotations, list) and any(map(_is_url_citation, annotations)):
-        # LiteLLM prices a search by its citations.
-        clean["annotations"] = [{"type": "url_citation", "url_citation": {}}]
+    if isinstance(annotations, list):
+        types = [as_object(annotation).get("type") for annotation in annotations]
+        if "url_citation" in types:  # LiteLLM prices a search by its citations
+            clean["annotations"] = [{"type": "url_citation", "url_citation": {}}]
     return clean
 
 
@@ -141,10 +146,6 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _is_url_citation(annotation: Any) -> bool:
-    return bool(as_object(annotation).get("type") == "url_citation")
-
-
 def _clean_usage(content: JsonObject) -> dict[str, Any] | None:
     """Return a report of usage with valid figures, counted as OpenAI does."""
     report = openai_form(valid_usage(content["usage"]))
@@ -161,7 +162,7 @@ def _figures(
     *,
     is_detail: bool = False,
 ) -> dict[str, Any]:
-    """Return only the figures of a report and of its details, where all are whole numbers."""
+    """Return only the numbers of a report and of its details; those of details must be whole."""
     figures: dict[str, Any] = {}
     for name, value in report.items():
         if isinstance(value, dict) and not is_detail:
@@ -185,7 +186,7 @@ def without_decisions(content: JsonObject) -> dict[str, Any]:
         "output_tokens": n_output,
         "total_tokens": n_input + n_output,
     }
-    no_decisions = type(content["answers"])()
+    no_decisions = type(content["answers"])()  # an empty list or object
     return {**content, "answers": no_decisions, "usage": usage}
 
 
@@ -196,7 +197,7 @@ def valid_usage(usage: Any) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, value in as_object(usage).items():
         is_invalid_count = name.endswith("tokens") and value is not None and not is_count(value)
-        if is_invalid_count and name in _COUNTS:
+        if is_invalid_count and name in _MAIN_FIGURES:
             return {}
         is_invalid_number = isinstance(value, float) and not math.isfinite(value)
         if is_invalid_count or is_invalid_number:

@@ -26,8 +26,9 @@ API_KEY = secrets.token_urlsafe(32)
 """The server responds only to requests with this key: not to other users of the machine, nor to web
 pages.
 """
+_HEADERS = {"Authorization": f"Bearer {API_KEY}"}
 DecisionSpec = Mapping[str, Any]
-"""A question of a decision model: its type, name and instructions, and its choices if it has any."""
+"""A question to a decision model: its type, name and instructions, and its choices, if any."""
 _starting = threading.Lock()
 _started: Any = None
 
@@ -72,13 +73,12 @@ def count_tokens(text: str) -> int:
     """Return the number of tokens of a text, by the server's own tokenizer."""
     import httpx  # imported only when needed
 
-    headers = {"Authorization": f"Bearer {API_KEY}"}
     address = f"{_server().listening_address}/tokenize"
     # A proxy of the environment must not be used for this machine.
     http_response = httpx.post(
         address,
         json={"content": text},
-        headers=headers,
+        headers=_HEADERS,
         timeout=60.0,
         trust_env=False,
     )
@@ -97,9 +97,8 @@ async def decisions(text: str, questions: Sequence[DecisionSpec]) -> Any:
 
     results = []
     n_prompt_tokens = 0
-    headers = {"Authorization": f"Bearer {API_KEY}"}
     address = f"{api_base()}/chat/completions"
-    async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
+    async with httpx.AsyncClient(headers=_HEADERS, timeout=None, trust_env=False) as client:
         for spec in questions:
             options = _options_of(spec)
             response = await client.post(address, json=_decision_request(text, spec, options))
@@ -157,9 +156,9 @@ def _probabilities(
         word = token["token"].strip().lower()
         if word in weights:
             weights[word] += math.exp(token["logprob"])
-    odds = [weight + 1e-9 for weight in weights.values()]
-    total = sum(odds)
-    return [odd / total for odd in odds]
+    positive_weights = [weight + 1e-9 for weight in weights.values()]  # their sum is never 0
+    total = sum(positive_weights)
+    return [weight / total for weight in positive_weights]
 
 
 def _decision(

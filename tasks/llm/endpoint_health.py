@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 from tasks.llm.replies import TIMEOUT, Failure, Kind
-from tasks.llm.request import UNKNOWN, Usage
+from tasks.llm.request import UNKNOWN_USAGE, Usage
 
 NO_REPLY = "no reply for"
 """The beginning of the reason why a silent endpoint was stopped."""
@@ -19,8 +19,8 @@ _BAD_REQUESTS_UNTIL_STOP = 5
 FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
 BETWEEN_HARMLESS_S = 5.0
-"""The shortest time between two harmless requests: the next call that succeeds settles most
-refusals.
+"""The shortest time between two harmless requests ("Hi", for one token), which show whether every
+request is refused. Most refusals need none, because another call succeeds meanwhile.
 """
 _REFUSALS_UNTIL_HARMLESS = 10
 """After so many refusals in a row, a harmless request does not wait."""
@@ -29,21 +29,18 @@ _REFUSALS_UNTIL_STOP = 10
 
 @dataclass(eq=False)
 class Admission:
-    """Permission to make one call, once it is `granted`: its endpoint, its priority, and its
-    highest possible usage.
-
-    `tokens` are counted per minute until its usage is known. One that `goes_first` (a harmless
-    request, or one that is repeated) has an empty priority. It `began_s` (monotonic time) when it
-    was granted.
-    """
+    """Permission to make one call, once it is `granted`."""
 
     endpoint: str
     priority: tuple[int, ...] = ()
-    highest_usage: Usage = UNKNOWN
+    highest_usage: Usage = UNKNOWN_USAGE
     likely_tokens: int = 0
     tokens: int = 0
+    """The tokens that count for the minute until the call's usage is known."""
     goes_first: bool = False
+    """True for a harmless request, or one that is repeated; its priority is empty."""
     began_s: float = 0.0
+    """The monotonic time at which it was granted."""
     granted: "asyncio.Future[None]" = field(init=False)
 
 
@@ -56,10 +53,10 @@ class EndpointHealth:
     made for a pause, which doubles; then one call tests the endpoint. After `outage_s` without a
     reply the endpoint is stopped for the run.
 
-    A refusal that may be that of every request stops it only if a harmless request is refused too.
-    `accepted_s` is when the last call that the endpoint accepted began, `probed_s` when the last
-    harmless request did, which ended with `probe_failure`. `asking` allows one at a time. An
-    endpoint that refuses all its first calls is stopped, too.
+    If every request may be refused, the endpoint is stopped only if a harmless request is refused
+    too. `accepted_s` is when the last call that the endpoint accepted began, `probed_s` when the
+    last harmless request began, which ended with `probe_failure`. `asking` allows one harmless
+    request at a time. An endpoint that refuses all its first calls is stopped, too.
     """
 
     name: str
@@ -82,11 +79,11 @@ class EndpointHealth:
         self._pause_s = FIRST_PAUSE_S
         self._last_reply_s = -math.inf
         self._cut_at_s = -math.inf
-        self._failures = 0
+        self._n_failures_in_a_row = 0
         self._n_replies = 0
-        self._bad_requests = 0
-        self._refusals = 0
-        self._first_refusals = 0
+        self._n_bad_requests = 0
+        self._n_refusals_in_a_row = 0
+        self._n_first_refusals = 0
 
     def push(self, admission: Admission) -> None:
         """Queue an admission: the lowest priority number is first, then the earliest."""
@@ -107,46 +104,47 @@ class EndpointHealth:
     @property
     def _is_open(self) -> bool:
         """True if the breaker is open: only one call at a time is made, as a test."""
-        return self._failures >= _FAILURES_UNTIL_OPEN
+        return self._n_failures_in_a_row >= _FAILURES_UNTIL_OPEN
 
-    def succeeded(self, now_s: float) -> None:
-        """Note that a call has succeeded."""
-        self._is_there(now_s)
-        self._refusals = 0
+    def count_success(self, now_s: float) -> None:
+        """Count a call that has succeeded."""
+        self._end_silence(now_s)
+        self._n_refusals_in_a_row = 0
         self._n_replies += 1
         self.limit = min(self.concurrency, self.limit + 1 / self.limit)
 
-    def failed(
+    def count_failure(
         self,
         failure: Failure,
         now_s: float,
         latency_s: float,
     ) -> None:
-        """Note that a call has failed after `latency_s`."""
+        """Count a call that has failed after `latency_s`."""
         if failure.kind is Kind.BUSY:
             self._slow_down(now_s)
-            self._is_there(now_s)
+            self._end_silence(now_s)
         elif failure.kind is Kind.DOWN:
-            self._is_silent(failure, now_s, latency_s)
+            self._count_silence(failure, now_s, latency_s)
         elif failure.kind is not Kind.LOST:
-            self._is_there(now_s)
-            self._bad_requests += failure.kind is Kind.BAD_REQUEST
+            self._end_silence(now_s)
+            self._n_bad_requests += failure.kind is Kind.BAD_REQUEST
             self._n_replies += failure.kind is Kind.DECLINED
             if self.is_doubtful(failure) and failure.alone is None:
                 self.stop(failure)
-        if failure.retry_after_s is not None and failure.passes:
+        if failure.retry_after_s is not None and failure.may_pass:
             self.closed_until_s = max(self.closed_until_s, now_s + failure.retry_after_s)
 
     def is_doubtful(self, failure: Failure) -> bool:
-        """Return whether a failure may be that of every request: a refusal, or the last of bad
-        requests alone.
+        """Return whether every request may fail like this: it is a refusal, or a bad request like
+        all calls before it.
         """
-        are_all_bad = self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP
+        are_all_bad = self._n_replies == 0 and self._n_bad_requests >= _BAD_REQUESTS_UNTIL_STOP
         return failure.kind is Kind.FATAL or (failure.kind is Kind.BAD_REQUEST and are_all_bad)
 
     def is_settled(self, refused_s: float) -> bool:
-        """Return whether it is known by now what a refusal at a moment means, or that nobody
-        knows.
+        """Return whether a refusal at a moment needs no harmless request any more.
+
+        The endpoint is stopped, or another call was accepted since, or a harmless request made.
         """
         return self.stopped is not None or max(self.accepted_s, self.probed_s) >= refused_s
 
@@ -154,21 +152,22 @@ class EndpointHealth:
         """Wait until a refusal is settled by another call, or another harmless request may be
         made.
         """
-        while not self.is_settled(refused_s) and self._refusals < _REFUSALS_UNTIL_HARMLESS:
-            if time.monotonic() >= self.probed_s + BETWEEN_HARMLESS_S:
+        while not self.is_settled(refused_s):
+            is_urgent = self._n_refusals_in_a_row >= _REFUSALS_UNTIL_HARMLESS
+            if is_urgent or time.monotonic() >= self.probed_s + BETWEEN_HARMLESS_S:
                 break
             await asyncio.sleep(0.02)
 
-    def refused(self) -> None:
-        """Note that a request was refused for the first time."""
-        self._refusals += 1
-        self._first_refusals += not self.has_served
+    def count_refusal(self) -> None:
+        """Count a refused request; its repetition does not count."""
+        self._n_refusals_in_a_row += 1
+        self._n_first_refusals += not self.has_served
 
-    def probed(self, began_s: float, failure: Failure | None) -> None:
+    def note_probe(self, began_s: float, failure: Failure | None) -> None:
         """Note that a harmless request has ended, which began at this time."""
         self.probed_s = began_s
         self.probe_failure = failure
-        self._refusals = 0
+        self._n_refusals_in_a_row = 0
 
     async def wait_for_success(self, failure: Failure, refused_s: float) -> None:
         """Wait until a call has succeeded that is not harmless, or none is left.
@@ -177,9 +176,9 @@ class EndpointHealth:
         accepts any that the account allows.
         """
         while not self.has_served and self.stopped is None:
-            if self._first_refusals >= _REFUSALS_UNTIL_STOP:
+            if self._n_first_refusals >= _REFUSALS_UNTIL_STOP:
                 self._stop(
-                    f"its first {self._first_refusals} calls were all refused, the last:"
+                    f"its first {self._n_first_refusals} calls were all refused, the last:"
                     f" {failure.error}"
                 )
             elif self._has_work:
@@ -206,7 +205,7 @@ class EndpointHealth:
         reason = failure.error
         if failure.kind is Kind.BAD_REQUEST:
             reason = (
-                f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
+                f"its first {self._n_bad_requests} calls were all bad requests, the last: {reason}"
             )
         if harmless is not None:
             reason += '; a harmless request ("Hi") was refused '
@@ -216,8 +215,8 @@ class EndpointHealth:
                 reason += f"too: {harmless.error}"
         self._stop(reason)
 
-    def _is_there(self, now_s: float) -> None:
-        self._failures = 0
+    def _end_silence(self, now_s: float) -> None:
+        self._n_failures_in_a_row = 0
         self._pause_s = FIRST_PAUSE_S
         self._last_reply_s = now_s
 
@@ -226,7 +225,7 @@ class EndpointHealth:
             self._cut_at_s = now_s
             self.limit = max(1.0, self.limit * _DECREASE)
 
-    def _is_silent(
+    def _count_silence(
         self,
         failure: Failure,
         now_s: float,
@@ -236,10 +235,10 @@ class EndpointHealth:
         if failure.status == TIMEOUT:
             self._slow_down(now_s)
             began_s = now_s - latency_s
-        if self._failures == 0:
+        if self._n_failures_in_a_row == 0:
             # A timeout marks the start of an outage, unless another call succeeded meanwhile.
             self._silent_since_s = max(self._last_reply_s, began_s)
-        self._failures += 1
+        self._n_failures_in_a_row += 1
         silence_s = now_s - self._silent_since_s
         if self._is_open and silence_s >= self.outage_s:
             self._stop(f"{NO_REPLY} {silence_s:.0f} s, the last failure: {failure.error}")

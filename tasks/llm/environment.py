@@ -158,7 +158,7 @@ KEYS = {
     "moonshot": ("MOONSHOT_API_KEY",),
 }
 """Provider -> the names of its key; one of them must be set, and messages name the first."""
-_OTHERS = {
+_OTHER_KEYS = {
     "bedrock": "AWS_ACCESS_KEY_ID",
     "sagemaker": "AWS_ACCESS_KEY_ID",
     "sagemaker_chat": "AWS_ACCESS_KEY_ID",
@@ -174,10 +174,11 @@ _KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-k
 
 
 def key_state(target: Target) -> str:
-    """Return the variables of what a model's server may refuse, and whether they are set.
+    """Return the variables with a model's credentials, and whether each is set.
 
-    They are the provider's key, unless the configuration replaces it, and what headers, secret
-    parameters and the address refer to; for example `OPENAI_API_KEY is set, TEAM_TOKEN is not set`.
+    They are the provider's key, unless the configuration replaces it, and those that headers,
+    secret parameters and the address refer to. For example: `OPENAI_API_KEY is set, TEAM_TOKEN is
+    not set`.
     """
     provider, _, model = target.name.partition("/")
     names = _referenced_variables(target)
@@ -194,7 +195,7 @@ def _key_variable(provider: str) -> str:
     """Return the variable with a provider's key: one that is set, or the usual one."""
     if provider in KEYS:
         return _set_key(provider) or KEYS[provider][0]
-    return _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
+    return _OTHER_KEYS.get(provider, f"{provider.upper()}_API_KEY")
 
 
 def missing_variables(target: Target) -> list[str]:
@@ -232,7 +233,9 @@ def _referenced_variables(target: Target) -> list[str]:
 
 REDACTED = "[redacted]"
 _SHORTEST = 8
-"""Shorter values are searched only unchanged: their other forms look like ordinary words."""
+"""Shorter values are secrets only if the configuration refers to them, and are removed only in
+their unchanged form: their other forms look like ordinary words.
+"""
 _ESCAPES: tuple[Callable[[str], str], ...] = (
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
@@ -246,6 +249,7 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
 _ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
 """Values that a reply may hold without repeating a secret: words and numbers."""
 _referenced: set[str] = set()
+"""The variables that a configured text refers to."""
 
 
 def filled_in(text: str) -> str:
@@ -314,13 +318,15 @@ def _forms(value: str) -> list[str]:
         return [value]
     forms = {value}
     data = value.encode(errors="surrogateescape")
-    # The number of bytes before it, modulo 3, and of the characters that it shares with those.
+    # Where a longer text holds the value, base64 depends on the number of bytes before the value,
+    # modulo 3. The first characters, which encode these bytes too, are left out.
     for n_bytes, n_characters in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(bytes(n_bytes) + data).decode()
         form = encoded[n_characters : (n_bytes + len(data)) * 8 // 6]
         forms |= {form, form.replace("+", "-").replace("/", "_")}
     for _ in range(2):
-        forms |= {escape(form) for form in forms for escape in _ESCAPES}
+        for form in list(forms):
+            forms.update(escape(form) for escape in _ESCAPES)
     return sorted(forms, key=len, reverse=True)
 
 
@@ -331,7 +337,7 @@ def _secrets() -> list[str]:
     for name in os.environ:
         if name in _referenced:
             shortest = 1
-        elif _is_named_like_one(name):
+        elif _is_named_like_secret(name):
             shortest = _SHORTEST
         else:
             continue
@@ -342,7 +348,8 @@ def _secrets() -> list[str]:
 
 
 @cache
-def _is_named_like_one(name: str) -> bool:
+def _is_named_like_secret(name: str) -> bool:
+    # KEYBOARD, TOKENIZERS and AUTHOR are no names of secrets.
     return bool(
         re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", name)
     )

@@ -29,7 +29,7 @@ class Redirected(PipelineError):
 
 @dataclass
 class Exchange:
-    """One call over HTTP: its limits, and what a library may hide of it.
+    """A call and its responses.
 
     `n_results` is the number of calls with a line in a batch's file. `status` is that of the last
     response. `fault` is the error that ended it: libraries replace it by other errors.
@@ -50,20 +50,17 @@ class Exchange:
 
     def begin(
         self,
-        kind: str,
+        content_type: str,
         encoding: str,
         *,
         is_streamed_chat: bool,
     ) -> None:
-        """Begin the next body, given its content type and content encoding from the headers.
-
-        `is_streamed_chat` is true if a streamed chat completion in OpenAI's form was requested.
-        """
+        """Begin the next body; its content type and content encoding are from the headers."""
         # 32 KiB for each call of a batch are several times the size of a verdict.
         most_bytes = MOST_BYTES + (32 << 10) * (self.n_results or 0)
         may_be_cut = self.n_results is not None
         # Some servers name another type; a body without events is read as a whole reply.
-        has_events = is_streamed_chat or kind.startswith("text/event-stream")
+        has_events = is_streamed_chat or content_type.startswith("text/event-stream")
         body_class = EventBody if has_events and not may_be_cut else Body
         self.body = body_class(most_bytes, encoding.strip().lower(), may_be_cut, is_streamed_chat)
 

@@ -200,9 +200,10 @@ class Stated(NamedTuple):
 
 
 def _stated_in(body: str) -> Stated:
-    """Return what a body states beside its error, and directly in it: deeper values are of others.
+    """Return the codes and sentences at the top of a body and directly in its error.
 
-    A body that is no JSON, or has no sentence, is its own text.
+    Deeper values may be about something else. The text of a body that is no JSON, or has no
+    sentence, is the body itself.
     """
     try:
         content = json.loads(body)
@@ -223,8 +224,8 @@ def _stated_in(body: str) -> Stated:
 
 
 def _fields_in(content: Any) -> list[JsonObject]:
-    """Return the fields of a body, of its error, of MiniMax's word for one, and of what OpenRouter
-    passes on of another's.
+    """Return the fields of a body, of its error, and of MiniMax's error, and the error that
+    OpenRouter passes on from another provider.
     """
     body = as_object(content)
     error = as_object(body.get("error"))
@@ -238,7 +239,7 @@ def failure_of_http(
     text: str,
     wait_s: float | None = None,
 ) -> Failure:
-    """Return the failure for an HTTP status, by everything that is known of the body."""
+    """Return the failure for an HTTP status; `message` (the body) decides, `text` is stored."""
     kept_status, kind = _by_status(status, message)
     return Failure(
         kept_status,
@@ -252,8 +253,14 @@ def failure_of_http(
     )
 
 
+_PAGE = re.compile(r"(?is)<(?:!doctype|\?xml|html|head|body)\b.*")
+_TITLE = re.compile(r"(?is)<title[^<>]*>([^<]*\w[^<]*)<")
+_MARKUP = re.compile(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^<>]*>")
+_MOST_OF_PAGE = 10_000
+
+
 def _without_page(text: str) -> str:
-    """Return a text with the title of a page in it, or the page's words, in place of its markup."""
+    """Return a text with a page's title, or its words, in place of the whole HTML page."""
     page = _PAGE.search(text)
     if page is None:
         return text
@@ -263,18 +270,12 @@ def _without_page(text: str) -> str:
     return text[: page.start()] + html.unescape(words)
 
 
-_PAGE = re.compile(r"(?is)<(?:!doctype|\?xml|html|head|body)\b.*")
-_TITLE = re.compile(r"(?is)<title[^<>]*>([^<]*\w[^<]*)<")
-_MARKUP = re.compile(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^<>]*>")
-_MOST_OF_PAGE = 10_000
-
-
 _SERVER_CODE = re.compile(r"(?i)server|internal|engine|overload|unavailable|time_?out|timed_out")
 _LIMIT_CODE = re.compile(r"(?i)rate_?limit|quota")
 
 
 def status_of_error(error: Any) -> int:
-    """Return the HTTP status of the same failure as an error in a reply, by its code."""
+    """Return the HTTP status that means the same as an error inside a reply, by its code."""
     code = error.get("code") if isinstance(error, Mapping) else error
     if isinstance(code, int) and 400 <= code < 600:
         return code
@@ -290,7 +291,7 @@ def status_of_error(error: Any) -> int:
 
 
 def failure_of_status(status: int, text: str) -> Failure:
-    """Return the failure for a status and a body from a batch's file."""
+    """Return the failure for a status and a body that were stored in a file."""
     if 300 <= status < 400:
         kept_status = REDIRECTED
         kind = Kind.BAD_REQUEST
@@ -323,6 +324,7 @@ def _is_about_key(status: int, text: str) -> bool:
 
 
 def _by_status(status: int, body: str) -> tuple[str, Kind]:
+    """Return the stored status and the kind of a failure, by its HTTP status and body."""
     stated = _stated_in(body)
     text = stated.text
     is_about_request = status < 500 and status not in _TEMPORARY

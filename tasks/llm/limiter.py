@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.replies import Reply
-from tasks.llm.request import NOTHING, UNKNOWN, Usage, cost_usd
+from tasks.llm.request import NO_USAGE, UNKNOWN_USAGE, Usage, cost_usd
 
 _BURST_S = 1.0
 
@@ -43,7 +43,7 @@ class Budget:
     _reserved_usd: float = 0.0
     _reserved_tokens: int = 0
     _n_reservations: int = 0
-    _refused: Usage = UNKNOWN
+    _refused: Usage = UNKNOWN_USAGE
 
     def reserve(self, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it has to wait for other calls to
@@ -76,7 +76,7 @@ class Budget:
         self._reserved_usd -= reserved_usd
         self._reserved_tokens -= reserved_tokens
         if self._n_reservations == 0:
-            self._reserved_usd = 0.0  # whatever rounding has left
+            self._reserved_usd = 0.0  # rounding may have left something
         self.used_usd += reserved_usd if usage.usd is None else usage.usd
         self.used_tokens += reserved_tokens if usage.tokens is None else usage.tokens
         for wake in list(self.when_released):
@@ -149,7 +149,7 @@ class Reservations:
         would wait.
         """
         for key in list(self._reservations):
-            self.release(key, UNKNOWN)
+            self.release(key, UNKNOWN_USAGE)
 
 
 class TokenBucket:
@@ -186,12 +186,12 @@ class TokenBucket:
 
 
 def usage_of(reply: Reply) -> Usage:
-    """Return the usage of a call, None if unknown; nothing if the server rejected it before work.
+    """Return the usage of a call; none if the server rejected it before any work.
 
     A report that does not add up counts by its largest reading.
     """
     if reply.failure is not None and reply.failure.is_unpaid:
-        return NOTHING
+        return NO_USAGE
     if reply.largest_usage is not None:
         largest_prompt, largest_completion = reply.largest_usage
         largest_usd = cost_usd(reply.prices, largest_prompt, None, largest_completion)
@@ -248,7 +248,7 @@ class Limiter:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
         if self.left_s <= 0:
-            raise self._late()
+            raise self._time_is_up()
         if admission.endpoint not in self.endpoints:
             self.endpoints[admission.endpoint] = EndpointHealth(
                 admission.endpoint, self.concurrency, self.outage_s
@@ -261,10 +261,11 @@ class Limiter:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
                 await granted
         except (asyncio.CancelledError, TimeoutError) as error:
+            # It may have been granted at the same moment.
             if granted.done() and not granted.cancelled() and not granted.exception():
                 self.release(admission)
             if isinstance(error, TimeoutError):
-                raise self._late() from None
+                raise self._time_is_up() from None
             raise
         return admission
 
@@ -273,7 +274,8 @@ class Limiter:
         """The seconds until the stop time; infinite without one."""
         return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
 
-    def _late(self) -> TimeIsUp:
+    def _time_is_up(self) -> TimeIsUp:
+        """Count a call that is refused at the stop time, and return the error."""
         self.too_late += 1
         stop_at = datetime.fromtimestamp(self.stop_at_s or 0, UTC)
         return TimeIsUp(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
@@ -285,19 +287,19 @@ class Limiter:
         *,
         is_lost: bool = False,
     ) -> None:
-        """Return an admission, and update limits and health from the call's reply, which may be a
-        failure.
+        """Give an admission back, and update limits and health from the call's reply, which may be
+        a failure.
 
         Without a reply, no call was made, or it `is_lost` with the process that made it.
         """
         endpoint = self.endpoints[admission.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        usage = NOTHING
+        usage = NO_USAGE
         if reply is not None:
             usage = usage_of(reply)
         elif is_lost:
-            usage = UNKNOWN
+            usage = UNKNOWN_USAGE
         else:
             self._requests.consume(-1, now_s)
         if usage.tokens is not None:
@@ -316,9 +318,9 @@ class Limiter:
     ) -> None:
         endpoint = self.endpoints[admission.endpoint]
         if reply.failure is not None:
-            endpoint.failed(reply.failure, now_s, reply.latency_s or 0.0)
+            endpoint.count_failure(reply.failure, now_s, reply.latency_s or 0.0)
             return
-        endpoint.succeeded(now_s)
+        endpoint.count_success(now_s)
         endpoint.accepted_s = max(endpoint.accepted_s, admission.began_s)
         endpoint.has_served = endpoint.has_served or not admission.goes_first
         if usage.tokens:
@@ -376,7 +378,8 @@ class Limiter:
         # If tokens are limited, the first reply shows the usage of a call before the next ones
         # start.
         is_usage_unknown = self.tpm is not None and self.n_calls == 0
-        if n_in_hand >= (1 if is_usage_unknown else self.concurrency):
+        most_calls = 1 if is_usage_unknown else self.concurrency
+        if n_in_hand >= most_calls:
             return None
         return self._open_endpoint(waiting_endpoints)
 

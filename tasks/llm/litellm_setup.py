@@ -40,6 +40,7 @@ def litellm() -> Any:
     # Counting tokens for a Llama would ask the hub six times for a tokenizer, which takes half a
     # minute if it has none.
     library.disable_hf_tokenizer_download = True
+    # `spare_work` switches prices off for calls that do not need them.
     price = library.response_cost_calculator
     library.response_cost_calculator = lambda **call: price(**call) if _must_price.get() else None
     return library
@@ -84,9 +85,8 @@ def spare_work(*, must_price: bool) -> None:
     """
     litellm()
     _must_price.set(must_price)
-    with suppress(
-        ImportError
-    ):  # not in LiteLLM's interface: if it is missing, calls only take longer
+    # It is not in LiteLLM's interface; if it is missing, calls only take longer.
+    with suppress(ImportError):
         from litellm._internal_context import is_internal_call
 
         is_internal_call.set(True)

@@ -61,8 +61,8 @@ def _requests_streamed_chat(request: httpx.Request) -> bool:
     return bool(content.get("stream"))
 
 
-def _direct(exchange: Exchange, response: Any) -> Any:
-    """Return a response, if it is not a redirect."""
+def _unless_redirect(exchange: Exchange, response: Any) -> Any:
+    """Return a response; close it and raise an error if it is a redirect."""
     try:
         exchange.refuse_redirect(response)
     except Redirected:
@@ -71,18 +71,18 @@ def _direct(exchange: Exchange, response: Any) -> Any:
     return response
 
 
-_send_async = httpx.AsyncClient._send_single_request
-_send = httpx.Client._send_single_request
-_request_by_aiohttp = aiohttp.ClientSession._request
-_send_by_requests = requests.Session.send
+_original_async_send = httpx.AsyncClient._send_single_request
+_original_send = httpx.Client._send_single_request
+_original_aiohttp_request = aiohttp.ClientSession._request
+_original_requests_send = requests.Session.send
 
 
-async def _sent_async(self: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+async def _async_send(self: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
     exchange = CURRENT.get()
     if exchange is None:
-        return await _send_async(self, request)
+        return await _original_async_send(self, request)
     request.headers["accept-encoding"] = "identity"
-    response = await _send_async(self, request)
+    response = await _original_async_send(self, request)
     try:
         exchange.refuse_redirect(response)
     except Redirected:
@@ -91,38 +91,40 @@ async def _sent_async(self: httpx.AsyncClient, request: httpx.Request) -> httpx.
     return _watched_by(exchange, response)
 
 
-def _sent(self: httpx.Client, request: httpx.Request) -> httpx.Response:
+def _send(self: httpx.Client, request: httpx.Request) -> httpx.Response:
     exchange = CURRENT.get()
     if exchange is None:
-        return _send(self, request)
+        return _original_send(self, request)
     request.headers["accept-encoding"] = "identity"
-    return _watched_by(exchange, _direct(exchange, _send(self, request)))
+    response = _unless_redirect(exchange, _original_send(self, request))
+    return _watched_by(exchange, response)
 
 
-async def _requested_by_aiohttp(self: Any, method: str, address: Any, **options: Any) -> Any:
+async def _aiohttp_request(self: Any, method: str, address: Any, **options: Any) -> Any:
     exchange = CURRENT.get()
     if exchange is None:
-        return await _request_by_aiohttp(self, method, address, **options)
+        return await _original_aiohttp_request(self, method, address, **options)
     options["allow_redirects"] = False
-    return _direct(exchange, await _request_by_aiohttp(self, method, address, **options))
+    response = await _original_aiohttp_request(self, method, address, **options)
+    return _unless_redirect(exchange, response)
 
 
-def _sent_by_requests(self: Any, request: Any, **options: Any) -> Any:
+def _requests_send(self: Any, request: Any, **options: Any) -> Any:
     exchange = CURRENT.get()
     if exchange is None:
-        return _send_by_requests(self, request, **options)
+        return _original_requests_send(self, request, **options)
     options["allow_redirects"] = False
-    return _direct(exchange, _send_by_requests(self, request, **options))
+    return _unless_redirect(exchange, _original_requests_send(self, request, **options))
 
 
 @cache
 def patch_libraries() -> None:
     """Patch the libraries, once in a process."""
     # The one function of httpx that every request passes through, including those of redirects.
-    httpx.AsyncClient._send_single_request = _sent_async  # type: ignore[method-assign]
-    httpx.Client._send_single_request = _sent  # type: ignore[method-assign]
+    httpx.AsyncClient._send_single_request = _async_send  # type: ignore[method-assign]
+    httpx.Client._send_single_request = _send  # type: ignore[method-assign]
     # LiteLLM's transport over aiohttp follows no redirects, but fails on a location that is not a
     # valid header.
     session = aiohttp.ClientSession
-    session._request = _requested_by_aiohttp  # type: ignore[assignment, method-assign]
-    requests.Session.send = _sent_by_requests  # type: ignore[method-assign]
+    session._request = _aiohttp_request  # type: ignore[assignment, method-assign]
+    requests.Session.send = _requests_send  # type: ignore[method-assign]

@@ -1,6 +1,4 @@
-"""Reading the reply in a provider's response: its end decides whether it is complete, whatever else
-stands in it.
-"""
+"""Reading the reply in a provider's response; the word for its end decides if it is complete."""
 
 import json
 import sys
@@ -90,7 +88,7 @@ def _from_chat(completion: Any, body: Body) -> Reply:
     end, word = _end_of(choice, body)
     if body.unknown_type is not None:
         return replace(_with_unknown_part(body.unknown_type), finish_reason=word)
-    reply = _text_of(choice.message, body)
+    reply = _reply_of_message(choice.message, body)
     if word is None and (body.is_stream or choice.finish_reason is None):
         return _unfinished(reply, "the stream ended without a word that the reply is complete")
     reply = _ended(reply, end, word)
@@ -117,13 +115,14 @@ def _end_of(
         end = meaning_of(word_of_litellm)
     if word in TOOL_CALLS and word_of_litellm == "stop":  # LiteLLM has made a text of the call
         end = End.COMPLETE
+    # LiteLLM's `stop` may stand for a word that it does not know.
     is_stop_vague = body.is_completion or end is not End.COMPLETE
     if word_of_litellm is None or (word_of_litellm == "stop" and is_stop_vague):
         return end, _name(word)
     return end, _name(word_of_litellm)
 
 
-def _text_of(message: Any, body: Body) -> Reply:
+def _reply_of_message(message: Any, body: Body) -> Reply:
     """Return a reply with the text of a message, or its refusal."""
     refusal = _get(message, "refusal")
     if not refusal:
@@ -145,7 +144,7 @@ def _unreadable(body: Body, cause: str) -> Reply:
     """Return the failure for a reply that cannot be read; if it was paid, so would be another
     attempt.
     """
-    is_paid = tokens_in(body.usage).prompt is not None
+    is_paid = bool(tokens_in(body.usage).prompt)
     kind = Kind.DECLINED if is_paid else Kind.DOWN
     return Failure(PROVIDER_ERROR, kind, safe(f"the reply cannot be read ({cause})")).reply
 
@@ -235,14 +234,14 @@ def _from_response(response: Any, _: Body) -> Reply:
         return replace(_error_inside(error), finish_reason=_name(status))
     if status == "incomplete":
         status = end_word(_get(_get(response, "incomplete_details"), "reason")) or status
-    reply = _reply_in(response.output or ())
+    reply = _reply_of_items(response.output or ())
     if reply.status != UNCLEAR:
         reply = _ended(reply, meaning_of(status), _name(status))
     return replace(reply, finish_reason=_name(status))
 
 
-def _reply_in(items: Sequence[Any]) -> Reply:
-    """Return the reply in the items of a response's output, whatever its end."""
+def _reply_of_items(items: Sequence[Any]) -> Reply:
+    """Return the reply in the items of a response's output, without regard to its end."""
     parts = []
     has_reasoning = False
     for item in items:

@@ -17,6 +17,8 @@ TIMEOUT = "timeout"
 PROVIDER_ERROR = "provider_error"
 REDIRECTED = "redirected"
 TOO_LARGE = "too_large"
+UNANSWERED = frozenset({PROVIDER_ERROR, REDIRECTED, TIMEOUT})
+"""The statuses of calls that ended without a reply."""
 UNCLEAR = "unclear"
 """The status of a reply that may not be whole: its end, or a part of it, is of an unknown kind."""
 
@@ -87,7 +89,7 @@ class Reply:
         """True if the same request may succeed later."""
         if self.failure is None:
             return self.status == EMPTY
-        return self.failure.passes
+        return self.failure.may_pass
 
     @property
     def is_final(self) -> bool:
@@ -155,6 +157,6 @@ class Failure(NamedTuple):
         return Reply(self.status, error=self.error, failure=self)
 
     @property
-    def passes(self) -> bool:
+    def may_pass(self) -> bool:
         """True if the same request may succeed later."""
         return self.kind in {Kind.DOWN, Kind.BUSY, Kind.LOST}

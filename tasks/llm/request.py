@@ -4,7 +4,6 @@ Prices are from the configuration or from LiteLLM's local table; an unknown pric
 """
 
 import importlib.metadata
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, cached_property
@@ -88,7 +87,7 @@ class Target:
         return f"{self.name} at {self.api_base}" if self.api_base else self.name
 
     @property
-    def refused_as(self) -> str | None:
+    def why_refused(self) -> str | None:
         """Why LiteLLM can send no call of this kind to the model, in one line; None if it can."""
         if self.parameters.get("api") != DECISIONS or self.is_embedded:
             return None
@@ -125,28 +124,28 @@ class Target:
 
 @dataclass(frozen=True)
 class Call:
-    """A request to a model.
-
-    `cell` is the id of the reply's row; `priority` orders waiting calls, lowest first. A call that
-    `is_batched` is made by a provider's batch, and individually only after it failed there, if it
-    `allows_live` calls. If its row was removed, replies until `not_before_s` (wall-clock time) do
-    not count for it, nor do those of attempts up to number `after_attempt`. `questions` are sent to
-    a decision model along with the only message.
-    """
+    """A request to a model."""
 
     target: Target
     messages: Messages
     cell: str
+    """The id of the reply's row."""
     _: KW_ONLY
     response_format: Parameters | None = None
     trial: int = 1
     vintage: str = "base"
     priority: tuple[int, ...] = ()
+    """The order of waiting calls, lowest first."""
     is_batched: bool = False
+    """True if the call is made by a provider's batch."""
     allows_live: bool = False
+    """True if a batched call that failed in its batch may be made individually."""
     not_before_s: float | None = None
+    """The wall-clock time at which the call's row was removed: earlier replies do not count."""
     after_attempt: int = 0
+    """Replies of attempts up to this number do not count."""
     questions: Sequence[Parameters] = ()
+    """Sent to a decision model along with the only message."""
 
     @property
     def live(self) -> "Call":
@@ -198,12 +197,24 @@ class Usage(NamedTuple):
     tokens: int | None = None
 
 
-UNKNOWN = Usage()
-NOTHING = Usage(0.0, 0)
+UNKNOWN_USAGE = Usage()
+NO_USAGE = Usage(0.0, 0)
 
 
 _MTOK = 1_000_000
-_OTHER_TARIFFS = re.compile("batches|priority|flex|audio|image|video|cache|character|second|query")
+_OTHER_TARIFFS = (
+    "batches",
+    "priority",
+    "flex",
+    "audio",
+    "image",
+    "video",
+    "cache",
+    "character",
+    "second",
+    "query",
+)
+"""Words in the names of prices for other calls, or for other things than tokens of text."""
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -345,18 +356,18 @@ def _tariffs(
     tariffs = []
     for name, value in entry.items():
         is_of_tokens = name.startswith(prefix) and "token" in name
-        is_of_text = is_of_tokens and not _OTHER_TARIFFS.search(name)
-        if is_of_text and isinstance(value, int | float):
+        is_other = any(word in name for word in _OTHER_TARIFFS)
+        if is_of_tokens and not is_other and isinstance(value, int | float):
             tariffs.append(float(value) * _MTOK)
     return tariffs
 
 
-def most_of(call: Call, parameters: Parameters) -> Usage:
+def highest_usage_of(call: Call, parameters: Parameters) -> Usage:
     """Return the highest possible usage of one attempt; None if unknown."""
     prompt_tokens = most_prompt_tokens(call.messages, parameters)
     reply_tokens = most_reply_tokens(call.target, parameters)
     if reply_tokens is None:
-        return UNKNOWN
+        return UNKNOWN_USAGE
     return Usage(
         usd=most_usd(call.target, prompt_tokens, reply_tokens),
         tokens=prompt_tokens + reply_tokens,
@@ -376,13 +387,13 @@ def count_tokens(target: Target, text: str) -> int:
     return int(litellm().token_counter(model=target.name.removeprefix("openai/"), text=text))
 
 
-def most_prompt_tokens_of(
+def longest_prompt_tokens(
     target: Target,
     context_tokens: int | None,
     reply_format: Parameters | None,
 ) -> int | None:
-    """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context
-    of the model).
+    """Return the tokens of the longest prompt that fits into a context of `context_tokens` (None:
+    the known context of the model).
 
     `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` the
     reserve is the model's longest reply, at most a quarter of the context or 16,384 tokens. None if

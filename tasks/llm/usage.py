@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeGuard
 
 JsonObject = Mapping[str, Any]
 _MOST_TOKENS = 10**12
-_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
-_WRITTEN = ("cache_creation_input_tokens", "cache_creation_tokens", "cache_write_tokens")
-_BESIDE = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"})
-"""Anthropic's names; beside `input_tokens`, they are no part of these."""
+_CACHE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_CACHE_WRITTEN = ("cache_creation_input_tokens", "cache_creation_tokens", "cache_write_tokens")
 _REASONING = ("reasoning_tokens", "thinking_tokens")
-_OF_TOOLS = ("tool_use_tokens",)
+_TOOLS = ("tool_use_tokens",)
+"""The names that providers give to the tokens of each kind."""
+_BESIDE_INPUT = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"})
+"""Anthropic's names: the tokens of the prompt that its `input_tokens` do not include."""
 
 
 class Tokens(NamedTuple):
@@ -47,18 +48,18 @@ def tokens_in(report: JsonObject) -> Tokens:
     completion = _plausible(report.get(completion_name))
     if not prompt:
         return NO_REPORT  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
-    cached = _stated(report, _CACHED)
+    cached = _stated(report, _CACHE_READ)
     reasoning = _stated(report, _REASONING)
     n_reasoning = reasoning or 0
     total = report.get("total_tokens")
-    n_cache = (cached or 0) + (_stated(report, _WRITTEN) or 0)
+    n_cache = (cached or 0) + (_stated(report, _CACHE_WRITTEN) or 0)
     if completion is None or not is_count(total) or total == 0:
-        is_anthropic = prompt_name == "input_tokens" and not _BESIDE.isdisjoint(report)
+        is_anthropic = prompt_name == "input_tokens" and not _BESIDE_INPUT.isdisjoint(report)
         if is_anthropic:
             prompt += n_cache
         return Tokens(prompt, cached, completion, reasoning)
-    n_tools = _stated(report, _OF_TOOLS) or 0  # Gemini's total includes them even if they are free
-    # A report counts its cached tokens inside or beside the prompt, its reasoning likewise.
+    n_tools = _stated(report, _TOOLS) or 0  # Gemini's total includes them even if they are free
+    # The prompt may include the cached tokens or not, and the completion the reasoning.
     for full_prompt, full_completion in product(
         (prompt, prompt + n_cache), (completion, completion + n_reasoning)
     ):
@@ -66,7 +67,7 @@ def tokens_in(report: JsonObject) -> Tokens:
         if is_possible and total - full_prompt - full_completion in {0, n_tools}:
             return Tokens(full_prompt, cached, full_completion, reasoning, adds_up=True)
     largest = (prompt + n_cache, completion + n_reasoning)
-    if sum(largest) < total <= _MOST_TOKENS:
+    if sum(largest) < total <= _MOST_TOKENS:  # the total has tokens that no figure names
         largest = (prompt, total - prompt)
     return Tokens(largest=largest)
 
@@ -88,8 +89,9 @@ def openai_form(report: JsonObject) -> dict[str, Any]:
     form[completion_name] = tokens.completion
     form["total_tokens"] = tokens.prompt + tokens.completion
     if tokens.cached is not None:
-        details = f"{prompt_name}_details"
-        form[details] = {**(form.get(details) or {}), "cached_tokens": tokens.cached}
+        details_name = f"{prompt_name}_details"
+        details = form.get(details_name) or {}
+        form[details_name] = {**details, "cached_tokens": tokens.cached}
     return form
 
 

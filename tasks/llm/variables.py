@@ -156,7 +156,7 @@ def _flaw_of_address(address: str, schemes: Collection[str]) -> str | None:
         return "it contains a space or a line break"
     try:
         parts = urlsplit(address)
-        parts.port  # noqa: B018 - it is read when it is looked up
+        parts.port  # noqa: B018 - raises an error if it is invalid
     except ValueError:
         return "its host or port is invalid"
     if parts.scheme not in schemes:

@@ -2,8 +2,7 @@
 that has it.
 
 Until then an address from the environment, such as `OPENAI_BASE_URL`, was no part of an identity.
-Parts are rewritten as compaction does it. After a kill at any moment, the same command does the
-rest.
+Parts are rewritten as in a compaction. If this is killed at any time, the same command finishes it.
 """
 
 from collections import defaultdict

@@ -27,7 +27,7 @@ from tasks.bundles.bundle import (
     read_bundle,
     write_bundle,
 )
-from tasks.bundles.stores import Folder, Store, kept_as, work_folder
+from tasks.bundles.stores import Folder, Store, link_or_copy, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import readable_path
@@ -48,7 +48,7 @@ _STAGE = ".restoring"
 
 
 def _path_of(file: File) -> str:
-    """Return the path in a warehouse that a copy has; the name of a copy includes a hash if the
+    """Return the path in the warehouse of a copied file. The name of its copy includes a hash if the
     file may change.
     """
     return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
@@ -107,9 +107,9 @@ def _intact_files(
     must_verify: bool,
 ) -> dict[str, File]:
     """Return the intact copies of the last backup, by path."""
-    intact_files: dict[str, File] = {}
     if _RECORD not in stored_sizes:
-        return intact_files
+        return {}
+    intact_files = {}
     for file in read_bundle(location, "backup").files:
         if stored_sizes.get(file.name) == file.n_bytes and (
             not must_verify or location.hash_of(file.name) == file.sha256
@@ -154,11 +154,12 @@ def _files(
             for paths in warehouse.store.all_standing().values()
             for path in paths
         }
-        # The small files that list the expected parts and state the version of the warehouse.
-        small = {name: warehouse.root / name for name in ("parts/list.json", VERSION_FILE)}
-        for name, path in (small | parts).items():
-            if name not in intact.keys() & parts and path.exists():
-                kept_as(path, stage / name)
+        # They list the expected parts, and state the version of the warehouse.
+        small_files = {name: warehouse.root / name for name in ("parts/list.json", VERSION_FILE)}
+        for name, path in (small_files | parts).items():
+            is_intact_part = name in parts and name in intact
+            if not is_intact_part and path.exists():
+                link_or_copy(path, stage / name)
     files: dict[File, Path | None] = {intact[name]: None for name in parts if name in intact}
     for name in Folder(stage).files():
         copy = file_at(stage / name, f"{_FILES}{name}")

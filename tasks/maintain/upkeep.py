@@ -112,7 +112,7 @@ def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     ended. If another machine is writing, the ledger is not opened, because two machines that open
     one SQLite file damage it.
     """
-    spend: dict[_Key, Row] = {}
+    spend = {}
     if not Warehouse(job.warehouse).elsewhere():
         for row in spend_in(job.warehouse / LEDGER):
             if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs:
@@ -320,8 +320,8 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
         warehouse.publish()
         freed = forget_removed(job)
     n_replies = counted(freed.entries, "reply", "replies")
-    note = f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger"
-    return StageReport("remove", len(rows), notes=[note, "the next run samples them again"])
+    summary = f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger"
+    return StageReport("remove", len(rows), notes=[summary, "the next run samples them again"])
 
 
 MANY_PARTS = 400
@@ -348,8 +348,8 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
         report.rows = len(sizes_before) - len(sizes_after)
         report.notes += [
             f"{len(sizes_before)} files merged into {len(sizes_after)}"
-            f" ({_mb(sum(sizes_before), sum(sizes_after))})",
-            f"database rebuilt ({_mb(warehouse.database.stat().st_size)})",
+            f" ({_megabytes(sum(sizes_before), sum(sizes_after))})",
+            f"database rebuilt ({_megabytes(warehouse.database.stat().st_size)})",
         ]
         forget_removed(job)  # finishes a removal that was killed
     days = job.settings.retention.replies_days
@@ -360,7 +360,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
             pruned = prune(job.warehouse / LEDGER, oldest_s, partial(_stored, reader))
         report.notes.append(
             f"{pruned.entries} raw replies older than {days} days deleted"
-            f" ({_mb(pruned.freed_bytes)})"
+            f" ({_megabytes(pruned.freed_bytes)})"
         )
         if pruned.is_in_use:
             report.notes.append("the ledger was not pruned, because a run is using it")
@@ -374,7 +374,7 @@ def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     return {row["cell"]: row["is_decided"] for row in rows}
 
 
-def _mb(*n_bytes: int) -> str:
+def _megabytes(*n_bytes: int) -> str:
     return " to ".join(f"{size / 1e6:.1f} MB" for size in n_bytes)
 
 
@@ -390,7 +390,7 @@ def disk_use(job: Job) -> list[Row]:
     users = {warehouse.database: "database"}
     for table, parts in warehouse.store.all_standing().items():
         users |= dict.fromkeys(parts, f"table {table}")
-    sizes: dict[str, list[int]] = defaultdict(list)
+    sizes = defaultdict(list)
     for name, n_bytes in Folder(warehouse.root).files().items():
         default = LEDGER if name.startswith(f"{LEDGER}/") else "other"
         sizes[users.get(warehouse.root / name, default)].append(n_bytes)

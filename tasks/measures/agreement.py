@@ -73,7 +73,7 @@ def set_reliability(figures: Sequence[FigureRow], values: ValueColumns) -> Itera
     for row, decision in enumerate(_DECISIONS):
         for column in range(row, len(_DECISIONS)):
             name = f"{decision}_{_DECISIONS[column]}"
-            if name in values:
+            if name in values:  # reviewers decide nothing in part
                 tables[task_index, values["figure"], row, column] = values[name]
                 tables[task_index, values["figure"], column, row] = values[name]
     return _measured(tables, {"alpha": agreement.krippendorff_alpha})
@@ -118,7 +118,7 @@ def labels_agreement(figures: Sequence[FigureRow], values: ValueColumns) -> Iter
     tasks, task_index = np.unique(values["task"], return_inverse=True)
     cell = (task_index, values["figure"])
     is_annotated = np.zeros((len(tasks), len(figures)), dtype=bool)
-    is_compared = np.zeros((len(tasks), len(figures)), dtype=bool)
+    is_compared = np.zeros_like(is_annotated)
     is_annotated[cell] = values["is_annotated"]
     is_compared[cell] = values["is_compared"]
     labels = [figure["label"] for figure in figures]
@@ -140,11 +140,11 @@ def votes_of_set(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Resul
     pairs = np.zeros((len(tasks), 1, n_members, n_members, len(_MOMENTS)))
     pairs[task_index, 0, index_a, index_b] = np.stack([values[name] for name in _MOMENTS], axis=-1)
     moments = pairs[:, :, *np.triu_indices(n_members, 1)]  # (n_tasks, 1, n_pairs, moments)
-    rule = partial(agreement.effective_votes, n_voters=n_members)
-    ((low, high),) = agreement_intervals(moments, rule)[0].tolist()
+    measure = partial(agreement.effective_votes, n_voters=n_members)
+    ((low, high),) = agreement_intervals(moments, measure)[0].tolist()
     total = moments.sum(axis=0)
     result = MeasureResult(
-        value=float(rule(total)[0]),
+        value=float(measure(total)[0]),
         ci_low=low,
         ci_high=high,
         n=int(total[..., 0].max()),

@@ -36,10 +36,10 @@ class Steps:
     parameters: Mapping[str, Any]
 
 
-STORED = Steps({}, {})
+_NO_STEPS = Steps({}, {})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeasureResult:
     """A value with its interval and a note; an undefined one is None or NaN."""
 
@@ -62,31 +62,31 @@ class Measure:
 
     Attributes:
         name: of the measure; `compute` may return others too.
+        compute: figures that are computed together, and their values -> the results of each figure.
         figures: the relation of figures, with `figure_id` and `basis`, the fingerprint of their
             values.
         values: the relation of the figures' values.
-        columns: the columns of values for `compute`, which are also the sort order.
-        compute: figures that are computed together, and their values -> the results of each figure.
+        columns: the columns of values for `compute`; values are sorted by them.
         method: the name of the method, with a version: figures of another method are stale.
-        key: the columns that values share with figures, also for `compute`; without any, values
-            have `figure_id`.
+        key: the columns by which values are joined to figures, which `compute` gets too; without
+            any, values have `figure_id`.
         group_by: the columns of figures that are equal in all figures that are computed together.
         condition: selects the rows of `figures` to measure.
         id_columns: the columns of a figure with the ids of the figures whose values it uses.
     """
 
     name: str
+    compute: Callable[[Sequence[FigureRow], ValueColumns], Iterable[Results]]
     figures: str
     values: str
     columns: str
-    compute: Callable[[Sequence[FigureRow], ValueColumns], Iterable[Results]]
     method: str = intervals.METHOD
     key: str = ""
     group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
     id_columns: tuple[str, ...] = ("figure_id",)
 
-    def stale(self, reader: Reader, steps: Steps = STORED, **filters: Any) -> list[FigureRow]:
+    def stale(self, reader: Reader, steps: Steps = _NO_STEPS, **filters: Any) -> list[FigureRow]:
         """Return the figures whose current values are not measured yet.
 
         `filters` select figures by their columns.
@@ -113,7 +113,7 @@ class Measure:
         self,
         reader: Reader,
         figures: Sequence[FigureRow],
-        steps: Steps = STORED,
+        steps: Steps = _NO_STEPS,
     ) -> Iterator[MeasureRow]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
         relation = self.values
@@ -127,7 +127,9 @@ class Measure:
             values = reader.arrays(query, parameters)
             start = 0
             for group, ids in zip(groups, figure_ids, strict=True):
-                yield from self._group_rows(group, _part(values, start, start + len(ids)))
+                yield from self._group_rows(
+                    group, values_of_figures(values, start, start + len(ids))
+                )
                 start += len(ids)
 
     def _figure_ids(self, group: Sequence[FigureRow]) -> list[str]:
@@ -137,37 +139,30 @@ class Measure:
     def _group_rows(self, group: Sequence[FigureRow], values: ValueColumns) -> Iterator[MeasureRow]:
         for figure, results in zip(group, self.compute(group, values), strict=True):
             for name, result in results.items():
-                yield self._row(figure, name, result)
+                row: MeasureRow = {
+                    "figure_id": figure["figure_id"],
+                    "basis": figure["basis"],
+                    "method": self.method,
+                    "measure": name,
+                }
+                for column, value in asdict(result).items():
+                    is_float = isinstance(value, float)
+                    row[column] = intervals.none_if_nan(value) if is_float else value
+                row["created_at"] = datetime.now(UTC)
+                yield row
             advance(_PROGRESS, succeeded=True)
 
-    def _row(
-        self,
-        figure: FigureRow,
-        name: str,
-        result: MeasureResult,
-    ) -> MeasureRow:
-        row: MeasureRow = {
-            "figure_id": figure["figure_id"],
-            "basis": figure["basis"],
-            "method": self.method,
-            "measure": name,
-        }
-        for column, value in asdict(result).items():
-            row[column] = intervals.none_if_nan(value) if isinstance(value, float) else value
-        row["created_at"] = datetime.now(UTC)
-        return row
-
-    def fresh(self, reader: Reader, steps: Steps = STORED, **filters: Any) -> list[MeasureRow]:
+    def fresh(self, reader: Reader, steps: Steps = _NO_STEPS, **filters: Any) -> list[MeasureRow]:
         """Compute the stale figures without writing them."""
         return [*self.rows(reader, self.stale(reader, steps, **filters), steps)]
 
 
-def _part(
+def values_of_figures(
     values: ValueColumns,
     start: int,
     end: int,
 ) -> dict[str, NDArray[Any]]:
-    """Return the values of the figures from `start` to `end`, whose indices then begin at 0."""
+    """Return the values of the figures from index `start` up to `end`, with indices from 0."""
     first_row, end_row = np.searchsorted(values["figure"], [start, end])
     columns = {name: column[first_row:end_row] for name, column in values.items()}
     columns["figure"] = columns["figure"] - start

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
+from tasks.measures.measure import (
+    FigureRow,
+    MeasureResult,
+    Results,
+    ValueColumns,
+    values_of_figures,
+)
 from tasks.rules.statistics import debiased
 from tasks.rules.statistics.comparison import PairedDifference, paired_difference
 from tasks.rules.statistics.intervals import (
@@ -30,6 +36,7 @@ def score_intervals(figures: Sequence[FigureRow], values: ValueColumns) -> Itera
     sampled = draws(int(values["n_tasks_of_set"][0]))
     tasks, task_index = np.unique(values["task"], return_inverse=True)
     if len(tasks) != sampled.shape[1]:
+        # The draws of each task are contiguous, so these are selected faster as rows.
         sampled = sampled.T[tasks].T
     cell = (task_index, values["figure"])
     shape = (len(tasks), len(figures))
@@ -77,9 +84,10 @@ def _pooled(
 
 
 def trial_means(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
-    """Yield the mean of the repeated evaluations of a figure, with an interval if it has several."""
+    """Yield the mean of a figure's repeated evaluations, with an interval if there are several."""
     scores = [float(score) for score in values["mean_score"]]
-    yield {"trials": MeasureResult(*(repeated_interval(scores) or scores[:1]))}
+    mean_and_ends = repeated_interval(scores) or scores[:1]
+    yield {"trials": MeasureResult(*mean_and_ends)}
 
 
 def condition_test(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
@@ -108,7 +116,7 @@ def _difference(test: PairedDifference) -> MeasureResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Estimates:
     """The tasks of a figure, their values by the judge, and their values corrected by labels.
 
@@ -143,20 +151,19 @@ def debiased_score(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Res
 def debiased_differences(pairs: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield the difference of two models corrected by labels, for each pair of a ranking.
 
-    It is second minus first.
+    It is second minus first. Values come figure by figure, in the order of their first pairs.
     """
     figures: dict[str, _Estimates] = {}
     for pair in pairs:
         for figure_id in (pair["figure_a"], pair["figure_b"]):
             if figure_id not in figures:
-                start, end = np.searchsorted(values["figure"], [len(figures), len(figures) + 1])
-                columns = {name: column[start:end] for name, column in values.items()}
-                figures[figure_id] = _estimates(columns)
+                index = len(figures)
+                figures[figure_id] = _estimates(values_of_figures(values, index, index + 1))
     for pair in pairs:
-        yield _compared(figures[pair["figure_a"]], figures[pair["figure_b"]])
+        yield _difference_of_models(figures[pair["figure_a"]], figures[pair["figure_b"]])
 
 
-def _compared(model_a: _Estimates, model_b: _Estimates) -> Results:
+def _difference_of_models(model_a: _Estimates, model_b: _Estimates) -> Results:
     """Return the second model's score minus the first's, on the tasks that both have."""
     shared_tasks, indices_a, indices_b = np.intersect1d(
         model_a.tasks, model_b.tasks, return_indices=True
@@ -183,7 +190,7 @@ def _estimates(values: ValueColumns) -> _Estimates:
         negative=values["negative"][rows].astype(float),
         judged=values["judged"][rows].astype(float),
     )
-    reason = _without_labels(values)
+    reason = _why_too_few_labels(values)
     if reason:
         return _Estimates(tasks, known_tasks.judged, (), reason)
     has_label = ~np.ma.getmaskarray(values["contribution"])
@@ -200,8 +207,8 @@ def _estimates(values: ValueColumns) -> _Estimates:
     return _Estimates(tasks, known_tasks.judged, (with_judge, labels_alone), reason)
 
 
-def _without_labels(values: ValueColumns) -> str | None:
-    """Return the reason why a figure has no debiased score, if its counts give one."""
+def _why_too_few_labels(values: ValueColumns) -> str | None:
+    """Return the reason why the labels of a figure are too few; None if they suffice."""
     reason = values["without_labels"][0]
     if reason and reason is not np.ma.masked:
         return str(reason)
@@ -218,7 +225,7 @@ def _results(
     no_figure: str | None,
     estimates: Sequence[debiased.DebiasedEstimate],
 ) -> dict[str, MeasureResult]:
-    """Return the judge's own figure and its corrections by labels."""
+    """Return the judge's own figure and its corrections by labels: with the judge, and without."""
     n_tasks = len(judged)
     judge_mean = float(np.mean(judged)) if n_tasks else None
     results = {
@@ -226,7 +233,9 @@ def _results(
         "debiased": MeasureResult(n=n_tasks, note=no_figure),
     }
     if not no_figure:
-        mean, alone = estimates
-        results["debiased"] = MeasureResult(mean.mean, mean.low, mean.high, n=n_tasks)
+        with_judge, alone = estimates
+        results["debiased"] = MeasureResult(
+            with_judge.mean, with_judge.low, with_judge.high, n=n_tasks
+        )
         results["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
     return results

@@ -79,8 +79,8 @@ class PlannedWork(NamedTuple):
 
 @dataclass(frozen=True)
 class PerCall:
-    """Mean tokens of a call; `base_prompt` are those of a judge's prompt without a response that is
-    not sampled yet.
+    """Mean tokens of a call; `base_prompt` are those of a judge's prompt without the response, if
+    that is not sampled yet.
 
     `n_in_call` is the mean number of criteria in a call.
     """
@@ -153,6 +153,7 @@ def most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
     criterion.
     """
     n_criteria = 0 if per_call is None else math.ceil(per_call.n_in_call)
+    # A decision model replies with a few tokens for each question.
     limit = most_reply_tokens(target, {**target.parameters, "questions": range(n_criteria)})
     if n_criteria and limit and requested_reply_tokens(target.parameters):
         return limit * n_criteria
@@ -217,7 +218,9 @@ def _range_of(
     per_call: PerCall,
     reply_limit: int | None,
 ) -> tuple[PerCall, PerCall, list[str]]:
-    """Return the shortest and longest mean call that the known lengths allow, and the assumptions."""
+    """Return the shortest and longest mean call that the known lengths allow, and the
+    assumptions.
+    """
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[purpose].is_assumed:
         return per_call, per_call, []

@@ -93,10 +93,11 @@ def judges_to_call(
 ) -> list[JudgeCalls]:
     """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
 
-    `responses` are those that lack verdicts. A missing verdict that is stored as a failure of the second judge needs one call of that judge;
-    the first judge's replies are in the ledger. For the other criteria, the share that goes to the
-    second judge is that of the cascade's stored verdicts; without any, the share that its rule
-    escalates of the first judge's stored verdicts; else all are assumed to go there.
+    `responses` are those that lack verdicts. A missing verdict that is stored as a failure of the
+    second judge needs one call of that judge: the first judge's replies are in the ledger. Of the
+    other criteria, the share that goes to the second judge is that of the cascade's stored
+    verdicts; without any, the share that its rule escalates of the first judge's stored verdicts;
+    without these, all.
     """
     cascade = judge_config.cascade
     if cascade is None:

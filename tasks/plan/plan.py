@@ -216,7 +216,7 @@ def plan_neighbours(job: Job) -> list[Planned]:
     """
     planned = []
     with Warehouse(job.warehouse).reader() as reader:
-        for arranged in neighbours.missing(job, reader):
+        for arranged in neighbours.missing_arrangements(job, reader):
             judge_config = arranged.judge_config
             label = f"{judge_config.judge.label}, {arranged.arrangement}"
             calls = plan_measured(reader, judge_config, neighbours.STAGE, arranged.n_calls, label)

@@ -1,5 +1,6 @@
 """The calls of a judge on the responses of a model, stored ones and those not sampled yet."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +61,10 @@ class ResponsesToJudge:
 
     def n_expected_pieces(self, piece_size: int) -> int:
         """Return the number of pieces of the rubrics of responses that are not sampled yet."""
-        return sum(-(-self.n_criteria[task_id] // piece_size) for task_id in self.expected_tasks)
+        n_pieces = 0
+        for task_id in self.expected_tasks:
+            n_pieces += math.ceil(self.n_criteria[task_id] / piece_size)
+        return n_pieces
 
     @property
     def cells(self) -> list[tuple[str, str, int]]:
@@ -152,7 +156,7 @@ def _prompts_on(
             n_pieces = response.n_criteria
         else:
             frame = frame_of_group
-        # One prompt for each criterion, or one for each chunk of the response and a last one.
+        # Each piece needs one prompt, or one for each chunk of a long response and a last one.
         parts = [text]
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         if len(chunks) > 1:

@@ -65,7 +65,8 @@ def _build(job: Job, folder: Path, vintage: str | None, changes: Rows, spill: Pa
     with warehouse.reader(spill) as reader:
         scope = Scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
-        Site(folder)  # refuses a wrong folder before anything is written
+        # Refuses a folder with other content, or marks it as a report, before it has any content.
+        Site(folder)
         site = Site(folder / name)
         copy_assets(site)
         _write_pages(scope, site)
@@ -99,6 +100,7 @@ def _write_pages(scope: Scope, site: Site) -> None:
         for change in scope.changes
     ]
     write_drilldown(scope, site, report, earlier_entries)
+    # In reverse, so that the overview is written after the pages that it links to.
     for name, html in reversed(html_by_page.items()):
         site.write(f"{name}.html", html)
     site.write(f"{COMPARE.name}.html", render(COMPARE, report, comparison=None))
@@ -107,7 +109,8 @@ def _write_pages(scope: Scope, site: Site) -> None:
 def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Values:
     """Return the values that every page shows.
 
-    `orders` maps a judge configuration to its models, the best first.
+    `orders` maps a judge configuration to its models, the best first; `has_others` is true if the
+    warehouse has other benchmarks.
     """
     state = state_of(scope.reader)
     footer = f"Data set {scope.revision}"
@@ -157,10 +160,13 @@ def served_page(
         pages: the other served pages.
         values: the values for its template.
     """
-    written = [page for page in (*PAGES, *NAVIGATED) if (folder / f"{page.name}.html").is_file()]
+    report_pages = []
+    for report_page in (*PAGES, *NAVIGATED):
+        if (folder / f"{report_page.name}.html").is_file():
+            report_pages.append(report_page)
     report = {
         "heading": benchmark.title,
-        "pages": (*written, COMPARE, *pages),
+        "pages": (*report_pages, COMPARE, *pages),
         "footer": "This page is made when it is opened, on this machine alone.",
     }
     return render(page, report, policy=SERVED_POLICY, **values)
@@ -220,6 +226,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
     revision_file = folder / name / REVISION
     if link and revision_file.is_file():
         shown_revision = revision_file.read_text(encoding="utf-8")
+        # The shown one first, the others in their order.
         revisions = sorted(revisions, key=lambda row: row["dataset_revision"] != shown_revision)
     parameters = {
         "benchmark": name,
@@ -246,6 +253,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
 
 
 def _facts(revision: Row) -> list[tuple[str, str, str]]:
+    """Return the size of a revision: (name, number, no note)."""
     judged_at = revision["judged_at"]
     return [
         ("Revision", revision["dataset_revision"][:8], ""),

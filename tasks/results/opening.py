@@ -32,11 +32,10 @@ def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[
         settings = Settings.model_validate(
             {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
         )
-        return (
-            Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data),
-            closing.pop_all(),
-        )
-    raise AssertionError("an exception leaves the block")
+        job = Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data)
+        # Without an exception, the caller closes the resources.
+        resources = closing.pop_all()
+    return job, resources
 
 
 def _folder(location: str, closing: ExitStack) -> Path:

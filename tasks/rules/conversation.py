@@ -30,15 +30,16 @@ contain).
 """
 GROUP = "<<rubric_items>>"
 QUESTIONS = "<<questions>>"
-OF_GROUP = (CONVERSATION, GROUP)
+GROUP_PLACEHOLDERS = (CONVERSATION, GROUP)
 """The placeholders of a template for several criteria in one call."""
-OF_DECISIONS = (CONVERSATION, QUESTIONS, CRITERION)
-"""Those of a template for decision models: the text to decide on, then a question on a criterion.
+DECISION_PLACEHOLDERS = (CONVERSATION, QUESTIONS, CRITERION)
+"""The placeholders of a template for decision models: the text to decide on, then a question on a
+criterion.
 """
 
 _TAG = r"(?:\w+:)?(?:think|thinking|thought|thoughts|reasoning|reason)"
-_OPENED = re.compile(rf"<({_TAG})>|\[(THINK)\]|◁(think)▷", re.IGNORECASE | re.ASCII)
-_CLOSED = re.compile(rf"</({_TAG})>|\[/(THINK)\]|◁/(think)▷", re.IGNORECASE | re.ASCII)
+_OPENING_TAG = re.compile(rf"<({_TAG})>|\[(THINK)\]|◁(think)▷", re.IGNORECASE | re.ASCII)
+_CLOSING_TAG = re.compile(rf"</({_TAG})>|\[/(THINK)\]|◁/(think)▷", re.IGNORECASE | re.ASCII)
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _MESSAGE = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _BLOCKS = (
@@ -53,11 +54,11 @@ _BLOCKS = (
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>\s*(?:<\|begin_of_solution\|>)?"),
 )
 """Other openings of thinking at the very start of a reply, each with the end of the thinking."""
-_PATTERNS = [(re.compile(opening, re.DOTALL), re.compile(end)) for opening, end in _BLOCKS]
+_BLOCK_PATTERNS = [(re.compile(opening, re.DOTALL), re.compile(end)) for opening, end in _BLOCKS]
 _LAST_MARK = re.compile(r"<\|(?:return|end|END_RESPONSE|end_of_solution)\|>\s*\Z")
-_THOUGHTFUL = "think|thought|reason|reflect|scratchpad|analysis|monologue|channel"
+_THINKING_WORDS = "think|thought|reason|reflect|scratchpad|analysis|monologue|channel"
 _LIKE_THINKING = re.compile(
-    rf"\s*(?P<tag>[<\[◁]\|?[\w:-]*(?:{_THOUGHTFUL})[\w:-]*(?: [^<>]{{0,80}})?\|?[>\]▷])",
+    rf"\s*(?P<tag>[<\[◁]\|?[\w:-]*(?:{_THINKING_WORDS})[\w:-]*(?: [^<>]{{0,80}})?\|?[>\]▷])",
     re.IGNORECASE | re.ASCII,
 )
 _BREAKS = re.compile(r"(?:\r?\n){3,}")
@@ -145,22 +146,22 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
         UnfinishedThinking: the block is never closed.
     """
     start = len(text) - len(text.lstrip())
-    opened = _OPENED.match(text, start)
-    if opened is not None:
-        name = _tag_name(opened)
-        for closed in _CLOSED.finditer(text, opened.end()):
-            if _tag_name(closed) == name:
-                return text[closed.end() :]
-        raise UnfinishedThinking(f"{opened[0].lower()} is never closed")
-    for opening, end in _PATTERNS:
-        opened = opening.match(text, start)
-        if opened is not None:
-            ended = end.search(text, opened.end())
-            if ended is None:
-                raise UnfinishedThinking(f"{opened[0]} is never closed")
-            return _LAST_MARK.sub("", text[ended.end() :])
-    ended = _CLOSED.search(text) if omits_think_tag else None
-    return text[ended.end() :] if ended else text
+    opening = _OPENING_TAG.match(text, start)
+    if opening is not None:
+        name = _tag_name(opening)
+        for closing in _CLOSING_TAG.finditer(text, opening.end()):
+            if _tag_name(closing) == name:
+                return text[closing.end() :]
+        raise UnfinishedThinking(f"{opening[0].lower()} is never closed")
+    for opening_pattern, end_pattern in _BLOCK_PATTERNS:
+        opening = opening_pattern.match(text, start)
+        if opening is not None:
+            end = end_pattern.search(text, opening.end())
+            if end is None:
+                raise UnfinishedThinking(f"{opening[0]} is never closed")
+            return _LAST_MARK.sub("", text[end.end() :])
+    end = _CLOSING_TAG.search(text) if omits_think_tag else None
+    return text[end.end() :] if end else text
 
 
 def _tag_name(tag: re.Match[str]) -> str:
@@ -169,15 +170,15 @@ def _tag_name(tag: re.Match[str]) -> str:
 
 def unknown_opening(response: str) -> str | None:
     """Return the opening of a response that looks like an unknown tag of thinking; else None."""
-    opened = _LIKE_THINKING.match(response)
-    return None if opened is None else one_line(opened["tag"], 50)
+    opening = _LIKE_THINKING.match(response)
+    return None if opening is None else one_line(opening["tag"], 50)
 
 
 MARKER = "<<marker>>"
 CRITERION_MARKER = "<<criterion_marker>>"
 _DIGITS = 16
-"""Only digits: tokenizers give the same number of tokens for each such number, so a prompt's length
-is predictable.
+"""The length of a marker. It has only digits, so that every marker has the same number of tokens, and
+a prompt's length is predictable.
 """
 
 
@@ -209,7 +210,13 @@ def judge_prompt(
 
 
 class Quotation(NamedTuple):
-    """Quoted texts: what each of them is, their names (or none) and texts, and the word for all."""
+    """Texts to quote in a prompt.
+
+    Attributes:
+        kind: the word for one of them, such as message.
+        entries: for each text its name (empty for none) and the text itself.
+        plural: the word for all of them, such as conversation.
+    """
 
     kind: str
     entries: Sequence[tuple[str, str]]
@@ -237,8 +244,8 @@ def prompt_on(
 ) -> str:
     """Return a template filled with turns and a criterion.
 
-    `last_name` is the name of the last turn, if that is more than its role. `extra_texts` are
-    further placeholders with their texts, `quotations` (for a marked template) with quoted ones.
+    In a marked template, `last_name` replaces the role as the name of the last turn, and
+    `quotations` fill further placeholders. `extra_texts` fill further placeholders of any template.
     """
     values = dict(extra_texts or {})
     quoted = dict(quotations or {})
@@ -270,11 +277,12 @@ def group_prompt(
 ) -> str:
     """Return the judge's prompt on several criteria, each under a line with their marker."""
     texts = [*(content for _, content in messages), response]
-    marker = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
+    conversation_marker = marker_of(texts, texts)
+    marker = marker_of([conversation_marker, *criteria], [*texts, *criteria])
     entries = [("", text) for text in criteria]
-    quoted = Quotation("criterion", entries, "criteria").text(marker)
+    quoted_criteria = Quotation("criterion", entries, "criteria").text(marker)
     template = template.replace(GROUP, CRITERION)
-    return judge_prompt(template, messages, response, quoted)
+    return judge_prompt(template, messages, response, quoted_criteria)
 
 
 def decision_input(

@@ -25,14 +25,41 @@ class End(Enum):
     UNKNOWN = "unknown"
 
 
-_COMPLETE = re.compile(
-    r"stop|stopped|stop_sequence|stop_sequence_reached|stop_criteria_met|end_turn|end_of_turn"
-    r"|eos|eos_token|end_of_text|endoftext|end_of_sequence|complete|completed|finish|finished"
-    r"|normal|succeeded|stopped_eos|stopped_word|stop_word|stop_words|stop_token|stop_string"
-    r"|stop_string_found|eos_found|eos_id|end_id|eot"
+_COMPLETE = frozenset(
+    {
+        "stop",
+        "stopped",
+        "stop_sequence",
+        "stop_sequence_reached",
+        "stop_criteria_met",
+        "end_turn",
+        "end_of_turn",
+        "eos",
+        "eos_token",
+        "end_of_text",
+        "endoftext",
+        "end_of_sequence",
+        "complete",
+        "completed",
+        "finish",
+        "finished",
+        "normal",
+        "succeeded",
+        "stopped_eos",
+        "stopped_word",
+        "stop_word",
+        "stop_words",
+        "stop_token",
+        "stop_string",
+        "stop_string_found",
+        "eos_found",
+        "eos_id",
+        "end_id",
+        "eot",
+    }
 )
-"""The words of a complete reply, each as a whole."""
-_PARTS = (
+"""The words of a complete reply."""
+_FAILURES = (
     (
         End.FILTERED,
         r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii"
@@ -49,12 +76,14 @@ _PARTS = (
         r"|incomplete",
     ),
 )
+"""Meaning of a failure -> parts that only words with this meaning have; the first that fits counts.
+"""
 TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
 """Words of a reply that waits for the result of a tool, as LiteLLM knows them."""
 
 
 def end_word(stated: Any) -> str | None:
-    """Return what a provider put in place of a word as text; None if it stated nothing."""
+    """Return the word that a provider stated, any other value as JSON; None if it stated nothing."""
     if stated is None:
         return None
     if not isinstance(stated, str):
@@ -65,7 +94,7 @@ def end_word(stated: Any) -> str | None:
 def plain_word(word: str) -> str:
     """Return a word in the form in which words are compared.
 
-    It has lower case and parts joined by `_`, and lacks its type.
+    It is in lower case, with `_` between its parts, and without a prefix such as `finish_reason_`.
     """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.strip())
     joined = re.sub(r"[\s._-]+", "_", parted).lower()
@@ -77,17 +106,17 @@ def meaning_of(word: str | None) -> End:
     if word is None:
         return End.COMPLETE
     plain = plain_word(word)
-    if _COMPLETE.fullmatch(plain):
+    if plain in _COMPLETE:
         return End.COMPLETE
-    for end, parts in _PARTS:
+    for end, parts in _FAILURES:
         if re.search(parts, plain):
             return end
     return End.UNKNOWN
 
 
 def is_among(word: str | None, words: Collection[str]) -> bool:
-    """Return whether a word is one of some words, in any case."""
-    return word is not None and word.lower() in {other_word.lower() for other_word in words}
+    """Return whether a word is one of some words; upper and lower case count as equal."""
+    return word is not None and word.lower() in map(str.lower, words)
 
 
 def stated_end(word: str) -> str:

@@ -82,7 +82,7 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
     return tuple(storable(text.strip()) for text in evidence if not is_blank(text))
 
 
-def shown(
+def evidence_text(
     evidence: Sequence[Sequence[str]],
     n_chunks: int,
     round_: int,
@@ -91,7 +91,7 @@ def shown(
 ) -> str:
     """Return the text that replaces a report of `n_chunks` chunks in the last call.
 
-    It has the round's findings by chunk. With `is_indented` all lines of a quotation after the
+    It has the round's evidence by chunk. With `is_indented` all lines of a quotation after the
     first are indented, so that none looks like a chunk's name.
     """
     name = "Part" if round_ == 1 else "Notes"

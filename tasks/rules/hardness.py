@@ -1,7 +1,7 @@
 """The selection of the hard subset: tasks of a field on which a panel scores lowest.
 
-Source: the paper, section 2. The module also measures how a selection depends on the panel: by resampled panels, and by panels
-without one model.
+Source: the paper, section 2. The module also measures how a selection depends on the panel: by
+resampled panels, and by panels without one model.
 """
 
 import math
@@ -73,8 +73,8 @@ def inclusion_probabilities(
     mean over their drawn trials.
 
     Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by
-    1e-12 for each position in the order, which makes all means different. Scores of rubrics with
-    whole weights up to 10 cannot differ by so little.
+    1e-12 for each position in the order, which makes all means different. This is far more than
+    rounding, and far less than scores of rubrics with whole weights up to 10 can differ by.
 
     A panel of one model with one trial cannot be resampled: the probabilities are 0 and 1, which
     means that they are unknown, not that the selection is certain. Few models give few different
@@ -89,8 +89,7 @@ def inclusion_probabilities(
     Returns:
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
     """
-    # The means of all tasks are one product with a panel's weights. A position in the order adds
-    # far more than rounding, and far less than a difference of scores.
+    # The means of all tasks are one product with a panel's weights.
     columns = (values + 1e-12 * np.arange(len(values))[:, None]).T
     generator = np.random.default_rng(SEED)
     n_selections = np.zeros(len(values), dtype=np.int64)
@@ -108,8 +107,7 @@ def _panels(
 ) -> Floats:
     """Return weights of models' trials in resampled panels; rows sum to 1.
 
-    A model that is drawn k times has k times as many draws of its trials: k draws of n trials are
-    one of k x n.
+    A model with n trials that is drawn k times has k * n draws of its trials.
 
     Returns:
         Shape (n_panels, sum of n_trials).

@@ -36,14 +36,17 @@ def is_impossible_date(label: str) -> bool:
     date = year_first or _DAY_FIRST.match(label)
     if date is None:
         return False
-    parts = [part for part in date.groups() if part is not None]
+    numbers = [int(number) for number in date.groups() if number is not None]
     if year_first:
-        orders = [[*parts, "1"][:3]]
+        # The day may be missing.
+        readings = [[*numbers, 1][:3]]
     else:
-        orders = [parts[::-1], [parts[2], parts[0], parts[1]]]
+        # The month may come first.
+        day, month, year = numbers
+        readings = [[year, month, day], [year, day, month]]
     time = _TIME.match(label, date.end())
-    clock = time.groups() if time else ()
-    return not any(_is_moment(*map(int, (*order, *clock))) for order in orders)
+    clock = [int(number) for number in time.groups()] if time else []
+    return not any(_is_moment(*reading, *clock) for reading in readings)
 
 
 def _is_moment(

@@ -55,14 +55,16 @@ METHOD = "sequence-2"
 """The name of the interval method, part of a look's identity; increase the number when the method
 changes.
 """
-_RARE = 0.75
-"""The largest unobserved rare difference that is allowed for, where a perfect score is 1."""
+_RARE_DIFFERENCE = 0.75
+"""The size of rare differences that intervals allow for although none is observed; a perfect score
+is 1.
+"""
 
 
-def sequence_ends(
+def sequence_intervals(
     values: Floats,
     square: float,
-    unseen: float = 0.0,
+    unobserved: float = 0.0,
 ) -> Floats:
     """Return the interval of each figure's mean at a look.
 
@@ -76,10 +78,10 @@ def sequence_ends(
     transformation", 1992), t * skewness / (3 sqrt(n)), with four times the skewness of the sample,
     which is too small if a long tail is missed; four times is enough for lognormal differences.
 
-    `unseen` is the largest amount by which unobserved kinds of differences may reduce the sum over
+    `unobserved` is the largest amount by which unobserved kinds of differences may reduce the sum over
     tasks. If a share p of all tasks has a kind of difference, n tasks all lack it with probability
     (1 - p)^n, which is below alpha if p is above log(1 / alpha) / n (for 5 % the rule of thumb is 3
-    / n). Such a share of tasks that differ by `_RARE` changes the mean by `_RARE` * log(1 / alpha)
+    / n). Such a share of tasks that differ by `_RARE_DIFFERENCE` changes the mean by `_RARE_DIFFERENCE` * log(1 / alpha)
     / n.
 
     Args:
@@ -98,11 +100,11 @@ def sequence_ends(
         error = np.sqrt(squares / (n_tasks - 1.0) / n_tasks)
         reach = np.sqrt(square * (differing - 1.0) / (differing - square))
         extension = 4.0 * _skewness(centred, n_tasks) * reach / (3.0 * np.sqrt(n_tasks))
-        shortest = unseen / n_tasks
+        shortest = unobserved / n_tasks
         down = np.maximum(error * reach * np.maximum(1.0, 1.0 - extension), shortest)
         up = np.maximum(error * reach * np.maximum(1.0, 1.0 + extension), shortest)
-        ends = np.column_stack([mean - down, mean + up])
-    return np.where((differing > square)[:, None], ends, np.nan)
+        intervals = np.column_stack([mean - down, mean + up])
+    return np.where((differing > square)[:, None], intervals, np.nan)
 
 
 def _skewness(centred: Floats, n_tasks: Floats) -> Floats:
@@ -161,10 +163,11 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     n_planned = looks[-1]
     low = math.log(alpha)
     high = math.log(0.9)
-    finest = _finest(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
-    # With fewer than 1.5 nodes for a standard deviation of the finest step, precision is lost.
-    is_exact = len(looks) <= _MOST_LOOKS and 1.5 * finest <= _MOST_NODES
+    widest_span = _widest_span(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
+    # With fewer than 1.5 nodes for a standard deviation of the smallest step, precision is lost.
+    is_exact = len(looks) <= _MOST_LOOKS and 1.5 * widest_span <= _MOST_NODES
     if is_exact:
+        # Bisection of the level's logarithm; the probability at `low` never exceeds alpha.
         for _ in range(40):
             middle = (low + high) / 2.0
             squares = mixture(tasks, math.exp(middle), n_planned)
@@ -185,7 +188,7 @@ def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
     Rowe, "Repeated significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
     """
     bounds, steps = _scaled(n_tasks, squares)
-    n_nodes = int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
+    n_nodes = int(min(_MOST_NODES, max(60, 4.0 * _widest_span(bounds, steps))))
     unit_nodes, unit_weights = np.polynomial.legendre.leggauss(n_nodes)
     nodes = np.zeros(1)
     mass = np.ones(1)
@@ -204,8 +207,10 @@ def _scaled(n_tasks: Floats, squares: Floats) -> tuple[Floats, Floats]:
     return np.sqrt(squares * times), np.diff(times, prepend=0.0)
 
 
-def _finest(bounds: Floats, steps: Floats) -> float:
-    """Return the widest span of sums that have not crossed, in the finest step's deviations."""
+def _widest_span(bounds: Floats, steps: Floats) -> float:
+    """Return the widest range of sums that have not crossed / the smallest standard deviation of a
+    step.
+    """
     return 2.0 * float(bounds.max()) / math.sqrt(float(steps.min()))
 
 
@@ -239,23 +244,25 @@ class Rule:
         """The largest number of tasks that could be evaluated."""
         return self.ends[-1]
 
-    def ends_at(self, differences: Floats) -> Floats:
-        """Return the intervals after the given tasks, shape (n_figures, 2).
+    def intervals_after(self, differences: Floats) -> Floats:
+        """Return the intervals at the look after the given tasks, shape (n_figures, 2).
 
-        NaN if no look is taken after this number of tasks.
+        They are NaN if there is no look after this number of tasks.
         """
         square = thresholds(self.ends, self.alpha).get(len(differences))
         if square is None:
             return np.full((differences.shape[1], 2), np.nan)
-        return sequence_ends(differences, square, _RARE * math.log(1.0 / self.alpha))
+        return sequence_intervals(
+            differences, square, _RARE_DIFFERENCE * math.log(1.0 / self.alpha)
+        )
 
-    def decisions(self, ends: Floats) -> NDArray[np.str_]:
-        """Return the decision of each interval, shape (n_figures, 2).
+    def decisions(self, intervals: Floats) -> NDArray[np.str_]:
+        """Return the decision of each interval; `intervals` have the shape (n_figures, 2).
 
         An unknown interval leaves the comparison open.
         """
-        low = ends[:, 0]
-        high = ends[:, 1]
+        low = intervals[:, 0]
+        high = intervals[:, 1]
         tolerance = self.least_difference
         if self.claim == "dropped":
             is_not_dropped = low > -tolerance
@@ -266,8 +273,11 @@ class Rule:
         return np.where(is_different, DIFFERENT, np.where(is_equal, EQUAL, OPEN))
 
     def are_decided(self, differences: Floats) -> Flags:
-        """Return flags of the figures that the given tasks settle; shape (n_tasks, n_figures)."""
-        return np.asarray(self.decisions(self.ends_at(differences)) != OPEN)
+        """Return flags of the figures that are decided at the look after the given tasks.
+
+        `differences` have the shape (n_tasks, n_figures).
+        """
+        return np.asarray(self.decisions(self.intervals_after(differences)) != OPEN)
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:
@@ -281,7 +291,9 @@ def alpha_of_each(alpha: float, n_comparisons: int) -> float:
 
 
 ORDERS = 1_000
-_FEWEST = 20
+_MOST_ROUNDS = 20
+"""Number of times that random orders are drawn to find enough possible ones."""
+_FEWEST_ORDERS = 20
 """With fewer possible orders there is no estimate."""
 
 
@@ -311,7 +323,7 @@ def unbiased_means(
     generator = np.random.default_rng(SEED)
     sums = np.zeros(figures.shape[1])
     n_possible = 0
-    for _ in range(20):
+    for _ in range(_MOST_ROUNDS):
         possible = _orders(strata, orders, generator)
         for end in looks:  # keep orders in which no earlier look would have settled the comparison
             possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]
@@ -321,7 +333,7 @@ def unbiased_means(
             n_possible += len(possible)
         if n_possible >= orders:
             break
-    if n_possible < _FEWEST:
+    if n_possible < _FEWEST_ORDERS:
         return np.full(figures.shape[1], np.nan)
     return sums / n_possible
 

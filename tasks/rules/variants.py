@@ -41,14 +41,17 @@ def _continuation(
 ) -> int:
     """Return the position at which a title goes on after an example that ends at `end`.
 
-    It is directly at punctuation, or after it if the text before already ends with some.
+    Spaces before punctuation are skipped, and the punctuation too if `text`, the title before the
+    example, ends with some.
     """
     position = end
     while title[position : position + 1] == " ":
         position += 1
     if title[position : position + 1] not in _PUNCTUATION:
         return end
-    return position + text.endswith(_PUNCTUATION)
+    if text.endswith(_PUNCTUATION):
+        position += 1
+    return position
 
 
 def _closing(text: str, start: int) -> int | None:

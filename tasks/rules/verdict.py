@@ -3,9 +3,8 @@
 A grading is `binary` (met or not) or `ternary` (partly met counts half). Anything that is not a
 clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
 
-A list has an object for each criterion; each is read by itself. One that is missing, doubled, unknown
-or malformed is a `VerdictError` for its criterion alone. What the call used is shared by its
-criteria.
+A list has an object for each criterion; each is read by itself. One that is missing, doubled,
+unknown or malformed is a `VerdictError` for its criterion alone.
 """
 
 import json
@@ -101,7 +100,7 @@ def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class VerdictError(ValueError):
-    """The reply is not a verdict; the message gives the reason, with few characters of the reply."""
+    """A reply is not a verdict; the message gives the reason, with few characters of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ def status_of(word: str) -> str | None:
     return WORDS.get(re.sub(r"[ _-]+", " ", word.strip().lower()))
 
 
-def _no_constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise VerdictError(f"{name} is not JSON")
 
 
@@ -202,7 +201,7 @@ def json_object(
     """
     objects: list[dict[str, Any]] = []
 
-    def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def add_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         content = dict(pairs)
         if len(content) != len(pairs):
             raise VerdictError("a key appears twice")
@@ -211,7 +210,7 @@ def json_object(
 
     text = json_text(reply, omits_think_tag=omits_think_tag)
     try:
-        content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
+        content = json.loads(text, object_pairs_hook=add_object, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         # Python also refuses a number with thousands of digits.
         raise VerdictError(f"not one JSON object: {error}") from error
@@ -235,7 +234,7 @@ def json_text(
     Raises:
         VerdictError: the thinking never ends.
     """
-    # JSON is no thinking, and a text in it may name a tag.
+    # A reply that begins with JSON has no thinking, but a text in it may contain a closing tag.
     is_bare = reply.lstrip(_SPACE).startswith((opening, "{", "`"))
     if is_bare:
         omits_think_tag = False
@@ -284,14 +283,15 @@ ENTRIES = "verdicts"
 """The key of the entries where a reply must be an object, as structured output requires."""
 VerdictOrError = Verdict | VerdictError
 """The part of a reply about one criterion, as it was read."""
-_ROUNDED = 0.05
+_MOST_ROUNDING = 0.05
 """The most by which rounded probabilities of the three values may miss a sum of 1."""
 
 
-def _loaded(text: str) -> Any:
-    """Return the value of a JSON text.
+def _load_entries(text: str) -> Any:
+    """Return the value of a JSON text, whose entries are read one by one.
 
-    NaN becomes a list, and an object with a key twice a tuple of its pairs.
+    So that only its entry is refused, NaN becomes a list, and an object with a duplicate key a
+    tuple of its pairs.
     """
 
     def object_or_pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -321,7 +321,7 @@ def parse_group(
     Raises:
         VerdictError: the reply as a whole is anything else.
     """
-    loaded = _loaded(json_text(reply, omits_think_tag=omits_think_tag, opening="["))
+    loaded = _load_entries(json_text(reply, omits_think_tag=omits_think_tag, opening="["))
     if isinstance(loaded, dict) and list(loaded) == [ENTRIES]:
         loaded = loaded[ENTRIES]
     if not isinstance(loaded, list):
@@ -332,10 +332,10 @@ def parse_group(
         if isinstance(entry, dict) and type(entry.get("number")) is int:
             entries.append((entry["number"], entry))
     numbers = range(1, n_criteria + 1)
-    return _read(entries, numbers, lambda entry: _entry_verdict(entry, grading))
+    return _read_entries(entries, numbers, lambda entry: _entry_verdict(entry, grading))
 
 
-def parse_only(
+def parse_group_of_one(
     reply: str,
     grading: str,
     *,
@@ -352,12 +352,12 @@ def parse_only(
     return verdict
 
 
-def _read(
+def _read_entries(
     entries: Sequence[tuple[Any, Any]],
     keys: Sequence[Any],
     read: Callable[[Any], Verdict],
 ) -> list[VerdictOrError]:
-    """Return what `read` makes of the entry of each key; an error if there is not exactly one."""
+    """Return the verdict that `read` finds in each key's entry; an error without exactly one."""
     verdicts: list[VerdictOrError] = []
     for key in keys:
         matches = [entry for entry_key, entry in entries if entry_key == key]
@@ -406,7 +406,7 @@ def parse_decisions(
     Raises:
         VerdictError: the reply as a whole is anything else.
     """
-    content = _loaded(reply)
+    content = _load_entries(reply)
     decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{number}" for number in range(1, n_criteria + 1)]
     if isinstance(decisions, tuple):
@@ -417,7 +417,7 @@ def parse_decisions(
         entries = _named_decisions(decisions, names)
     else:
         raise VerdictError("no list or mapping `answers`")
-    return _read(entries, names, lambda decision: _decision(decision, grading, threshold))
+    return _read_entries(entries, names, lambda decision: _decision(decision, grading, threshold))
 
 
 def _named_decisions(decisions: list[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
@@ -454,9 +454,9 @@ def _ternary_verdict(probabilities: Any) -> Verdict:
     if not isinstance(probabilities, dict) or probabilities.keys() != WORDS.keys():
         raise VerdictError("no probability of each of the three values")
     by_status = {status: _probability(probabilities[word]) for word, status in WORDS.items()}
-    if abs(sum(by_status.values()) - 1.0) > _ROUNDED:
+    if abs(sum(by_status.values()) - 1.0) > _MOST_ROUNDING:
         raise VerdictError("the three probabilities do not add up to 1")
-    # `max` returns the first of equal ones, and the lowest value is the first.
+    # `max` returns the first of equal ones, here the lowest value.
     status = max(reversed(DECIDED), key=by_status.__getitem__)
     expected = sum(VALUES[key] * probability for key, probability in by_status.items())
     return Verdict(status, VALUES[status], None, min(1.0, expected), confidence=by_status[status])
@@ -469,9 +469,6 @@ def _probability(value: Any) -> float:
 
 
 def shares(total: int, n_shares: int) -> list[int]:
-    """Return a whole number in equal shares by largest remainder.
-
-    They add up to it, and the first are the larger.
-    """
+    """Return whole numbers that add up to a total and differ by 1 at most, the larger ones first."""
     share, n_larger = divmod(total, n_shares)
-    return [share + (index < n_larger) for index in range(n_shares)]
+    return [share + 1] * n_larger + [share] * (n_shares - n_larger)

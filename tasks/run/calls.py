@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby, starmap
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -15,16 +15,7 @@ from tasks.config.models import Analyst
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import (
-    CONTEXT_LENGTH,
-    EMPTY,
-    OK,
-    PROVIDER_ERROR,
-    REDIRECTED,
-    TIMEOUT,
-    TOO_LARGE,
-    Reply,
-)
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, TOO_LARGE, UNANSWERED, Reply
 from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
@@ -79,8 +70,8 @@ async def call_and_parse(
     except NotCalled:
         return reply, None
     reply, parsed = read_reply(second_reply, reply_spec.read)
-    usage = sum_usage([first_reply, reply], reply)
-    return replace(usage, paid=first_reply.paid + second_reply.paid), parsed
+    summed_reply = sum_usage([first_reply, reply], reply)
+    return replace(summed_reply, paid=first_reply.paid + second_reply.paid), parsed
 
 
 def call_with(
@@ -144,7 +135,7 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
     only if it is known. A sum of tokens is unknown if one of its numbers is; prices are kept only
     if they are the same for all.
     """
-    without_reply = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
+    without_reply = UNANSWERED | {CONTEXT_LENGTH, TOO_LARGE}
     is_known = all(
         reply.cost_usd is not None for reply in replies if reply.status not in without_reply
     )
@@ -263,7 +254,9 @@ async def analyse_items(
             report,
         )
         groups = [list(group) for _, group in groupby(items, key=attrgetter("group"))]
-        await run_all(starmap(calls_of_items.analyse_group, enumerate(groups)))
+        await run_all(
+            calls_of_items.analyse_group(number, group) for number, group in enumerate(groups)
+        )
     return report
 
 
@@ -283,8 +276,10 @@ class _ItemCalls:
 
     async def analyse_group(self, group_number: int, group: Sequence[Item]) -> None:
         """Analyse items whose prompts begin alike; the first call goes alone."""
-        await self.report.counted(self._analyse(group[0], group_number))
-        await run_all(self.report.counted(self._analyse(item, group_number)) for item in group[1:])
+        await self.report.count_skipped(self._analyse(group[0], group_number))
+        await run_all(
+            self.report.count_skipped(self._analyse(item, group_number)) for item in group[1:]
+        )
 
     async def _analyse(self, item: Item, group_number: int) -> None:
         call = _call(self.analyst, self.target, item, group_number)

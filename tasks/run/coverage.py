@@ -85,10 +85,7 @@ class LowCoverage:
     @property
     def lines(self) -> list[str]:
         """A sentence about each label and cell, with its causes."""
-        lines = [
-            f"{label}: nothing is imported under this label; `prbench import responses`"
-            for label in self.labels_without_import
-        ]
+        lines = [import_line(label) for label in self.labels_without_import]
         return lines + self.lines_on(self.cells)
 
     def lines_on(self, cells: Iterable[CoverageCell]) -> list[str]:
@@ -106,6 +103,11 @@ class LowCoverage:
         return lines
 
 
+def import_line(label: str) -> str:
+    """Return the sentence about a configured label without any imported response."""
+    return f"{label}: nothing is imported under this label; `prbench import responses`"
+
+
 def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     """Return what is below the coverage bar after a stage (or after all stages)."""
     matrix = coverage(job)
@@ -114,10 +116,10 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     cells = []
     for cell in matrix:
         if cell.judge:
-            counts = cell.judge in configured_judges and stage != "sample"
+            is_counted = cell.judge in configured_judges and stage != "sample"
         else:
-            counts = stage != "judge"
-        if counts and cell.due_share < bar:
+            is_counted = stage != "judge"
+        if is_counted and cell.due_share < bar:
             cells.append(cell)
     covered_labels = {cell.model for cell in matrix if cell.due}
     imported_labels = [model.label for model in job.settings.models if model.is_imported]
@@ -128,6 +130,8 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
 
 CoverageRow = Mapping[str, Any]
 """The number of a model's responses, or of verdicts on them, in a trial with a status."""
+JudgeColumns = Mapping[str, Any]
+"""The columns that identify a judge configuration."""
 DueCounts = Mapping[tuple[str, int], int]
 """By model and trial: how many responses, or verdicts of a judge configuration, are due."""
 
@@ -204,7 +208,7 @@ class _Matrix:
 
     def _counts(
         self,
-        judge_columns: CoverageRow | None,
+        judge_columns: JudgeColumns | None,
         task_ids: Iterable[str],
     ) -> list[dict[str, Any]]:
         """Return the numbers of the responses that count, or of their verdicts under a judge
@@ -248,7 +252,7 @@ class _Matrix:
 
     def _cells(
         self,
-        judge_columns: CoverageRow | None,
+        judge_columns: JudgeColumns | None,
         rows: Iterable[CoverageRow],
         due: DueCounts,
     ) -> list[CoverageCell]:

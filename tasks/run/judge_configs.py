@@ -13,7 +13,7 @@ from tasks.llm.environment import address_of
 from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template, shipped_templates
 from tasks.rules.cascades.rules import When
-from tasks.rules.conversation import OF_DECISIONS, OF_GROUP
+from tasks.rules.conversation import DECISION_PLACEHOLDERS, GROUP_PLACEHOLDERS
 from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import IMPORTED, template_hash
@@ -45,7 +45,8 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         from_environment = address_of(endpoint.name, endpoint.parameters)
         if from_environment is not None:
             variable, address = from_environment
-            for problem in secrets_in(address, variable):
+            problem = next(secrets_in(address, variable), None)
+            if problem is not None:
                 raise UsageError(f"{endpoint.name}: {problem}")
     return Target(
         name=endpoint.name,
@@ -240,11 +241,9 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
     Raises:
         UsageError: they do.
     """
-    if judge.cascade is None:
-        return
-    members = judge.cascade.members
+    members = judge.members
     gradings = [member.grading or benchmark.grading for member in members]
-    if gradings[0] != gradings[1]:
+    if len(set(gradings)) > 1:
         raise UsageError(
             f"judge {judge.label}: its judges grade in different ways:"
             f" {members[0].label} {gradings[0]}, {members[1].label} {gradings[1]}; give both the"
@@ -295,10 +294,11 @@ def template_of(judge: Judge, benchmark: Benchmark) -> str:
     try:
         default = benchmark.gradings[grading]
         if judge.is_decision_model:
-            return load_template(judge.template, "decisions_v1", OF_DECISIONS)
+            return load_template(judge.template, "decisions_v1", DECISION_PLACEHOLDERS)
         if judge.piece_size is not None:
+            # Of binary_v2 it is binary_group_v1.
             group_default = re.sub(r"^(.*?)(_v\d+)?(\.\w+)?$", r"\1_group_v1\3", default)
-            return load_template(judge.template, group_default, OF_GROUP)
+            return load_template(judge.template, group_default, GROUP_PLACEHOLDERS)
         return load_template(judge.template, default)
     except UsageError as error:
         raise UsageError(f"judge {judge.label}: {error}") from error

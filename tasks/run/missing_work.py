@@ -25,10 +25,8 @@ from warehouse import Reader, Warehouse, unless_unwritable
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
 SETTLED = "unreadable in two runs; --retry-failed asks again"
-"""The end of the error of a criterion in a group whose entry could not be read in two runs; no
-later run tries again.
-
-With the option a run does.
+"""The end of the error of a criterion in a group whose entry could not be read in two runs; later
+runs try again only with the option.
 """
 
 
@@ -69,10 +67,11 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     """
     benchmark = load_benchmark(job.settings.benchmark)
     data = job.data
-    for split in missing_splits(job, reader):
+    missing = missing_splits(job, reader)
+    if missing:
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
-            f"{data.name}: split {split!r} of revision {data.revision[:12]} is not in the"
+            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the"
             f" warehouse; {advice}"
         )
     job_tasks = WantedTasks(benchmark, data.revision, data.splits, tuple(_task_ids(job, reader)))
@@ -80,14 +79,15 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 
 
 def _task_ids(job: Job, reader: Reader) -> list[str]:
-    """Return the wanted tasks in order; one of several splits is in the order of the first."""
+    """Return the wanted tasks in order; a task in several splits keeps its place in the first."""
     parameters = {**job.key, "splits": list(job.data.splits)}
     members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
     if job.named_tasks is not None:
         admitted_tasks = {row["task_id"] for row in members}
-        for task_id in sorted(set(job.named_tasks) - admitted_tasks):
+        unknown = set(job.named_tasks) - admitted_tasks
+        if unknown:
             raise UsageError(
-                f"--task {task_id}: not an admitted task of the chosen splits; see the table"
+                f"--task {min(unknown)}: not an admitted task of the chosen splits; see the table"
                 " `tasks`"
             )
         members = [row for row in members if row["task_id"] in job.named_tasks]
@@ -126,8 +126,8 @@ def stored_comparisons(job: Job) -> JobComparisons:
 
 
 def drawn_in_turn(splits: Iterable[Sequence[str]], limit: int) -> set[str]:
-    """Return so many tasks, drawn from the splits in turn: each time the first one that is not
-    drawn yet.
+    """Return at most `limit` tasks, drawn from the splits in turn: each time the first one that is
+    not drawn yet.
     """
     drawn = set[str]()
     queues = [deque(tasks) for tasks in splits]
@@ -154,15 +154,15 @@ Cell = tuple[str, int]
 def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: Model) -> list[Cell]:
     """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
-    Cells without a response come first, then the failed ones, the earliest failure first: what
-    fails in every run keeps nothing else from its turn. An imported response of the same label,
+    Cells without a response come first, then the failed ones, the earliest failure first, so that
+    what fails in every run does not delay the others. An imported response of the same label,
     trial and vintage fills its cell. A model that is only imported has no missing cells.
     """
     if model.is_imported:
         return []
     parameters = {
         **job_tasks.key,
-        **_retried(job, model),
+        **_retry_parameters(job, model),
         "model": model.label,
         "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
@@ -220,7 +220,7 @@ def missing_verdicts(
         left_out += [[label, task_id] for task_id in sorted(task_ids)]
     parameters = {
         **job_tasks.key,
-        **undecided(job, judge_config),
+        **undecided_parameters(job, judge_config),
         "tasks": list(job_tasks.task_ids),
         "trials": list(job.trials),
         "vintage": job.vintage,
@@ -233,15 +233,14 @@ def missing_verdicts(
     return [MissingVerdicts(**row) for row in rows]
 
 
-def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
+def undecided_parameters(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the query parameters that define which criteria are undecided under a judge
     configuration.
     """
     judge = judge_config.judge
-    members = judge.cascade.members if judge.cascade else (judge,)
     return {
         **judge_config.columns,
-        **_retried(job, *members),
+        **_retry_parameters(job, *judge.members),
         "rubric": judge.rubric,
         "piece_size": judge_config.piece_size,
         "settled": SETTLED,
@@ -261,7 +260,7 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
     return error is not None and any(ending in error.lower() for ending in accepted)
 
 
-def _retried(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
+def _retry_parameters(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
     """Return the query parameters that define which failed rows of some models are missing work."""
     return {
         "again": list(PASSING),
@@ -306,9 +305,10 @@ def unworded_criteria(
     rubric's order.
     """
     writer = job.settings.rubric_writer
+    writers = [writer] if writer else []
     parameters = {
         **job_tasks.key,
-        **_retried(job, *([writer] if writer else [])),
+        **_retry_parameters(job, *writers),
         "rubric": rubric,
         "tasks": list(job_tasks.task_ids),
     }

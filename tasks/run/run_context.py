@@ -71,13 +71,14 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
             yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
         cascade = judge.label if judge.cascade else None
-        for member in judge.cascade.members if judge.cascade else (judge,):
+        for member in judge.members:
             yield Callee(JUDGE, member.label, judge_target(member), member.mode == "batch", cascade)
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
-    for kind in ANALYST_KINDS:
-        for analyst in getattr(job.settings, kind) if kind in kinds else ():
+    analyst_kinds = [kind for kind in ANALYST_KINDS if kind in kinds]
+    for kind in analyst_kinds:
+        for analyst in getattr(job.settings, kind):
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
@@ -139,12 +140,12 @@ def _states_file(folder: Path, run_id: str) -> Path:
 
 LEDGER = "ledger"
 _OTHER_FILES = 128
-"""A run has fewer files open beside those of its calls."""
+"""More files than a run has open beside those of its calls."""
 
 
 def _calls_at_once(concurrency: int) -> int:
-    """Return how many calls at once this process may have files open for; print a line if they are
-    less than configured.
+    """Return for how many calls at once this process may open files; print a line if these are
+    fewer than configured.
 
     The limit was raised as far as possible when the process started. Models and judges share it.
     """
@@ -171,7 +172,7 @@ class RunContext:
         self.limiters = self._limiters()
         """By stage."""
         self.warehouse = Warehouse(job.warehouse)
-        self._held = self._held_back()
+        self._held_back = self._labels_of_lost_rows()
         """The purposes and labels whose calls may be for lost rows; without a label, of all models.
         """
         self.ledger = Ledger(job.warehouse / LEDGER, why_lost)
@@ -203,11 +204,11 @@ class RunContext:
                 rates.rpm,
                 rates.tpm,
                 limits.outage_s,
-                None if stop_at is None else stop_at.timestamp(),
+                stop_at_s=None if stop_at is None else stop_at.timestamp(),
             )
         return {stage: limiters.get(stage, limiters["judge"]) for stage in STAGES}
 
-    def _held_back(self) -> set[tuple[str, str | None]]:
+    def _labels_of_lost_rows(self) -> set[tuple[str, str | None]]:
         """Return the purposes and labels of rows that damage destroyed."""
         lost = set[tuple[str, str | None]]()
         for loss in self.warehouse.losses():
@@ -230,14 +231,14 @@ class RunContext:
             limits.deadline_s,
             purpose,
             self.senders or send,
-            self.is_held_back(purpose, label),
+            is_only_ledger=self.is_held_back(purpose, label),
         )
 
     def is_held_back(self, purpose: str, label: str) -> bool:
         """Return whether calls are held back: their rows may be lost to damage, and nobody
         requested them again.
         """
-        return bool({(purpose, label), (purpose, None)} & self._held)
+        return bool({(purpose, label), (purpose, None)} & self._held_back)
 
     def remark(self, stage: str, line: str) -> None:
         """Keep a line for the report of a stage, which shows equal lines once."""
@@ -245,7 +246,9 @@ class RunContext:
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
-        labels = [label or "all models" for stage, label in self._held if stage == report.stage]
+        labels = [
+            label or "all models" for stage, label in self._held_back if stage == report.stage
+        ]
         if labels and report.skipped:
             report.warnings.append(
                 f"{', '.join(sorted(labels))}: {report.skipped} calls not made, because damage"
@@ -398,15 +401,17 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     # A database that cannot be read yet does not show the missing calls; the run makes it readable,
     # and checks again.
     with suppress(WarehouseError):
-        for callee in _with_calls(job, without_key, kinds) if without_key else ():
-            names = ", ".join(missing_variables(callee.target))
-            raise UsageError(f"{callee}: {names} is not set; export it")
+        needed = _with_calls(job, without_key, kinds) if without_key else []
+        if needed:
+            names = ", ".join(missing_variables(needed[0].target))
+            raise UsageError(f"{needed[0]}: {names} is not set; export it")
     for callee in callees_of_kinds:
-        if callee.target.refused_as:
-            raise UsageError(f"{callee}: {callee.target.refused_as}")
+        if callee.target.why_refused:
+            raise UsageError(f"{callee}: {callee.target.why_refused}")
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
-        for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):
+        problem = next(unbounded(job, kinds, in_usd=limits.max_usd is not None), None)
+        if problem is not None:
             raise UsageError(problem)
 
 
@@ -454,8 +459,7 @@ def retirement_line(callee: Callee, today: date) -> str | None:
 
 
 def refuse_uninstalled(job: Job) -> None:
-    """Refuse an embedded model that is not installed: the package of this project does not bring
-    it.
+    """Refuse an embedded model that is not installed: this project's package does not include it.
 
     It is needed even if it is not called: its weights are part of the identity of its responses and
     verdicts.

@@ -53,8 +53,7 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
         earlier_hash = configs_of(judge, benchmark, reads_address=False)[0].judge_config_hash
         config_hash = configs_of(judge, benchmark)[0].judge_config_hash
         if earlier_hash != config_hash:
-            members = judge.cascade.members if judge.cascade else (judge,)
-            targets = tuple(judge_target(member) for member in members)
+            targets = tuple(judge_target(member) for member in judge.members)
             yield ChangedIdentity("verdicts", judge.label, targets, earlier_hash, config_hash)
 
 

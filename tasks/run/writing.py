@@ -151,7 +151,7 @@ LEFT_OUT = "are left out"
 
 
 AT_BUDGET = "stopped at the budget"
-"""The begin of the warning of a stage that the cap ended."""
+"""The beginning of the warning of a stage that the cap ended."""
 
 
 @dataclass
@@ -186,32 +186,32 @@ class StageReport:
             row.failures[status] = 1
         self.add(row)
 
-    async def counted(self, work: Awaitable[None]) -> None:
+    async def count_skipped(self, work: Awaitable[None]) -> None:
         """Wait for the work on a cell, and count it as skipped if its call is not made."""
         try:
             await work
         except NotCalled:
             self.skipped += 1
 
-    def add(self, other: "StageReport") -> None:
+    def add(self, part: "StageReport") -> None:
         """Add the report of a part of the same stage."""
-        self.rows += other.rows
-        self.failures += other.failures
-        self.skipped += other.skipped
-        if self.cost_usd is None or other.cost_usd is None:
+        self.rows += part.rows
+        self.failures += part.failures
+        self.skipped += part.skipped
+        if self.cost_usd is None or part.cost_usd is None:
             self.cost_usd = None
         else:
-            self.cost_usd += other.cost_usd
-        self.add_messages(other)
+            self.cost_usd += part.cost_usd
+        self.add_messages(part)
 
-    def add_messages(self, other: "StageReport") -> None:
+    def add_messages(self, report: "StageReport") -> None:
         """Add the notes and warnings of another report on this one's rows, such as a check's
         report.
         """
-        self.notes += other.notes
-        self.warnings += other.warnings
-        self.stopped += other.stopped
-        self.is_below_bar |= other.is_below_bar
+        self.notes += report.notes
+        self.warnings += report.warnings
+        self.stopped += report.stopped
+        self.is_below_bar |= report.is_below_bar
 
     @property
     def line(self) -> str:

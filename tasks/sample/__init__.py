@@ -56,11 +56,14 @@ async def sample_cells(
             row = sampled.row(reply)
             opening = unknown_opening(row["text"] or "")
             if opening is not None:
-                remark = f"{model_label}: responses begin with {opening}, which may be thinking"
-                context.remark("sample", f"{remark}; it is kept and judged as a part of them")
+                context.remark(
+                    "sample",
+                    f"{model_label}: responses begin with {opening}, which may be thinking; it is"
+                    " kept and judged as a part of them",
+                )
             writer.add(row, reply, model_label)
 
-        await run_all(report.counted(sample(index, cell)) for index, cell in enumerate(cells))
+        await run_all(report.count_skipped(sample(index, cell)) for index, cell in enumerate(cells))
     return report
 
 
@@ -92,9 +95,8 @@ class SampledCell:
 
     def call(self, index: int, removal_times: Mapping[str, float]) -> Call:
         """Return the call for the response; `index` orders it among those of a batch."""
-        messages = []
-        for role, content in missing_work.messages_to(self.model, self.conversation):
-            messages.append({"role": role, "content": content})
+        turns = missing_work.messages_to(self.model, self.conversation)
+        messages = [{"role": role, "content": content} for role, content in turns]
         return Call(
             self.target,
             messages,

@@ -130,7 +130,12 @@ class JobComparisons:
     @cached_property
     def left_out(self) -> dict[str, frozenset[str]]:
         """By model, the tasks that none of its comparisons needs, if all of them are finished."""
-        return left_out_of(self.progress)
+        left_out: dict[str, frozenset[str]] = {}
+        for comparison_progress in self.progress:
+            unneeded = comparison_progress.unneeded_tasks
+            for label in comparison_progress.comparison.labels:
+                left_out[label] = left_out.get(label, unneeded) & unneeded
+        return {label: task_ids for label, task_ids in left_out.items() if task_ids}
 
     @property
     def score_parameters(self) -> dict[str, Any]:
@@ -185,8 +190,8 @@ def comparisons_of(
     comparisons = _planned(stopping, pairs)
     compared = []
     for comparison in comparisons:
-        sides_in_words = [side._asdict() for side in comparison.stored_sides]
-        compared.append([*sides_in_words, comparison.order])
+        side_columns = [side._asdict() for side in comparison.stored_sides]
+        compared.append([*side_columns, comparison.order])
     stopping_id = hash_of_document(
         [
             METHOD,
@@ -301,13 +306,3 @@ def _progress(
 def _sides_in(look: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Return the values that distinguish the comparison of a look from others of the job."""
     return look["model"], look["vintage"], look["compared_model"], look["compared_vintage"]
-
-
-def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
-    """Return by model the tasks that none of its comparisons needs, if all of them are finished."""
-    left_out: dict[str, frozenset[str]] = {}
-    for comparison_progress in progress:
-        unneeded = comparison_progress.unneeded_tasks
-        for label in comparison_progress.comparison.labels:
-            left_out[label] = left_out.get(label, unneeded) & unneeded
-    return {label: task_ids for label, task_ids in left_out.items() if task_ids}

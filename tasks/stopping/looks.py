@@ -64,8 +64,8 @@ class TaskBlock:
 def next_block(progress: Iterable[Progress], last_number: int) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
-    `last_number` is the number of this run's last block. A comparison without a look at it, because the
-    other model is not evaluated that far, goes on with the next block.
+    `last_number` is the number of this run's last block. A comparison without a look at it, because
+    the other model is not evaluated that far, goes on with the next block.
     """
     due: dict[int, list[PlannedComparison]] = {}
     for comparison, block, decision in progress:
@@ -207,7 +207,7 @@ def _look(
     rule = comparison.rule
     is_rounding_error = np.abs(differences) < 1e-12
     differences = np.where(is_rounding_error, 0.0, differences)
-    interval = rule.ends_at(differences[:, None])
+    interval = rule.intervals_after(differences[:, None])
     decision = str(rule.decisions(interval)[0])
     unbiased = np.nan
     if decision != OPEN or block == len(rule.ends):
@@ -317,13 +317,16 @@ def _score_rows(
     figures = _figures_of(job_comparisons, decisive, label, reader)
     if not figures:
         return []
+    scores_by_task = [figure.pop("task_scores") for figure in figures]
     # Shape (n_tasks, n_figures).
-    scores = np.column_stack([in_order(figure.pop("task_scores"), evaluated) for figure in figures])
+    scores = np.column_stack(
+        [in_order(figure_scores, evaluated) for figure_scores in scores_by_task]
+    )
     values = _values_of(job_comparisons, [comparison], reader)
     first_scores, second_scores = _scores_of_sides(values, comparison, evaluated)
     strata = _strata_of(job_comparisons.fields, evaluated)
     unbiased = unbiased_means(second_scores - first_scores, scores, strata, comparison.rule)
-    intervals = replace(comparison.rule, alpha=_LEADERBOARD_ALPHA).ends_at(scores)
+    intervals = replace(comparison.rule, alpha=_LEADERBOARD_ALPHA).intervals_after(scores)
     for column, figure in enumerate(figures):
         figure.update(job_comparisons.key)
         figure["stopping_id"] = job_comparisons.stopping_id

@@ -11,7 +11,7 @@ import numpy as np
 from tasks.rules.cascades.evaluation import Bound, for_choosing
 from tasks.rules.cascades.rules import candidates
 from tests.benchmarks.figures import arguments, markdown
-from tests.tasks.rules.cascades.worlds import Outcome, noise, of_picked
+from tests.tasks.rules.cascades.worlds import Outcome, noise, picked_outcome
 
 _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]
 
@@ -27,7 +27,9 @@ def outcome_of_pick(
     rules = candidates(
         paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True
     )
-    return of_picked(paired, rules, Bound("agreement", bound), resamples, error_rate)
+    return picked_outcome(
+        paired, rules, Bound("agreement", bound), resamples, error_rate
+    )
 
 
 def rows(replications: int, resamples: int) -> Iterator[Sequence[object]]:

@@ -20,8 +20,8 @@ from tasks.rules.statistics.debiased import DebiasedEstimate
 from tasks.rules.statistics.sampling import (
     expected_errors,
     group_errors,
-    inclusion_probabilities,
-    sizes,
+    sampling_probabilities,
+    sampling_sizes,
 )
 from tests.benchmarks.figures import arguments, markdown
 
@@ -225,9 +225,11 @@ def drawn_sheet(
         np.ones(len(groups)),
     )
     unlabelled = np.setdiff1d(np.arange(len(groups)), labelled)
-    verdict_sizes = sizes(model.rubrics.contribution[unlabelled], errors[unlabelled])
+    verdict_sizes = sampling_sizes(
+        model.rubrics.contribution[unlabelled], errors[unlabelled]
+    )
     probabilities = np.ones(len(groups))
-    probabilities[unlabelled] = inclusion_probabilities(verdict_sizes, n)
+    probabilities[unlabelled] = sampling_probabilities(verdict_sizes, n)
     return Sheet(unlabelled[systematic(probabilities[unlabelled], dice)], probabilities)
 
 

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 
 from tasks.rules.statistics.debiased import corrected, estimate
 from tasks.rules.statistics.intervals import student_quantile
-from tasks.rules.statistics.sampling import PRIOR_ERROR, inclusion_probabilities, sizes
+from tasks.rules.statistics.sampling import (
+    PRIOR_ERROR,
+    sampling_probabilities,
+    sampling_sizes,
+)
 from tests.benchmarks.debiased_coverage import Replication, Rubrics, systematic
 from tests.benchmarks.figures import arguments, markdown
 
@@ -84,8 +88,8 @@ def covered(
     nothing = np.zeros(len(task))
     rubrics = Rubrics(task, contribution, nothing, nothing, nothing)
     model = Replication(rubrics, people, judge, judge)
-    size = sizes(contribution, np.full(len(task), PRIOR_ERROR))
-    probability = inclusion_probabilities(size, min(n_labels, len(task)))
+    size = sampling_sizes(contribution, np.full(len(task), PRIOR_ERROR))
+    probability = sampling_probabilities(size, min(n_labels, len(task)))
     sample = systematic(probability, dice)
     sums = corrected(model.known, model.labels(sample, 1.0 / probability[sample]))
     estimated = estimate(sums)

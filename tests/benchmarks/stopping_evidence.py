@@ -148,7 +148,7 @@ def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
 
 def decisions_at(sample: Floats, comparison_rule: Rule, end: int) -> Decisions:
     """Return what the look after `end` tasks decides."""
-    low, high = comparison_rule.ends_at(sample[:end]).T
+    low, high = comparison_rule.intervals_after(sample[:end]).T
     return Decisions((low > 0.0) | (high < 0.0), (low > -LEAST) & (high < LEAST))
 
 

@@ -25,12 +25,18 @@ def rows(**columns: list[Any]) -> pd.DataFrame:
     return pd.DataFrame({"key": KEYS[:n_rows], **columns})
 
 
-def results(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationResult:
-    (finding,) = run_suite(
-        [expect("ingest", "things", "a_check", "things are right", kind, **arguments)],
-        {"things": frame}.__getitem__,
+def result_on(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationResult:
+    """The result of an expectation of this kind on the table `things`."""
+    expectation = expect(
+        "ingest",
+        "things",
+        "a_check",
+        "things are right",
+        kind,
+        **arguments,
     )
-    return finding
+    (result,) = run_suite([expectation], {"things": frame}.__getitem__)
+    return result
 
 
 KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
@@ -54,7 +60,12 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
         {"a": [0, 1, -1]},
         [0, 2],
     ),
-    ("ExpectColumnValuesToNotBeNull", {"column": "a"}, {"a": [1.0, None]}, [1]),
+    (
+        "ExpectColumnValuesToNotBeNull",
+        {"column": "a"},
+        {"a": [1.0, None]},
+        [1],
+    ),
     (
         "ExpectColumnValuesToBeInSet",
         {"column": "a", "value_set": ["x"]},
@@ -107,13 +118,12 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
 @pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
 def test_the_failing_rows_are_named_and_all_counted(kind, arguments, columns, failing):
     frame = rows(**columns)
-    finding = results(frame, kind, **arguments)
 
-    assert [KEYS[index] for index in failing] == [
-        failure.key for failure in finding.failures
-    ]
-    assert len(frame) == finding.n_evaluated
-    assert finding.failures
+    result = result_on(frame, kind, **arguments)
+
+    failing_keys = [KEYS[index] for index in failing]
+    assert [failure.key for failure in result.failures] == failing_keys
+    assert result.n_evaluated == len(frame)
 
 
 def test_a_failure_has_the_task_and_the_note_of_its_row():
@@ -122,9 +132,10 @@ def test_a_failure_has_the_task_and_the_note_of_its_row():
         note=["good", "bad $note {x}"],
         a=[1.0, None],
     )
-    finding = results(frame, "ExpectColumnValuesToNotBeNull", column="a")
 
-    assert (FailedRow("two\n", "t2", "bad $note {x}"),) == finding.failures
+    result = result_on(frame, "ExpectColumnValuesToNotBeNull", column="a")
+
+    assert result.failures == (FailedRow("two\n", "t2", "bad $note {x}"),)
 
 
 def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once():
@@ -138,18 +149,23 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
             column=column,
         )
 
-    read = []
+    tables = []
 
     def frame_of(table):
-        read.append(table)
+        tables.append(table)
         return rows(a=[1.0, None], b=[1.0, 2.0])
 
-    expectations = [not_null("x", "b"), not_null("y", "a"), not_null("x", "a")]
-    findings = run_suite(expectations, frame_of)
+    expectations = [
+        not_null("x", "b"),
+        not_null("y", "a"),
+        not_null("x", "a"),
+    ]
 
-    assert expectations == [finding.expectation for finding in findings]
-    assert [len(finding.failures) for finding in findings] == [0, 1, 1]
-    assert read == ["x", "y"]
+    results = run_suite(expectations, frame_of)
+
+    assert [result.expectation for result in results] == expectations
+    assert [len(result.failures) for result in results] == [0, 1, 1]
+    assert tables == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -161,4 +177,8 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
 )
 def test_what_cannot_be_evaluated_is_an_error(kind, arguments):
     with pytest.raises(RuntimeError, match=kind):
-        results(rows(a=[1.0]), kind, **arguments)
+        result_on(
+            rows(a=[1.0]),
+            kind,
+            **arguments,
+        )

@@ -58,9 +58,8 @@ def test_the_checks_have_the_names_that_configurations_use():
 
 
 def test_the_readme_names_every_check_and_every_bound():
-    text = (
-        Path(expectations.__file__).with_name("README.md").read_text(encoding="utf-8")
-    )
+    readme = Path(expectations.__file__).with_name("README.md")
+    text = readme.read_text()
     bounds = {name for check in CHECKS.values() for name in signature(check).parameters}
 
     assert [name for name in NAMES | bounds if f"`{name}`" not in text] == []
@@ -92,10 +91,8 @@ def of_ingest(invariants: dict[str, Any]) -> list[Expectation]:
 def test_an_expectation_is_stored_as_the_call_that_makes_it():
     (expectation,) = of_ingest({"criteria_per_task": {"fewest": 10, "most": 30}})
 
-    assert (
-        expectation.text
-        == "ExpectColumnValuesToBeBetween(column='n_criteria', min_value=10, max_value=30)"
-    )
+    arguments = "column='n_criteria', min_value=10, max_value=30"
+    assert expectation.text == f"ExpectColumnValuesToBeBetween({arguments})"
     assert expectation.meaning == "a task has 10 to 30 criteria"
 
 

@@ -49,14 +49,11 @@ class AnyServer:
         tls: ssl.SSLContext | None = None,
     ):
         self.seen: list[Seen] = []
-        self._respond = (
-            http_response if callable(http_response) else lambda _: http_response
-        )
+        self._http_response = http_response
         self._server = ThreadingHTTPServer((host, 0), self._handler())
         self._server.daemon_threads = True
-        self.address = (
-            f"{'https' if tls else 'http'}://{host}:{self._server.server_port}"
-        )
+        scheme = "https" if tls else "http"
+        self.address = f"{scheme}://{host}:{self._server.server_port}"
         if tls:
             self._server.socket = tls.wrap_socket(
                 self._server.socket,
@@ -86,7 +83,9 @@ class AnyServer:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 seen = Seen(self.command, self.path, headers, body)
                 owner.seen.append(seen)
-                http_response = owner._respond(seen)
+                http_response = owner._http_response
+                if callable(http_response):
+                    http_response = http_response(seen)
                 self.close_connection = True
                 with suppress(ConnectionError):  # the client has read enough
                     self.send_response(http_response.status)

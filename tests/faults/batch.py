@@ -61,14 +61,12 @@ def read_lines(content: bytes, endpoint: str) -> dict[str, Request]:
     """The requests of an input file by custom id; none if the file is not sound."""
     lines = [json.loads(text) for text in content.splitlines()]
     requests = {line["custom_id"]: line["body"] for line in lines}
-    is_sound = len(requests) == len(lines) and {("POST", endpoint)} == {
-        (line["method"], line["url"]) for line in lines
-    }
-    return (
-        requests
-        if is_sound and len({request["model"] for request in requests.values()}) == 1
-        else {}
-    )
+    methods = {(line["method"], line["url"]) for line in lines}
+    models = {request["model"] for request in requests.values()}
+    has_other_endpoint = methods != {("POST", endpoint)}
+    if has_other_endpoint or len(requests) < len(lines) or len(models) > 1:
+        return {}
+    return requests
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,10 @@ def result_of(
     A response that would be cut off is an error; delays are ignored.
     """
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
-    reply = (
-        failed(400, flaw, kind="invalid_request_error")
-        if flaw
-        else behaviour(entry.request, entry.number)
-    )
+    if flaw:
+        reply = failed(400, flaw, kind="invalid_request_error")
+    else:
+        reply = behaviour(entry.request, entry.number)
     if reply.cuts_connection or reply.cuts_body:
         return _result(custom_id, entry, None, _LOST)
     entry.status = reply.status
@@ -106,17 +103,12 @@ def result_of(
             body = json.loads(reply.raw)
         except ValueError:  # it becomes a string, so that the line stays readable
             body = reply.raw.decode(errors="replace")
-    request_id = f"req_{entry.digest[:24]}"
-    return _result(
-        custom_id,
-        entry,
-        {
-            "status_code": reply.status,
-            "request_id": request_id,
-            "body": body,
-        },
-        None,
-    )
+    response = {
+        "status_code": reply.status,
+        "request_id": f"req_{entry.digest[:24]}",
+        "body": body,
+    }
+    return _result(custom_id, entry, response, None)
 
 
 def _result(
@@ -269,14 +261,12 @@ class Batches:
         if batch is None:
             return await refuse(http, "No such batch.", 404)
         async with batch.ending:
-            if (
-                batch.status in _UNDER_WAY
-                and batch.polls < self._server.polls_until_done
-            ):
-                batch.polls += 1
-                batch.status = "in_progress"
-            elif batch.status in _UNDER_WAY:
-                await self._end(batch, self._server.batch_end)
+            if batch.status in _UNDER_WAY:
+                if batch.polls < self._server.polls_until_done:
+                    batch.polls += 1
+                    batch.status = "in_progress"
+                else:
+                    await self._end(batch, self._server.batch_end)
         return await send_json(http, batch.described())
 
     async def _end(self, batch: Batch, end: str):
@@ -287,18 +277,12 @@ class Batches:
         elif end == "failed":
             n_responses = 0
         results = []
+        endpoint = batch.request["endpoint"]
         for index, (custom_id, entry) in enumerate(batch.lines):
+            result = _result(custom_id, entry, None, _NO_RESPONSE)
             if index < n_responses:
-                results.append(
-                    result_of(
-                        custom_id,
-                        entry,
-                        batch.request["endpoint"],
-                        self._server.behaviour,
-                    )
-                )
-            else:
-                results.append(_result(custom_id, entry, None, _NO_RESPONSE))
+                result = result_of(custom_id, entry, endpoint, self._server.behaviour)
+            results.append(result)
             self._server.close(entry, in_batch=True)
             if index % 50 == 49:
                 await asyncio.sleep(0)  # lets other requests be served

@@ -26,11 +26,9 @@ class BookedRequest(Request):
 
 def digest_of(request) -> str:
     """A hash of a request's content; the order of its keys does not count."""
-    return (
-        request.digest
-        if isinstance(request, BookedRequest)
-        else _content_digest(request)
-    )
+    if isinstance(request, BookedRequest):
+        return request.digest
+    return _content_digest(request)
 
 
 def _content_digest(request) -> str:
@@ -212,7 +210,11 @@ def _decision_on(
     """Return a choice of one of the words, or a yes or no without words."""
     if not words:
         probability = probability_of(text, instructions)
-        return {"type": "predicate", "name": name, "probability": probability}
+        return {
+            "type": "predicate",
+            "name": name,
+            "probability": probability,
+        }
     odds = [probability_of(text, f"{instructions}{word}") + 1 for word in words]
     probabilities = []
     for word, odd in zip(words, odds, strict=True):
@@ -243,7 +245,13 @@ def entries(prompt: str) -> list[dict[str, Any]]:
     entries = []
     for number, criterion in enumerate(criteria, start=1):
         verdict = decision(beginning + criterion)
-        entries.append({"number": number, "explanation": "as the test says", **verdict})
+        entries.append(
+            {
+                "number": number,
+                "explanation": "as the test says",
+                **verdict,
+            }
+        )
     return entries
 
 
@@ -251,10 +259,8 @@ def is_reviewing(request) -> bool:
     """Return whether a request asks for a review of a criterion (the shipped template has these
     words).
     """
-    return (
-        "how well one criterion of an expert's grading rubric is written"
-        in prompt_of(request)
-    )
+    words = "how well one criterion of an expert's grading rubric is written"
+    return words in prompt_of(request)
 
 
 def review(prompt: str) -> dict[str, Any]:
@@ -307,6 +313,12 @@ def failed(
     return HttpResponse(status=status, error=error, headers=header_lines)
 
 
+ELSEWHERE = HttpResponse(
+    status=307,
+    raw=b"",
+    headers={"Location": "http://elsewhere.example/v1"},
+)
+"""A redirect to another host."""
 FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
     "rate_limit": lambda _: failed(
         429,
@@ -378,9 +390,7 @@ def _pseudorandom(purpose: str, seed: int, request, number: int) -> float:
     """A number between 0 and 1 (exclusive), uniform over all calls, and always the same for the
     same call.
     """
-    digest = hashlib.sha256(
-        f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()
-    ).digest()
+    digest = _bytes_of(f"{purpose}|{seed}|{digest_of(request)}|{number}")
     return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
 

@@ -41,12 +41,8 @@ def is_streamed(request, reply: HttpResponse) -> bool:
     """Return whether a response is a stream of events: one was requested, and the response is not
     an error.
     """
-    return (
-        bool(request.get("stream"))
-        and reply.status == 200
-        and reply.error is None
-        and reply.raw is None
-    )
+    is_success = reply.status == 200 and reply.error is None and reply.raw is None
+    return bool(request.get("stream")) and is_success
 
 
 def body_of(path: str, request, reply: HttpResponse) -> bytes:
@@ -54,13 +50,8 @@ def body_of(path: str, request, reply: HttpResponse) -> bytes:
     if reply.raw is not None:
         return reply.raw
     if is_streamed(request, reply):
-        return (
-            b"".join(
-                b"data: " + json.dumps(event).encode() + b"\n\n"
-                for event in _events(request, reply)
-            )
-            + b"data: [DONE]\n\n"
-        )
+        pieces = [f"data: {json.dumps(event)}\n\n" for event in _events(request, reply)]
+        return "".join([*pieces, "data: [DONE]\n\n"]).encode()
     return json.dumps(json_of(path, request, reply)).encode()
 
 
@@ -82,13 +73,17 @@ def json_of(path: str, request, reply: HttpResponse) -> dict[str, Any]:
 
 def _embeddings(request, reply: HttpResponse) -> dict[str, Any]:
     """A vector for each text: its words, each counted in one of 64 components."""
-    texts = (
-        [request["input"]] if isinstance(request["input"], str) else request["input"]
-    )
+    texts = request["input"]
+    if isinstance(texts, str):
+        texts = [texts]
     data = []
     for position, text in enumerate(texts):
         data.append(
-            {"object": "embedding", "index": position, "embedding": words_vector(text)}
+            {
+                "object": "embedding",
+                "index": position,
+                "embedding": words_vector(text),
+            }
         )
     n_tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
@@ -156,11 +151,9 @@ def _head(request, reply: HttpResponse, kind: str) -> dict[str, Any]:
         "created": _CREATED,
         "model": _served(request, reply),
     }
-    return (
-        head
-        if reply.fingerprint is None
-        else {**head, "system_fingerprint": reply.fingerprint}
-    )
+    if reply.fingerprint is not None:
+        head["system_fingerprint"] = reply.fingerprint
+    return head
 
 
 def _served(request, reply: HttpResponse) -> str:
@@ -168,7 +161,11 @@ def _served(request, reply: HttpResponse) -> str:
 
 
 def _chat(request, reply: HttpResponse) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    message = {
+        "role": "assistant",
+        "content": reply.text,
+        "refusal": reply.refusal,
+    }
     choice = {"message": message, "finish_reason": reply.finish_reason}
     if request.get("logprobs"):
         choice["logprobs"] = _logprobs(reply.text or "", reply)
@@ -227,7 +224,11 @@ def _events(request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
     yield {**head, "choices": last_choices}
     usage = _chat_usage(request, reply)
     if wants_usage and usage:
-        yield {**head, "choices": [], **usage}
+        yield {
+            **head,
+            "choices": [],
+            **usage,
+        }
 
 
 def _delta(
@@ -235,6 +236,7 @@ def _delta(
     delta: dict[str, Any],
     finish_reason: str | None,
 ) -> dict[str, Any]:
+    """The choice of a chunk."""
     return {
         "index": index,
         "delta": delta,
@@ -320,14 +322,14 @@ def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
     messages = [
         {"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)
     ]
-    thought = [
-        {
+    if reply.reasoning_tokens and messages:
+        reasoning = {
             "type": "reasoning",
             "id": f"rs_{name}",
             "summary": [],
         }
-    ]
-    return thought + messages if reply.reasoning_tokens and messages else messages
+        return [reasoning, *messages]
+    return messages
 
 
 def _response_usage(request, reply: HttpResponse) -> dict[str, Any]:
@@ -372,9 +374,8 @@ async def send(
         if content_type != EVENTS:
             response.content_length = len(body)
     half = len(body) // 2
-    with contextlib.suppress(
-        ConnectionError
-    ):  # the client gave up, for example on a timeout
+    # A client may give up, for example on a timeout.
+    with contextlib.suppress(ConnectionError):
         await response.prepare(http)
         if is_plain:
             await response.write_eof()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.kit import until
+from tests.kit import ROOT, until
 
 
 def why_no_network() -> str:
@@ -29,7 +29,7 @@ def why_no_network() -> str:
         check=False,
     )
     if tried.returncode == 0:
-        _ip("netns", "delete", _name("try"))
+        _ip(f"netns delete {_name('try')}")
     return tried.stderr.strip()
 
 
@@ -40,23 +40,12 @@ class Machine:
         self.name = _name(number)
         self.address = f"{network}.{number}"
         self._cable = f"v{self.name}"
-        _ip("netns", "add", self.name)
-        _ip(
-            "link",
-            "add",
-            self._cable,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            "eth0",
-            "netns",
-            self.name,
-        )
-        _ip("link", "set", self._cable, "master", bridge, "up")
-        _ip("-n", self.name, "address", "add", f"{self.address}/24", "dev", "eth0")
+        _ip(f"netns add {self.name}")
+        _ip(f"link add {self._cable} type veth peer name eth0 netns {self.name}")
+        _ip(f"link set {self._cable} master {bridge} up")
+        _ip(f"-n {self.name} address add {self.address}/24 dev eth0")
         for device in ("eth0", "lo"):
-            _ip("-n", self.name, "link", "set", device, "up")
+            _ip(f"-n {self.name} link set {device} up")
 
     def command(self, *words: str | Path) -> Sequence[str | Path]:
         """The command line that runs a command on this machine."""
@@ -64,7 +53,7 @@ class Machine:
 
     def processes(self) -> list[int]:
         """The processes on this machine."""
-        return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
+        return [int(pid) for pid in _ip(f"netns pids {self.name}").split()]
 
     def signal(self, number: signal.Signals):
         """Send a signal to all its processes."""
@@ -78,12 +67,13 @@ class Machine:
 
     def plug(self, *, is_in: bool):
         """Connect or disconnect its cable."""
-        _ip("link", "set", self._cable, "up" if is_in else "down")
+        state = "up" if is_in else "down"
+        _ip(f"link set {self._cable} {state}")
 
     def close(self):
         """Kill its processes and delete it."""
         self.kill()
-        _ip("netns", "delete", self.name)
+        _ip(f"netns delete {self.name}")
 
 
 @contextmanager
@@ -94,33 +84,28 @@ def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
     bridge = _name("br")
     prefix = f"10.77.{os.getpid() % 250}"
     machines = []
-    _ip("link", "add", bridge, "type", "bridge")
+    _ip(f"link add {bridge} type bridge")
     try:
-        _ip("address", "add", f"{prefix}.254/24", "dev", bridge)
-        _ip("link", "set", bridge, "up")
+        _ip(f"address add {prefix}.254/24 dev {bridge}")
+        _ip(f"link set {bridge} up")
         for number in range(1, n_machines + 1):
             machines.append(Machine(bridge, number, prefix))
         yield f"{prefix}.254", machines
     finally:
         for machine in machines:
             machine.close()
-        _ip("link", "delete", bridge)
+        _ip(f"link delete {bridge}")
 
 
 def _name(suffix: str | int) -> str:
     return f"pr{os.getpid()}-{suffix}"  # the name of a cable has 15 characters at most
 
 
-def _ip(*words: str) -> str:
-    return subprocess.run(
-        ["ip", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+def _ip(arguments: str) -> str:
+    """Run the command `ip`, and return what it prints."""
+    return subprocess.check_output(["ip", *arguments.split()], text=True)
 
 
-PROJECT = Path(__file__).parents[2]
 _RAY = Path(sys.executable).with_name("ray")
 _PORT = 6379
 KEY = "HOSTED_VLLM_API_KEY"
@@ -151,14 +136,13 @@ class RayNode:
             f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}"
         )
         environment = {**self._cluster.environment(), KEY: self.key}
-        head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
-        purpose_of_node = (
-            head if self._is_head else (f"--address={self._cluster.address}",)
-        )
+        options = [f"--address={self._cluster.address}"]
+        if self._is_head:
+            options = ["--head", f"--port={_PORT}", "--include-dashboard=False"]
         command = self.machine.command(
             _RAY,
             "start",
-            *purpose_of_node,
+            *options,
             f"--node-ip-address={self.machine.address}",
             f"--node-name={self.name}",
             f"--temp-dir={self.folder}",
@@ -204,7 +188,7 @@ class RayCluster:
             "RAY_AUTH_MODE": "token",
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-            "PYTHONPATH": str(PROJECT),
+            "PYTHONPATH": str(ROOT),
         }
 
 
@@ -213,9 +197,8 @@ def ray_cluster(n_nodes: int) -> Iterator[tuple[str, RayCluster]]:
     """The machines of a cluster, before Ray is started, and the address of this machine for
     servers.
     """
-    folder = Path(
-        tempfile.mkdtemp(prefix="rn-", dir="/tmp")
-    )  # the path of a socket has 107 characters at most
+    # The path of a socket has 107 characters at most.
+    folder = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))
     try:
         with network(n_nodes) as (address, machines):
             yield address, RayCluster(folder, machines)

@@ -161,9 +161,8 @@ class FaultServer(Book):
         path = http.path
         try:
             request = json.loads(await http.read())
-        except (
-            ConnectionError
-        ):  # the client left in the middle of its request, so it never arrived
+        except ConnectionError:
+            # The client left in the middle of its request, so it never arrived.
             return bodies.cut(http)
         except ValueError:
             request = None
@@ -172,22 +171,17 @@ class FaultServer(Book):
             flaw = "Streamed responses are not served here."
         if flaw is not None:
             return await bodies.send_json(http, bodies.error_json(flaw), 400)
-        entry = self.enter(
-            path,
-            request,
-            {k.lower(): v for k, v in http.headers.items()},
-        )
+        headers = {name.lower(): value for name, value in http.headers.items()}
+        entry = self.enter(path, request, headers)
         try:
             reply = self.behaviour(entry.request, entry.number)
             if reply.delay_s:
                 await asyncio.sleep(reply.delay_s)
             if reply.cuts_connection:
                 return bodies.cut(http)
-            kind = (
-                bodies.EVENTS
-                if bodies.is_streamed(entry.request, reply)
-                else "application/json"
-            )
+            kind = "application/json"
+            if bodies.is_streamed(entry.request, reply):
+                kind = bodies.EVENTS
             body = bodies.body_of(entry.path, entry.request, reply)
             entry.status = reply.status
             entry.is_paid = reply.is_completion

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.kit import ROOT
+
 _SCRIPT = """
 import os, shutil, signal, sys
 from pathlib import Path
@@ -14,24 +16,26 @@ from pathlib import Path
 
 STEPS = {{"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}}
 
-def killed_at(step, place):
-    left = step
+def kill_at(step, place):
+    n_left = step
 
-    def dies(event, arguments):
-        nonlocal left
+    def count_step(event, arguments):
+        nonlocal n_left
         if event in STEPS or event == "open" and arguments[1] == "wb":
             path = str(arguments[0])
-            left -= not os.path.isabs(path) or path.startswith(str(place))
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if not os.path.isabs(path) or path.startswith(str(place)):
+                n_left -= 1
+                if n_left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(dies)
+    sys.addaudithook(count_step)
 
 base, folder = map(Path, sys.argv[1:])
 for step in range(1, 300):
     place = Path(shutil.copytree(base, folder / str(step)))
-    if not (child := os.fork()):
-        killed_at(step, place)
+    child = os.fork()
+    if child == 0:
+        kill_at(step, place)
         {work}
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -53,7 +57,7 @@ def killed_at_every_step(
     script = _SCRIPT.format(imports=imports, work=work)
     process = subprocess.run(
         [sys.executable, "-c", script, base, folder],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,

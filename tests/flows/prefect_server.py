@@ -61,7 +61,11 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
         making.enter_context(file_lock(shared / "prefect.lock", wait=True))
         if take_database(shared, home):
             making.close()
-        files = (listening.fileno(), file.fileno(), file.fileno())
+        files = (
+            listening.fileno(),
+            file.fileno(),
+            file.fileno(),
+        )
         command = [
             sys.executable,
             "-P",
@@ -103,11 +107,8 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
         timeout=60,
         auth=(user, password),
     )
-    token = (
-        client.get("/csrf-token", params={"client": "tests"})
-        .raise_for_status()
-        .json()["token"]
-    )
+    reply = client.get("/csrf-token", params={"client": "tests"}).raise_for_status()
+    token = reply.json()["token"]
     client.headers.update({"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "tests"})
     return client
 
@@ -115,15 +116,10 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
 def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
     """The artifacts with a key that belong to a run."""
     key_filter = {"artifacts": {"key": {"like_": key}}}
-    artifacts = (
-        browser(url)
-        .post("/artifacts/filter", json=key_filter)
-        .raise_for_status()
-        .json()
-    )
+    reply = browser(url).post("/artifacts/filter", json=key_filter).raise_for_status()
     return [
         artifact["data"]
-        for artifact in artifacts
+        for artifact in reply.json()
         if run_id in (artifact["description"] or "")
     ]
 

@@ -16,12 +16,13 @@ from tests.flows.conftest import PRBENCH, PROJECT, Command
 from tests.kit import endpoint
 
 pytestmark = pytest.mark.slow
-GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
-(WORKFLOW,) = map(
-    yaml.safe_load,
-    re.findall(r"^```yaml\n(name: .*?)```", GUIDE, re.DOTALL | re.MULTILINE),
+GUIDE = (PROJECT / "flows" / "operations.md").read_text()
+(WORKFLOW,) = re.findall(
+    r"^```yaml\n(name: .*?)```",
+    GUIDE,
+    re.DOTALL | re.MULTILINE,
 )
-JOB = WORKFLOW["jobs"]["evaluate"]
+JOB = yaml.safe_load(WORKFLOW)["jobs"]["evaluate"]
 STEPS = {step["name"]: step["run"] for step in JOB["steps"] if "run" in step}
 
 
@@ -32,9 +33,8 @@ def candidate_fails(request, _: int) -> HttpResponse:
     if not is_judge_request(request):
         return HttpResponse(f"A response by {request['model']}.")
     is_met = "A response by candidate." not in prompt_of(request)
-    return HttpResponse(
-        json.dumps({"explanation": "as the test says", "criteria_met": is_met})
-    )
+    verdict = {"explanation": "as the test says", "criteria_met": is_met}
+    return HttpResponse(json.dumps(verdict))
 
 
 @pytest.fixture
@@ -45,15 +45,18 @@ def checkout(command: Command, provider: FaultServer) -> Command:
         "price": {"input_usd_per_mtok": 0.01, "output_usd_per_mtok": 0.01},
         "max_tokens": 100,
     }
-    baseline, candidate, judge = (
-        endpoint(label, provider.api_base, **priced)
-        for label in ("baseline", "candidate", "judge")
+    baseline = endpoint("baseline", provider.api_base, **priced)
+    candidate = endpoint("candidate", provider.api_base, **priced)
+    fresh = endpoint(
+        "fresh",
+        provider.api_base,
+        resample="nightly",
+        **priced,
     )
-    fresh = endpoint("fresh", provider.api_base, resample="nightly", **priced)
     command.configure(
         dataset={"source": "sample"},
         models=[baseline, candidate, fresh],
-        judges=[judge],
+        judges=[endpoint("judge", provider.api_base, **priced)],
     )
     return command
 
@@ -65,7 +68,7 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
     uv = tools / "uv"
-    uv.write_text('#!/bin/sh\nshift\nexec "$@"\n', encoding="utf-8")
+    uv.write_text('#!/bin/sh\nshift\nexec "$@"\n')
     uv.chmod(0o755)
     environment = {
         **os.environ,
@@ -94,7 +97,7 @@ def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(ch
     assert evaluated.returncode == 0, evaluated.stderr
     assert compared.returncode == 3, compared.stderr
     assert "exit code 3 (worse): candidate is " in compared.stderr
-    summary = (checkout.folder / "summary.md").read_text(encoding="utf-8")
+    summary = (checkout.folder / "summary.md").read_text()
     assert "## Comparison of baseline with candidate" in summary
     assert "Worse: candidate is " in summary
 
@@ -112,7 +115,7 @@ def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout):
     night = run_step("Night", checkout.folder)
 
     assert night.returncode == 0, night.stderr
-    summary = (checkout.folder / "summary.md").read_text(encoding="utf-8")
+    summary = (checkout.folder / "summary.md").read_text()
     assert "No score is significantly worse." in summary
     assert "| fresh 2026-01-01 → fresh " in summary
 

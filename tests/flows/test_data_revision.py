@@ -19,10 +19,9 @@ from tests.kit import good_row, write_jsonl
 
 
 def job_of(folder: Path, dataset: str) -> Job:
-    (folder / "night.yaml").write_text(
-        f"dataset: {dataset}\nwarehouse: data\n", encoding="utf-8"
-    )
-    return load_job(Arguments(config=folder / "night.yaml"))
+    config = folder / "night.yaml"
+    config.write_text(f"dataset: {dataset}\nwarehouse: data\n")
+    return load_job(Arguments(config=config))
 
 
 def revision(file: Path) -> str:

@@ -123,10 +123,8 @@ def assert_disk_is_named(line: str, data: Path):
     """Check the message of a command that finds nothing on a full disk: it names no command that
     would fail there.
     """
-    assert (
-        f"nothing can be written to {data} (No space left on device); free some space"
-        in line
-    )
+    cause = f"nothing can be written to {data} (No space left on device)"
+    assert f"{cause}; free some space" in line
     assert "prbench ingest" not in line
     assert line.count("\n") == 1
 
@@ -143,7 +141,12 @@ def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
     monkeypatch.chdir(tmp_path)
     fill(disk)
 
-    line = run(*command, "--warehouse", str(disk / "data"), code=1)
+    line = run(
+        *command,
+        "--warehouse",
+        str(disk / "data"),
+        code=1,
+    )
 
     assert_disk_is_named(line, disk / "data")
 
@@ -160,7 +163,12 @@ def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_
     execute(job_on("sample", disk / "data"), list)
     fill(disk)
 
-    line = run("status", "--warehouse", str(disk / "data"), code=1)
+    line = run(
+        "status",
+        "--warehouse",
+        str(disk / "data"),
+        code=1,
+    )
 
     assert_disk_is_named(line, disk / "data")
 
@@ -177,12 +185,15 @@ def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,ro")
 
-    line = run(*command, "--warehouse", str(disk / "data"), code=1)
-
-    assert (
-        f"nothing can be written to {disk / 'data'} (Read-only file system); make it writable"
-        in line
+    line = run(
+        *command,
+        "--warehouse",
+        str(disk / "data"),
+        code=1,
     )
+
+    cause = f"nothing can be written to {disk / 'data'} (Read-only file system)"
+    assert f"{cause}; make it writable" in line
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
@@ -237,8 +248,18 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts():
 @pytest.mark.parametrize(
     ("failures", "n_rows", "facts", "outcome"),
     [
-        ({"provider_error": 3, "timeout": 1}, 4, {"is_below_bar": True}, "failed"),
-        ({"provider_error": 4}, 4, {"stopped": ["m: wrong key"]}, "failed"),
+        (
+            {"provider_error": 3, "timeout": 1},
+            4,
+            {"is_below_bar": True},
+            "failed",
+        ),
+        (
+            {"provider_error": 4},
+            4,
+            {"stopped": ["m: wrong key"]},
+            "failed",
+        ),
         ({"provider_error": 4}, 4, {}, "done"),
         (
             {"provider_error": 3},
@@ -246,14 +267,23 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts():
             {"is_below_bar": True, "stopped": ["m: wrong key"]},
             "below_bar",
         ),
-        ({"parse_error": 4}, 4, {"is_below_bar": True}, "below_bar"),
+        (
+            {"parse_error": 4},
+            4,
+            {"is_below_bar": True},
+            "below_bar",
+        ),
         ({}, 0, {"is_below_bar": True}, "below_bar"),
     ],
 )
 def test_a_run_without_replies_fails(failures, n_rows, facts, outcome):
     reports = [
         StageReport("ingest", rows=9),
-        StageReport("sample", rows=n_rows, failures=Counter(failures)),
+        StageReport(
+            "sample",
+            rows=n_rows,
+            failures=Counter(failures),
+        ),
         StageReport("coverage", **facts),
     ]
 
@@ -282,7 +312,11 @@ def test_each_outcome_has_a_state_of_its_own():
         (
             [
                 StageReport("sample"),
-                StageReport("judge", notes=["9 made"], warnings=["half is missing"]),
+                StageReport(
+                    "judge",
+                    notes=["9 made"],
+                    warnings=["half is missing"],
+                ),
             ],
             "half is missing",
         ),

@@ -75,7 +75,15 @@ def installation(tmp_path_factory) -> Installation:
     environment = folder / "environment"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
+    install = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-index",
+        str(wheel),
+    ]
     subprocess.run(install, check=True, capture_output=True)
     # Python ignores `.pth` files in that folder, which would lead to the checkout.
     (packages,) = environment.glob("lib/python*/site-packages")
@@ -92,12 +100,10 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation):
             if path.is_file() and "__pycache__" not in path.parts and not is_data:
                 package_files.add(str(path.relative_to(PROJECT)))
 
-    wheel_files = zipfile.ZipFile(installation.wheel).namelist()
+    names = zipfile.ZipFile(installation.wheel).namelist()
 
-    metadata = "prbench_pipeline-"
-    assert {
-        name for name in wheel_files if not name.startswith(metadata)
-    } == package_files
+    wheel_files = {name for name in names if not name.startswith("prbench_pipeline-")}
+    assert wheel_files == package_files
 
 
 def test_an_installed_package_stays_as_it_is(installation, provider, tmp_path):

@@ -86,14 +86,9 @@ def test_the_plan_says_why_a_cap_would_be_refused(command, provider):
     ]
     assert planned["without_cap"][0] == NO_PRICE
     assert planned["total"]["cost_usd_high"] is None
-    assert (
-        shown_plan.stdout.count(
-            "Unknown for judge: its price is unknown; set its `price`"
-        )
-        == 1
-    )
-    assert (
-        "A cap would be refused: judge judge: has no known price" in shown_plan.stdout
-    )
+    output = shown_plan.stdout
+    advice = "Unknown for judge: its price is unknown; set its `price`"
+    assert output.count(advice) == 1
+    assert "A cap would be refused: judge judge: has no known price" in output
     assert "loading" not in shown_plan.stderr
     assert provider.book == []

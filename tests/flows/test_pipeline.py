@@ -20,9 +20,8 @@ pytestmark = pytest.mark.slow
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command, monkeypatch):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {"message": "Who are you?", "type": "auth", "code": None}
-    with FaultServer(
-        lambda _request, _number: HttpResponse(status=401, error=error)
-    ) as server:
+    refusal = HttpResponse(status=401, error=error)
+    with FaultServer(lambda _request, _number: refusal) as server:
         command.configure(**settings(server, coverage={"min": 0}))
 
         run = command("run", "--warehouse", "data", "--model", "alpha", code=1)
@@ -60,10 +59,8 @@ def test_a_stopped_run_ends_soon_and_goes_on(command, provider, stop):
 
     assert process.returncode == 130, stderr
     interruption, costs = stderr.splitlines()[-2:]
-    assert (
-        interruption
-        == "interrupted: finished work is kept; run the same command again to continue"
-    )
+    advice = "run the same command again to continue"
+    assert interruption == f"interrupted: finished work is kept; {advice}"
     assert costs.startswith("Spent: an unknown sum in ")
     stopped_run, later_run = command.sql("from runs order by started_at")
     assert stopped_run["outcome"] == "interrupted"

@@ -12,8 +12,8 @@ from flows.run.config import load_job
 from tests.flows.conftest import PROJECT
 from tests.kit import endpoint
 
-README = (PROJECT / "README.md").read_text(encoding="utf-8")
-GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
+README = (PROJECT / "README.md").read_text()
+GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text()
 
 
 def console_blocks(document: str) -> list[str]:
@@ -34,15 +34,13 @@ def commands_of(document: str) -> list[tuple[list[str], str]]:
 
 @pytest.mark.slow
 def test_the_commands_of_the_readme_print_what_it_shows(command):
-    shutil.copytree(
-        PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples"
-    )
+    samples = Path("warehouse", "samples")
+    shutil.copytree(PROJECT / samples, command.folder / samples)
     # The guide's commands need what the README's commands imported.
     for arguments, output in commands_of(README) + commands_of(GUIDE):
         assert arguments[:3] == ["uv", "run", "prbench"]
-        assert command(*arguments[3:], "--warehouse", "data").stdout == output, (
-            arguments
-        )
+        result = command(*arguments[3:], "--warehouse", "data")
+        assert result.stdout == output, arguments
 
 
 def test_the_readme_is_short_and_shows_sql():
@@ -58,11 +56,10 @@ def test_the_example_configuration_is_valid():
 
 
 def test_the_pictures_of_the_report_are_there_and_small():
-    report_readme = (PROJECT / "tasks" / "report" / "README.md").read_text(
-        encoding="utf-8"
-    )
+    folder = PROJECT / "tasks" / "report"
+    report_readme = (folder / "README.md").read_text()
     paths = re.findall(r'<img src="([^"]+)"', README + report_readme)
-    pictures = list((PROJECT / "tasks" / "report" / "pictures").iterdir())
+    pictures = list((folder / "pictures").iterdir())
     sizes = [picture.stat().st_size for picture in pictures]
 
     assert {picture.name for picture in pictures} == {Path(path).name for path in paths}
@@ -71,7 +68,7 @@ def test_the_pictures_of_the_report_are_there_and_small():
     assert sum(sizes) < 400_000
 
 
-OPERATIONS = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
+OPERATIONS = (PROJECT / "flows" / "operations.md").read_text()
 LINES = "".join(console_blocks(OPERATIONS)).splitlines()
 
 

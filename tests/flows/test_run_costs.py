@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.figures.scope import filled
 from tasks.figures.shown import FIGURES
 from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls
-from tests.kit import at, call_entry, job_on, recorded, row, rows_in, written
+from tests.kit import add_calls, at, call_entry, job_on, row, rows_in, written
 from tests.warehouse.parts import flip
 from warehouse import Warehouse
 
@@ -45,7 +45,7 @@ def record_calls(
                 model=model,
                 purpose=purpose,
             )
-            recorded(job, entry)
+            add_calls(job, entry)
 
 
 def run_in_progress(run_id: str) -> dict[str, Any]:
@@ -94,7 +94,11 @@ def killed_job(job: Job) -> Job:
         run_id="killed",
         cost_usd=2.5,
     )
-    publish(job, runs=[run_in_progress("killed")], control_verdicts=[control_verdict])
+    publish(
+        job,
+        runs=[run_in_progress("killed")],
+        control_verdicts=[control_verdict],
+    )
     record_calls(job, "killed", PAID)
     return job
 
@@ -111,9 +115,8 @@ def test_the_row_of_a_killed_run_gets_its_cost(killed_job):
 
     assert killed_run["cost_usd"] == TOTAL
     assert rows_in(killed_job, "select cost_usd from runs") == [{"cost_usd": TOTAL}]
-    assert (
-        sum_usd(rows_in(killed_job, "from run_costs where run_id = 'killed'")) == TOTAL
-    )
+    cost_rows = rows_in(killed_job, "from run_costs where run_id = 'killed'")
+    assert sum_usd(cost_rows) == TOTAL
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
 
 
@@ -144,9 +147,8 @@ def test_an_unknown_cost_is_never_0(costs_by_caller, cost, n_unpriced, job):
         (run,) = latest_runs(job)
     store_calls(job)
     Warehouse(job.warehouse).publish()
-    (page_row,) = rows_in(
-        job, filled(sql.read("figures/history/runs"), FIGURE_PARAMETERS)
-    )
+    query = filled(sql.read("figures/history/runs"), FIGURE_PARAMETERS)
+    (page_row,) = rows_in(job, query)
 
     assert run["cost_usd"] == cost
     assert run["unpriced_calls"] == n_unpriced
@@ -182,7 +184,11 @@ def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
     run,
 ):
     publish(job, runs=[run_in_progress("a-run") | {"outcome": outcome}])
-    record_calls(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
+    record_calls(
+        job,
+        "a-run",
+        {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]},
+    )
     store_calls(job)
     Warehouse(job.warehouse).publish()
     ledger = job.warehouse / "ledger" / "calls.sqlite"

@@ -52,15 +52,15 @@ def start_hanging_run(
     command.configure(**settings(provider, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
     until(lambda: provider.in_hand == CONCURRENCY, run)
-    status_line = (
-        rf"Senders on {os.uname().nodename} \(.+\): 2, {CONCURRENCY} calls in flight"
-    )
-    until(
-        lambda: re.search(status_line, command("status", "--warehouse", "data").stdout),
-        run,
-    )
+    node = os.uname().nodename
+    status_line = rf"Senders on {node} \(.+\): 2, {CONCURRENCY} calls in flight"
+
+    def shows_senders():
+        return re.search(status_line, command("status", "--warehouse", "data").stdout)
+
+    until(shows_senders, run)
     (states,) = (command.folder / "data/living").glob("*.senders.json")
-    senders = json.loads(states.read_text(encoding="utf-8"))
+    senders = json.loads(states.read_text())
     return run, [Path(f"/proc/{sender['pid']}") for sender in senders]
 
 
@@ -80,10 +80,8 @@ def test_a_run_on_senders_goes_on(command, provider):
     assert interrupted_run.returncode == 130, stderr
     assert "never retrieved" not in stderr
     assert len(provider.book) - n_calls == 2 * N_CRITERIA
-    (judge_report,) = [
-        stage for stage in next_run["stages"] if stage["stage"] == "judge"
-    ]
-    assert judge_report["rows"] == 2 * N_CRITERIA
+    reports = {report["stage"]: report for report in next_run["stages"]}
+    assert reports["judge"]["rows"] == 2 * N_CRITERIA
     assert len(command.sql("from responses")) == 2 * N_TASKS
     assert len(command.sql("from verdicts where value is not null")) == 2 * N_CRITERIA
 

@@ -50,10 +50,14 @@ def test_ingest_has_work_until_the_data_is_stored_and_checked(data, tmp_path):
 def test_ingest_has_work_for_other_data_and_other_checks(data, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
-    assert has_work(job_on("sample", tmp_path / "data"), "ingest")
-    assert has_work(
-        job_on(data, tmp_path / "data", quality={"weights": "warn"}), "ingest"
+    other_data = job_on("sample", tmp_path / "data")
+    other_checks = job_on(
+        data,
+        tmp_path / "data",
+        quality={"weights": "warn"},
     )
+    assert has_work(other_data, "ingest")
+    assert has_work(other_checks, "ingest")
 
 
 @pytest.mark.parametrize("name", ["ingest", "evaluate"])
@@ -102,14 +106,23 @@ class FinishedRun:
         return job_on("sample", self.folder, **self.settings | changes)
 
     def endpoint(self, label: str, **changes: Any) -> dict[str, Any]:
-        return endpoint(label, self.server.api_base, name="hosted_vllm/m", **changes)
+        return endpoint(
+            label,
+            self.server.api_base,
+            name="hosted_vllm/m",
+            **changes,
+        )
 
 
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
     """A run of all stages, each of which had work until it was done."""
     with FaultServer() as server:
-        run = FinishedRun(server, {}, tmp_path_factory.mktemp("finished") / "data")
+        run = FinishedRun(
+            server,
+            {},
+            tmp_path_factory.mktemp("finished") / "data",
+        )
         run.settings = {
             "models": [run.endpoint("a")],
             "judges": [
@@ -190,9 +203,8 @@ def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
     written(night.warehouse, {"runs": [finished_night]}).publish()
     assert has_work(night, "night")
     choose_control_set(night)
-    finished_run.server.behaviour = lambda _, __: HttpResponse(
-        status=500, error={"message": "x"}
-    )
+    failure = HttpResponse(status=500, error={"message": "x"})
+    finished_run.server.behaviour = lambda _, __: failure
     asyncio.run(judge_control_set(night))
     assert has_work(night, "night")
     finished_run.server.behaviour = well_behaved
@@ -223,10 +235,9 @@ def written_report(tmp_path) -> Job:
     for name in ("index.html", "data/task.js"):
         site.write(name, "a page")
     site.finish()
-    (job.report_folder / "index.html").write_text("a page", encoding="utf-8")
-    (site.folder / "report-basis.txt").write_text(
-        basis_of(whole_of(job)), encoding="ascii"
-    )
+    (job.report_folder / "index.html").write_text("a page")
+    basis = site.folder / "report-basis.txt"
+    basis.write_text(basis_of(whole_of(job)), encoding="ascii")
     return job
 
 
@@ -285,7 +296,7 @@ def test_a_changed_figure_query_or_page_rewrites_a_report(
 def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report):
     foreign_file = written_report.report_index.parent / "data/of-somebody.txt"
 
-    foreign_file.write_text("not listed", encoding="utf-8")
+    foreign_file.write_text("not listed")
 
     assert is_up_to_date(written_report)
 
@@ -301,7 +312,7 @@ def test_a_missing_page_rewrites_a_report(name, written_report):
 
 @pytest.mark.parametrize("name", ["prbench/index.html", "prbench/data/task.js"])
 def test_a_cut_page_rewrites_a_report(name, written_report):
-    (written_report.report_folder / name).write_text("a pag", encoding="utf-8")
+    (written_report.report_folder / name).write_text("a pag")
 
     assert not is_up_to_date(written_report)
 

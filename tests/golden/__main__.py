@@ -28,17 +28,17 @@ os.environ["PRBENCH_PREFECT"] = "off"
 with tempfile.TemporaryDirectory() as scratch:
     outputs = collect(Path(scratch))
 before = kept()
-actual = [
+changes = [
     line
     for name in sorted(before.keys() | outputs.keys())
     for line in differences(name, before.get(name, []), outputs.get(name, []))
 ]
-print(*actual, sep="\n")
+print(*changes, sep="\n")
 if options.whole:
     for name, lines in outputs.items():
         path = options.whole / f"{name.replace(chr(39), '')}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path.write_text("\n".join(lines) + "\n")
 if options.keep:
     keep(outputs)
-sys.exit(1 if actual and not options.keep else 0)
+sys.exit(1 if changes and not options.keep else 0)

@@ -46,7 +46,7 @@ _NOT_OF_THE_DATA = {"created_at", "selected_at", "basis"}
 """Columns that differ from build to build."""
 _LEFT_OUT = {"published_parts", "published_from"}
 COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load(
-    (HERE / "commands.yaml").read_text(encoding="utf-8")
+    (HERE / "commands.yaml").read_text()
 )
 """Warehouse -> commands to run in its folder: `commands` with `--json`, `shown` without."""
 FORMS = {"shown": "", "commands": "--json"}
@@ -113,8 +113,8 @@ def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
         run_until_settled(folder / part)
     for kind, form in FORMS.items():
         outputs |= {
-            f"{part}/{kind}/{each}": texts(folder / part, each, form)
-            for each in COMMANDS[part][kind]
+            f"{part}/{kind}/{command}": texts(folder / part, command, form)
+            for command in COMMANDS[part][kind]
         }
     if part in jobs:
         return outputs
@@ -146,17 +146,15 @@ def run_until_settled(folder: Path):
         contextlib.chdir(folder),
         contextlib.redirect_stdout(io.StringIO()),
     ):
-        stopping = {"block": BLOCK, "seed": 3}
-        actual = settings(
+        configuration = settings(
             server,
             write_tasks(Path("tasks.jsonl")),
-            stopping=stopping,
+            stopping={"block": BLOCK, "seed": 3},
             report={"enabled": False},
+            warehouse="data",
         )
-        Path("prbench.yaml").write_text(
-            yaml.safe_dump({**actual, "warehouse": "data"}),
-            encoding="utf-8",
-        )
+        text = yaml.safe_dump(configuration)
+        Path("prbench.yaml").write_text(text)
         assert main(["run", "-q", "--no-prefect"]) == 0
 
 
@@ -248,7 +246,6 @@ def configure(job: Job, folder: Path):
     }
     (folder / "prbench.yaml").write_text(
         yaml.safe_dump(settings, sort_keys=False),
-        encoding="utf-8",
     )
     if not (folder / "site").exists():
         write_report(job, folder / "site")
@@ -258,18 +255,19 @@ def relations(job: Job) -> Iterator[tuple[str, list[str]]]:
     """Yield each public relation with its rows as lines of CSV, sorted, numbers rounded; a header
     comes first.
     """
-    with duckdb.connect(
-        str(Path(job.warehouse) / "prbench.duckdb"), read_only=True
-    ) as database:
-        query = (
-            "select table_name from information_schema.tables where table_schema = 'main' order"
-            " by all"
-        )
+    path = str(job.warehouse / "prbench.duckdb")
+    query = """
+        select table_name
+        from information_schema.tables
+        where table_schema = 'main'
+        order by all
+    """
+    with duckdb.connect(path, read_only=True) as database:
         for (name,) in database.execute(query).fetchall():
             if name not in _LEFT_OUT:
-                actual = database.execute(f'from main."{name}"')
-                columns = [column[0] for column in actual.description or ()]
-                yield name, as_lines(columns, actual.fetchall())
+                result = database.execute(f'from main."{name}"')
+                columns = [column[0] for column in result.description or ()]
+                yield name, as_lines(columns, result.fetchall())
 
 
 def figures(site: Path) -> Iterator[tuple[str, list[str]]]:
@@ -284,9 +282,15 @@ def as_lines(columns: list[str], rows: list[Any]) -> list[str]:
     """Return a header and the sorted rows as CSV, without the columns that differ from build to
     build.
     """
-    kept = [index for index, name in enumerate(columns) if name not in _NOT_OF_THE_DATA]
-    lines = sorted(_line([_rounded(row[index]) for index in kept]) for row in rows)
-    return [_line([columns[index] for index in kept]), *lines]
+    positions = []
+    for position, name in enumerate(columns):
+        if name not in _NOT_OF_THE_DATA:
+            positions.append(position)
+
+    def line_of(row):
+        return _line(_rounded([row[position] for position in positions]))
+
+    return [line_of(columns), *sorted(map(line_of, rows))]
 
 
 def texts(folder: Path, command: str, form: str) -> list[str]:
@@ -304,13 +308,16 @@ def texts(folder: Path, command: str, form: str) -> list[str]:
         code = main([*arguments, *form.split()])
     text = out.getvalue()
     with contextlib.suppress(json.JSONDecodeError):
-        text = json.dumps(_rounded(json.loads(text)), indent=1, ensure_ascii=False)
+        text = json.dumps(
+            _rounded(json.loads(text)),
+            indent=1,
+            ensure_ascii=False,
+        )
     errors = err.getvalue() if code == 2 else ""
-    text = f"exit code {code}\n{text}\n{errors}".replace(
-        str(folder.resolve()), "FOLDER"
-    ).rstrip()
-    text = text.replace(str(HERE.parents[1]), "PROJECT")
-    return _TIMES.sub("TIME", text).splitlines()
+    output = f"exit code {code}\n{text}\n{errors}".rstrip()
+    output = output.replace(str(folder.resolve()), "FOLDER")
+    output = output.replace(str(HERE.parents[1]), "PROJECT")
+    return _TIMES.sub("TIME", output).splitlines()
 
 
 _TIMES = re.compile(
@@ -331,9 +338,9 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, DIGITS) + 0.0
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_rounded(element) for element in value]
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _rounded(element) for name, element in value.items()}
     if isinstance(value, str) and re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", value):
         return repr(round(float(value), DIGITS) + 0.0)
     return value

@@ -3,8 +3,8 @@
 `rules.json`, `llm.json` and `sql.json` keep the mutants and what the last run showed. A mutant
 that changes no result has the reason beside it (`equivalent_because`) and is not run. The command
 exits with 1 if a mutant is not noticed that was noticed before, or if the text of one is gone: it
-needs a successor with the same fault. `--draw` draws new sets, `--keep` keeps the outcomes of this
-run, `--gone` only lists the mutants whose text is gone. Only copies of the source are changed.
+needs a successor with the same fault. `--keep` keeps the outcomes of this run, `--gone` only lists
+the mutants whose text is gone. Only copies of the source are changed.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
-from tests.mutants.making import PARTS, ROOT, Mutant, drawn
+from tests.mutants.making import PARTS, ROOT, Mutant
 
 LIMIT_S = 600
 """The time after which a mutant counts as noticed: it may make a test run forever."""
@@ -37,7 +37,6 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--draw", action="store_true", help="draw new sets")
     parser.add_argument(
         "--keep",
         action="store_true",
@@ -55,21 +54,17 @@ def main() -> int:
         help="only mutants of files whose path begins so",
     )
     options = parser.parse_args()
-    kept_outcomes = {} if options.draw else kept_mutants()
-    mutants = drawn() if options.draw else list(kept_outcomes)
-    chosen = [mutant for mutant in mutants if mutant.file.startswith(options.only)]
+    kept_outcomes = kept_mutants()
+    chosen = [
+        mutant for mutant in kept_outcomes if mutant.file.startswith(options.only)
+    ]
     if options.gone:
         outcomes = {mutant: GONE for mutant in chosen if mutant.applied(ROOT) is None}
     else:
         outcomes = outcomes_of(chosen)
     report(outcomes, kept_outcomes)
     if options.keep:
-        keep(
-            {
-                mutant: outcomes.get(mutant, kept_outcomes.get(mutant, ""))
-                for mutant in mutants
-            }
-        )
+        keep(kept_outcomes | outcomes)
     is_worse = any(
         kept_outcomes.get(mutant) == NOTICED and outcome != NOTICED
         for mutant, outcome in outcomes.items()
@@ -81,7 +76,7 @@ def kept_mutants() -> dict[Mutant, str]:
     """Return the kept mutants with the outcome of the run that kept them."""
     outcomes = {}
     for part in PARTS:
-        for row in json.loads(_file_of(part).read_text(encoding="utf-8")):
+        for row in json.loads(_file_of(part).read_text()):
             outcome = row.pop("outcome")
             outcomes[Mutant(**row)] = outcome
     return outcomes
@@ -95,8 +90,12 @@ def keep(outcomes: Mapping[Mutant, str]):
             for mutant, outcome in outcomes.items()
             if mutant.part == part
         ]
-        text = json.dumps(rows, indent=1, ensure_ascii=False)
-        _file_of(part).write_text(text + "\n", encoding="utf-8")
+        text = json.dumps(
+            rows,
+            indent=1,
+            ensure_ascii=False,
+        )
+        _file_of(part).write_text(text + "\n")
 
 
 def _file_of(part: str) -> Path:
@@ -134,11 +133,8 @@ def outcomes_of(mutants: list[Mutant]) -> dict[Mutant, str]:
         )
         for number in range(os.cpu_count() or 1):
             # With compiled files: copies keep the times of their sources.
-            copies.put(
-                Path(
-                    shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)
-                )
-            )
+            copy = shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)
+            copies.put(Path(copy))
         started = time.monotonic()
 
         def run(mutant):
@@ -175,14 +171,13 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     if applied is None:
         return GONE
     path, text = applied
-    original = path.read_text(encoding="utf-8")
+    original = path.read_text()
     times = path.stat()
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     commands = []
     if mutant.tests:
-        commands.append(
-            ["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
-        )
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+        commands.append(["pytest", *options, *mutant.tests])
     if mutant.suffix == ".sql":
         commands.append(["tests.mutants.marts", worlds])
     try:
@@ -201,7 +196,7 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     except subprocess.TimeoutExpired:
         return NOTICED
     finally:
-        path.write_text(original, encoding="utf-8")
+        path.write_text(original)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 

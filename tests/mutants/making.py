@@ -1,13 +1,8 @@
 """Mutants: small changes of the source that a test should notice."""
 
-import ast
-import itertools
-import random
-import re
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 _MODEL_RULES = "tests/tasks/aggregate/test_model_rules.py"
@@ -72,54 +67,8 @@ TESTS = {
 """Source -> the tests that can detect a change in it; results of SQL are also compared with the
 rows of `tests/golden`.
 """
-PARTS = {"rules": ("tasks/rules/", 110), "llm": ("tasks/llm/", 40), "sql": ("sql/", 90)}
-"""Part -> the folder that its mutants change, and how many `drawn` draws there."""
-_SWAPS = {
-    ast.Lt: "<=",
-    ast.LtE: "<",
-    ast.Gt: ">=",
-    ast.GtE: ">",
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Add: "-",
-    ast.Sub: "+",
-    ast.Mult: "/",
-    ast.Div: "*",
-    ast.And: "or",
-    ast.Or: "and",
-    ast.Is: "is not",
-    ast.IsNot: "is",
-    ast.In: "not in",
-    ast.NotIn: "in",
-    ast.BitOr: "&",
-    ast.BitAnd: "|",
-}
-_SQL_SWAPS = (
-    (r" < ", " <= "),
-    (r" <= ", " < "),
-    (r" > ", " >= "),
-    (r" >= ", " > "),
-    (r" = ", " <> "),
-    (r" <> ", " = "),
-    (r" \+ ", " - "),
-    (r" - ", " + "),
-    (r"\band\b", "or"),
-    (r"\bor\b", "and"),
-    (r"\bmin\(", "max("),
-    (r"\bmax\(", "min("),
-    (r"\bavg\(", "max("),
-    (r"\bsum\(", "max("),
-    (r"\binner join\b", "left join"),
-    (r"\bleft join\b", "inner join"),
-    (r"\bnot\b ", ""),
-    (r"\bleast\(", "greatest("),
-    (r"\bgreatest\(", "least("),
-    (r"\b0\b", "1"),
-    (r"\b1\b", "2"),
-    (r"\bnulls last\b", "nulls first"),
-    (r" desc\b", " asc"),
-    (r"\bis null\b", "is not null"),
-)
+PARTS = {"rules": "tasks/rules/", "llm": "tasks/llm/", "sql": "sql/"}
+"""Part -> the folder that its mutants change."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +100,7 @@ class Mutant:
         for path in paths:
             if not path.is_file():
                 continue
-            lines = path.read_text(encoding="utf-8").split("\n")
+            lines = path.read_text().split("\n")
             indices = [i for i, line in enumerate(lines) if line.strip() == self.before]
             if len(indices) > self.nth:
                 index = indices[self.nth]
@@ -167,9 +116,10 @@ class Mutant:
     @property
     def part(self) -> str:
         """The part of the source that it belongs to."""
-        return next(
-            part for part, (folder, _) in PARTS.items() if self.file.startswith(folder)
-        )
+        (part,) = [
+            part for part, folder in PARTS.items() if self.file.startswith(folder)
+        ]
+        return part
 
     def as_row(self) -> dict[str, Any]:
         """Return the mutant as an object of JSON."""
@@ -180,110 +130,3 @@ class Mutant:
         """The tests that can detect it; none for most SQL: its results are compared."""
         sources = [source for source in TESTS if self.file.startswith(source)]
         return TESTS[max(sources, key=len)].split()
-
-
-def drawn(seed: int = 1) -> list[Mutant]:
-    """Return a new set, drawn from all possible changes."""
-    dice = random.Random(seed)
-    mutants = []
-    for folder, n_mutants in PARTS.values():
-        paths = set()
-        for source in TESTS:
-            if source.startswith(folder):
-                paths.update(_files(ROOT / source))
-        possible = []
-        for path in sorted(paths):
-            possible += _possible(path)
-        mutants += dice.sample(possible, n_mutants)
-    return sorted(
-        mutants, key=lambda mutant: (mutant.file, mutant.before, mutant.after)
-    )
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    return [file for file in path.rglob("*.*") if file.suffix in {".py", ".sql"}]
-
-
-def _possible(path: Path) -> Iterator[Mutant]:
-    text = path.read_text(encoding="utf-8")
-    changes = _sql_changes(text) if path.suffix == ".sql" else _python_changes(text)
-    lines = text.split("\n")
-    for number, line in sorted(set(changes)):
-        original = lines[number].strip()
-        nth = [earlier.strip() for earlier in lines[:number]].count(original)
-        yield Mutant(str(path.relative_to(ROOT)), original, line.strip(), nth)
-
-
-def _sql_changes(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.split("\n")):
-        if line.strip().startswith("--"):
-            continue
-        for pattern, replacement in _SQL_SWAPS:
-            changed = re.sub(pattern, replacement, line, count=1)
-            if changed != line:
-                yield number, changed
-
-
-def _python_changes(text: str) -> Iterator[tuple[int, str]]:
-    lines = text.split("\n")
-    for node in ast.walk(ast.parse(text)):
-        for left, operator, right in _operations(node):
-            swap = _SWAPS.get(type(operator))
-            if swap and left.end_lineno == right.lineno:
-                start = left.end_col_offset or 0
-                code = lines[right.lineno - 1][start : right.col_offset]
-                changed = re.sub(r"[^\s()]+(\s+(in|not)\b)?", swap, code, count=1)
-                yield _replaced(lines, right.lineno, start, right.col_offset, changed)
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            if isinstance(node.value, bool):
-                changed = str(not node.value)
-            else:
-                changed = str(node.value + 1)
-            yield _replaced(
-                lines,
-                node.lineno,
-                node.col_offset,
-                node.end_col_offset or 0,
-                changed,
-            )
-        elif _is_negation(node) and node.lineno == node.operand.lineno:
-            yield _replaced(
-                lines,
-                node.lineno,
-                node.col_offset,
-                node.operand.col_offset,
-                "",
-            )
-
-
-def _is_negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-
-
-def _replaced(
-    lines: Sequence[str],
-    line_number: int,
-    start: int,
-    end: int,
-    text: str,
-) -> tuple[int, str]:
-    """Return the index of a line, and the line with other text between two columns."""
-    line = lines[line_number - 1]
-    return line_number - 1, line[:start] + text + line[end:]
-
-
-def _operations(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST, ast.expr]]:
-    if isinstance(node, ast.Compare):
-        yield from zip(
-            [node.left, *node.comparators],
-            node.ops,
-            node.comparators,
-            strict=False,
-        )
-    elif isinstance(node, ast.BinOp):
-        yield node.left, node.op, node.right
-    elif isinstance(node, ast.BoolOp):
-        for left, right in itertools.pairwise(node.values):
-            yield left, node.op, right

@@ -23,10 +23,8 @@ def build(folder: Path):
     """Make the warehouses."""
     for name, world in WORLDS.items():
         (folder / name).mkdir(parents=True)
-        (folder / name / "job.json").write_text(
-            world(folder / name).model_dump_json(),
-            encoding="utf-8",
-        )
+        text = world(folder / name).model_dump_json()
+        (folder / name / "job.json").write_text(text)
 
 
 def differing(folder: Path) -> list[str]:
@@ -35,20 +33,22 @@ def differing(folder: Path) -> list[str]:
     """
     before = kept()
     for name in WORLDS:
-        job = Job.model_validate_json(
-            (folder / name / "job.json").read_text(encoding="utf-8")
-        )
+        text = (folder / name / "job.json").read_text()
+        job = Job.model_validate_json(text)
         with tempfile.TemporaryDirectory() as scratch:
             copy = Path(shutil.copytree(job.warehouse, Path(scratch) / "warehouse"))
             (copy / "prbench.duckdb").unlink()
             Warehouse(copy).publish()
-            for relation, lines in relations(
-                job.model_copy(update={"warehouse": copy})
-            ):
+            copied_job = job.model_copy(update={"warehouse": copy})
+            for relation, lines in relations(copied_job):
                 output = f"{name}/tables/{relation}"
-                actual = differences(output, before.get(output, []), lines)
-                if actual:
-                    return actual
+                changes = differences(
+                    output,
+                    before.get(output, []),
+                    lines,
+                )
+                if changes:
+                    return changes
     return []
 
 
@@ -59,6 +59,6 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if options.build:
         build(options.folder)
-    actual = differing(options.folder)
-    print(*actual, sep="\n")
-    sys.exit(1 if actual else 0)
+    changes = differing(options.folder)
+    print(*changes, sep="\n")
+    sys.exit(1 if changes else 0)

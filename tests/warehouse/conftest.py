@@ -53,7 +53,12 @@ def start() -> Iterator[Start]:
     processes = []
 
     def run(script, *arguments):
-        command = [sys.executable, "-c", script, *map(str, arguments)]
+        command = [
+            sys.executable,
+            "-c",
+            script,
+            *map(str, arguments),
+        ]
         pipe = subprocess.PIPE
         process = subprocess.Popen(
             command,

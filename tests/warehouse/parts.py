@@ -107,9 +107,7 @@ def standing(
             and key in by_key
             and by_key[key]["status"] in {"ok", "met", "unmet", "partial"}
         )
-        is_retracted = (
-            row.get("import_batch") is not None and row["import_batch"] in retracted
-        )
+        is_retracted = row.get("import_batch") in retracted
         if not is_kept and not is_retracted:
             by_key[key] = row
     return [by_key[key] for key in sorted(by_key)]
@@ -117,16 +115,21 @@ def standing(
 
 def published(warehouse: Warehouse, table_name: str) -> list[Row]:
     """The rows of a published table, sorted by key."""
-    return rows_in(
-        warehouse.root,
-        f"from {table_name} order by {', '.join(TABLES[table_name].key)}",
-    )
+    key = ", ".join(TABLES[table_name].key)
+    return rows_in(warehouse.root, f"from {table_name} order by {key}")
 
 
 def without_marts(monkeypatch):
     """Publish only the stored tables, and the view that a macro reads."""
     query = "select benchmark, dataset_revision, judge, judge_config_hash from verdicts where false"
-    people = sql.SqlModel("intermediate.people_who_label", "view", query, (), "", {})
+    people = sql.SqlModel(
+        "intermediate.people_who_label",
+        "view",
+        query,
+        (),
+        "",
+        {},
+    )
     monkeypatch.setattr(sql, "models", lambda: [people])
     monkeypatch.setattr(sql, "behind", lambda changed: [])
 

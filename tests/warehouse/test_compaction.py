@@ -22,7 +22,7 @@ from warehouse.parts import (
     read_list,
     write_list,
 )
-from warehouse.publish import gone_from
+from warehouse.publish import lost_parts_of
 
 
 def write_runs(warehouse: Warehouse, *run_ids: str, command: str = "run"):
@@ -54,11 +54,10 @@ def test_the_sizes_of_parts_are_those_of_their_files(warehouse):
     write_runs(warehouse, "a", "b")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
 
-    files = warehouse.store.root.rglob("*.parquet")
+    sizes = sorted(warehouse.part_sizes())
 
-    assert sorted(warehouse.part_sizes()) == sorted(
-        file.stat().st_size for file in files
-    )
+    files = warehouse.store.root.rglob("*.parquet")
+    assert sizes == sorted(file.stat().st_size for file in files)
 
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path):
@@ -118,12 +117,8 @@ def put_cells(root: Path, number: int, moment: int, rows: list[Cell]):
     ]
     put(root, "responses", moment, responses)
     keys = {key for key, _, _ in rows}
-    put(
-        root,
-        "runs",
-        moment,
-        [row("runs", run_id=key, command=str(number)) for key in keys],
-    )
+    runs = [row("runs", run_id=key, command=str(number)) for key in keys]
+    put(root, "runs", moment, runs)
 
 
 def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
@@ -141,9 +136,8 @@ def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
 def test_merging_parts_leaves_what_stands(parts, large_rows, n_before):
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
-        for number, (moment, rows) in enumerate(
-            sorted(parts[:n_before], key=lambda part: part[0])
-        ):
+        parts_in_order = sorted(parts[:n_before], key=lambda part: part[0])
+        for number, (moment, rows) in enumerate(parts_in_order):
             put_cells(Path(folder), number, moment, rows)
         expected = rows_that_count(store)
         compact(store, large_rows=large_rows)
@@ -232,7 +226,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
     assert len(folders) > 5
     for step, store in enumerate(map(PartStore, folders), start=1):
         assert standing("runs", stored(store, "runs")) == expected, step
-        assert not gone_from(store.all_standing(), read_list(store.root)), step
+        assert not lost_parts_of(store.all_standing(), read_list(store.root)), step
         compact(store)
         assert standing("runs", stored(store, "runs")) == expected, step
         (part,) = store.standing("runs")

@@ -45,9 +45,13 @@ def filled(warehouse: Warehouse, quick: None) -> Warehouse:
         warehouse.write("verdicts", verdicts_on(judged, 20))
         latest = row("runs", run_id="r", command=f"command {trial}")
         warehouse.write("runs", [latest, row("runs", run_id=f"r{trial}")])
-        warehouse.write(
-            "labels", [row("labels", field="Law", kind="k", label=f"label {trial}")]
+        label = row(
+            "labels",
+            field="Law",
+            kind="k",
+            label=f"label {trial}",
         )
+        warehouse.write("labels", [label])
     warehouse.publish()
     return warehouse
 
@@ -107,9 +111,8 @@ def row_of(table: StoredTable, part: int, number: int) -> Row:
         values["created_at"] = at(-1) if is_old_removal else at(0)
     if "status" in values:
         values["status"] = "ok"
-    if (
-        "import_batch" in values and table.name != "retractions"
-    ):  # of no retracted batch
+    # A batch that is not retracted.
+    if "import_batch" in values and table.name != "retractions":
         is_key = "import_batch" in table.key
         values["import_batch"] = f"kept {part}-{number}" if is_key else None
     return values
@@ -136,7 +139,11 @@ def test_damaged_parts_of_any_table_are_restored(full, damage):
     parts = {name: dice.choice(full.store.standing(name)) for name in TABLES}
     for part in parts.values():
         if damage == "a flipped bit":
-            flip(part, dice.randrange(part.stat().st_size), bit=dice.randrange(8))
+            flip(
+                part,
+                dice.randrange(part.stat().st_size),
+                bit=dice.randrange(8),
+            )
         else:
             DAMAGES[damage](part)
 
@@ -307,7 +314,11 @@ def test_every_flipped_bit_of_a_database_is_found(large):
     assert is_database_whole(large.database)
     for _ in range(50):
         offset = dice.randrange(len(content))
-        flip(large.database, offset, bit=dice.randrange(8))
+        flip(
+            large.database,
+            offset,
+            bit=dice.randrange(8),
+        )
         assert not is_database_whole(large.database), offset
         large.database.write_bytes(content)
 

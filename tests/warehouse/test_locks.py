@@ -48,17 +48,16 @@ def refusal(lock: AbstractContextManager[None]) -> str:
 def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
     warehouse, start
 ):
-    holders, second = (holding(start, A_RUN, warehouse) for _ in range(2))
+    first = holding(start, A_RUN, warehouse)
+    second = holding(start, A_RUN, warehouse)
     with warehouse.writing():
-        at_work = ", ".join(map(str, sorted([os.getpid(), holders.pid, second.pid])))
-        assert f"processes {at_work} are at work on this warehouse; wait" in refusal(
-            warehouse.alone()
-        )
+        at_work = ", ".join(map(str, sorted([os.getpid(), first.pid, second.pid])))
+        line = refusal(warehouse.alone())
+    assert f"processes {at_work} are at work on this warehouse; wait" in line
     second.communicate("go on\n")
-    assert f"process {holders.pid} is at work on this warehouse; wait" in refusal(
-        warehouse.alone()
-    )
-    kill(holders)
+    line = refusal(warehouse.alone())
+    assert f"process {first.pid} is at work on this warehouse; wait" in line
+    kill(first)
 
     with warehouse.alone():
         pass
@@ -82,9 +81,8 @@ def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(
     process = holding(start, A_NIGHT, warehouse)
     waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
 
-    assert f"process {process.pid} is at work" in refusal(
-        warehouse.only_one("night", wait=False)
-    )
+    line = refusal(warehouse.only_one("night", wait=False))
+    assert f"process {process.pid} is at work" in line
     with warehouse.writing(), warehouse.only_one("another", wait=False):
         pass
     kill(process)
@@ -104,4 +102,5 @@ def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(warehou
     assert warehouse.living_runs() == []
     with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
         assert warehouse.living_runs() == ["a run/1", "b"]
-    assert [] == warehouse.living_runs() == list((warehouse.root / "living").iterdir())
+    assert warehouse.living_runs() == []
+    assert list((warehouse.root / "living").iterdir()) == []

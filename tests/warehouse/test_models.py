@@ -1,4 +1,6 @@
-"""The models below `sql/`: their headers agree with what DuckDB reads."""
+"""The models below `sql/`: their headers agree with what DuckDB reads, and each output column is on
+a line of its own.
+"""
 
 import json
 import re
@@ -13,16 +15,19 @@ from warehouse.tables import TABLES
 MODELS = {model.name: model for model in sql.models()}
 
 
-def tables_in(query: str) -> set[str]:
-    """The tables and views that a query reads, without its own CTEs, according to DuckDB's
-    parser.
-    """
+def parsed(query: str) -> dict[str, Any]:
+    """Return the tree of a query, according to DuckDB's parser."""
     (text,) = duckdb.execute(
         "select json_serialize_sql($query)", {"query": query}
     ).fetchone() or ("",)
     tree = json.loads(text)
     assert not tree["error"], tree
-    return set(_tables(tree, frozenset()))
+    return tree
+
+
+def tables_in(query: str) -> set[str]:
+    """The tables and views that a query reads, without its own CTEs."""
+    return set(_tables(parsed(query), frozenset()))
 
 
 def _tables(node: Any, steps: frozenset[str]) -> list[str]:
@@ -34,9 +39,12 @@ def _tables(node: Any, steps: frozenset[str]) -> list[str]:
     names = [name for child in node.values() for name in _tables(child, steps)]
     if node.get("type") != "BASE_TABLE":
         return names
-    name = ".".join(
-        filter(None, (node["catalog_name"], node["schema_name"], node["table_name"]))
+    path = (
+        node["catalog_name"],
+        node["schema_name"],
+        node["table_name"],
     )
+    name = ".".join(filter(None, path))
     return names if name in steps else [*names, name]
 
 
@@ -53,42 +61,95 @@ PATHS = [
     for path in (sql.FOLDER / folder).glob("*.sql")
 ]
 FILES = sorted(f"{path.parent.name}/{path.stem}" for path in PATHS)
-QUERIES = [
-    *(f"{file}/{name}" for file in FILES for name in sql.queries(file)),
-    *(
-        file for file in FILES if not sql.queries(file)
-    ),  # a file with one query, of its name
-]
+QUERIES = []
+for file in FILES:
+    names = sql.queries(file)
+    # A file without names of queries has one query, of the file's name.
+    QUERIES += [f"{file}/{name}" for name in names] or [file]
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_reads_tables_and_models_and_nothing_else(name):
-    query = re.sub(
-        r"\b(from|join) \$\w+",
-        r"\1 given",
-        re.sub(r"\{\w+\}", "(given)", sql.read(name)),
-    )
+    query = re.sub(r"\{\w+\}", "(given)", sql.read(name))
+    query = re.sub(r"\b(from|join) \$\w+", r"\1 given", query)
 
     assert tables_in(query) - {*TABLES, *MODELS, "given"} == set()
 
 
 def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given():
-    names = [
-        model.name
-        for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"])
-    ]
+    models = sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"])
 
-    assert names[-1] == "leaderboard"
-    assert {
-        "intermediate.mean_scores",
-        "temp.decided_points",
-        "intermediate.ranks",
-    } < set(names)
+    names = [model.name for model in models]
+    inputs = {"intermediate.mean_scores", "temp.decided_points", "intermediate.ranks"}
     # neither what `tasks` depends on, nor what depends on `leaderboard`
-    assert {"tasks", "labelled_tasks", "quarantine", "score_history"} & set(
-        names
-    ) == set()
-    for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"]):
-        assert set(names) & set(model.depends_on) <= set(
-            names[: names.index(model.name)]
-        )
+    others = {"tasks", "labelled_tasks", "quarantine", "score_history"}
+    assert names[-1] == "leaderboard"
+    assert inputs < set(names)
+    assert others.isdisjoint(names)
+    for position, model in enumerate(models):
+        assert set(model.depends_on).isdisjoint(names[position:])
+
+
+OPEN_COLUMNS = "intermediate.measured"
+"""Its columns are the measures that other models read, so it cannot list them."""
+LISTING = sorted(MODELS.keys() - {OPEN_COLUMNS})
+
+
+def outermost(query: str) -> dict[str, Any]:
+    """Return the outermost node of a query."""
+    (statement,) = parsed(query)["statements"]
+    return statement["node"]
+
+
+def last_selects(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the selects of a query that make its rows: one, or the branches of a union."""
+    if node["type"] == "SELECT_NODE":
+        return [node]
+    return [select for branch in node["children"] for select in last_selects(branch)]
+
+
+def stars(node: Any) -> list[dict[str, Any]]:
+    """Return each `*` and `columns(...)` below a node."""
+    if isinstance(node, list):
+        return [star for child in node for star in stars(child)]
+    if not isinstance(node, dict):
+        return []
+    nested_stars = stars(list(node.values()))
+    return [node, *nested_stars] if node.get("type") == "STAR" else nested_stars
+
+
+def is_plain(star: dict[str, Any]) -> bool:
+    """Return whether a star is `*` or `name.*`, and does not leave out or replace columns."""
+    return not (star["columns"] or star["exclude_list"] or star["replace_list"])
+
+
+@pytest.mark.parametrize("name", LISTING)
+def test_a_model_lists_its_columns_each_on_a_line(name):
+    query = MODELS[name].query
+    branch, *_ = last_selects(outermost(query))
+
+    columns = branch["select_list"]
+    lines = [query.count("\n", 0, column["query_location"]) for column in columns]
+
+    assert [column for column in columns if column["type"] == "STAR"] == []
+    assert len(set(lines)) == len(columns)
+
+
+@pytest.mark.parametrize("name", LISTING)
+def test_further_branches_of_a_union_list_their_columns_or_are_a_whole_relation(name):
+    _, *branches = last_selects(outermost(MODELS[name].query))
+
+    for branch in branches:
+        columns = branch["select_list"]
+        if stars(columns):
+            (star,) = columns
+            assert star["type"] == "STAR"
+            assert is_plain(star)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_model_chooses_columns_by_a_pattern_of_their_names(name):
+    patterns = [star for star in stars(parsed(MODELS[name].query)) if star["columns"]]
+
+    assert patterns == []
+    assert r"\0" not in MODELS[name].query

@@ -180,8 +180,12 @@ def test_who_was_stopped_and_nobody_took_over_goes_on(world):
 
 def test_a_machine_that_was_started_again_does_not_wait_for_itself(world):
     world.process_on("a", kernel="before").begin()
-    written_at_s = json.loads((world.root / FILE).read_text(encoding="utf-8"))["at_s"]
-    restarted = world.process_on("a", kernel="after", started_at_s=written_at_s + 1)
+    written_at_s = json.loads((world.root / FILE).read_text())["at_s"]
+    restarted = world.process_on(
+        "a",
+        kernel="after",
+        started_at_s=written_at_s + 1,
+    )
 
     restarted.begin(world.tell)
 
@@ -238,7 +242,12 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse):
 def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
     warehouse,
 ):
-    member = row("split_members", split="s", task_id="t", position=1)
+    member = row(
+        "split_members",
+        split="s",
+        task_id="t",
+        position=1,
+    )
     with warehouse.writing():
         warehouse.write("split_members", [member])
         parts = sorted(warehouse.root.rglob("*.parquet"))

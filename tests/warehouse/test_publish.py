@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sql
-from tests.kit import response, row, until, values_in
+from tests.kit import response, row, rows_in, values_in
 from tests.warehouse.parts import put_of_old
 from warehouse import Warehouse
 from warehouse.tables import TABLES
@@ -26,12 +26,8 @@ def write_run(warehouse: Warehouse, run_id: str, command: str = "run"):
 
 def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     warehouse.publish()
-    return [
-        value
-        for (value,) in values_in(
-            warehouse.root, f"select {column} from runs order by all"
-        )
-    ]
+    rows = rows_in(warehouse.root, f"select {column} from runs order by all")
+    return [run[column] for run in rows]
 
 
 def test_content_that_is_written_again_is_the_newest(warehouse):
@@ -41,6 +37,20 @@ def test_content_that_is_written_again_is_the_newest(warehouse):
     assert runs(warehouse, "command") == ["first"]
 
 
+PUBLISH_HALF = """
+import sys
+from warehouse import Warehouse, publish
+
+def wait():
+    print("built", flush=True)
+    sys.stdin.read()
+
+publish.refuse_if_lost = wait
+Warehouse(sys.argv[1]).publish()
+"""
+"""Publishes up to the moment at which the new database replaces the old one."""
+
+
 def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     warehouse, start
 ):
@@ -48,15 +58,12 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     warehouse.publish()
     content = warehouse.database.read_bytes()
     write_run(warehouse, "s")
-    process = start(
-        "import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()",
-        warehouse.root,
-    )
-    until(lambda: list(warehouse.root.glob(".*.tmp")), every_s=0.0005)
+    process = start(PUBLISH_HALF, warehouse.root)
+    assert process.stdout.readline() == "built\n"
     process.kill()
     process.wait()
 
-    assert content == warehouse.database.read_bytes()
+    assert warehouse.database.read_bytes() == content
     assert runs(warehouse) == ["r", "s"]
 
 
@@ -82,7 +89,7 @@ def test_two_processes_that_publish_at_once_lose_nothing(warehouse, start):
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
     assert [process.wait(120) for process in processes] == [0, 0]
-    assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
+    assert runs(warehouse) == ["a-0", "a-1", "a-2", "b-0", "b-1", "b-2"]
 
 
 def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
@@ -90,12 +97,10 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
 ):
     warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     put_of_old(warehouse.root)
+    query = "select run_id, command, outcome from runs order by run_id"
     for use in (warehouse.publish, warehouse.compact):
         use()
-        rows = values_in(
-            warehouse.root,
-            "select run_id, command, outcome from runs order by run_id",
-        )
+        rows = values_in(warehouse.root, query)
         assert rows == [("now", "judge", None), ("then", "run", None)]
 
 
@@ -113,9 +118,8 @@ def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse, tmp_
     with warehouse.reader() as extended, anew.reader() as rebuilt:
         for model in sql.models():
             if model.kind != "step":
-                assert rebuilt.rows(f"from {model.name} order by all") == extended.rows(
-                    f"from {model.name} order by all"
-                )
+                query = f"from {model.name} order by all"
+                assert extended.rows(query) == rebuilt.rows(query)
 
 
 def test_each_model_reads_only_the_checks_that_make_its_rows_change():

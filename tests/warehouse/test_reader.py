@@ -18,13 +18,12 @@ def publish(warehouse: Warehouse, run_id: str):
 
 def held_files(folder: Path) -> list[str]:
     """The open files of this process in a folder, including deleted ones."""
-    actual = []
+    paths = []
     for link in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(
-            OSError
-        ):  # the descriptor of this listing is closed already
-            actual.append(str(link.readlink()))
-    return [path for path in actual if path.startswith(str(folder))]
+        # The descriptor of this listing is closed already.
+        with contextlib.suppress(OSError):
+            paths.append(str(link.readlink()))
+    return [path for path in paths if path.startswith(str(folder))]
 
 
 def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(warehouse):
@@ -33,12 +32,8 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(wareh
         publish(warehouse, f"r{number}")
         readers.append(warehouse.reader())
 
-    assert [reader.value("select count(*) from runs") for reader in readers] == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    n_runs = [reader.value("select count(*) from runs") for reader in readers]
+    assert n_runs == [1, 2, 3, 4]
     for reader in readers:
         reader.close()
     for _ in range(3):
@@ -48,16 +43,15 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(wareh
 
 def test_several_threads_can_ask_one_reader_at_once(warehouse):
     publish(warehouse, "r")
-    query = (
-        "select {0} + count(*) + 0 * count(x) from runs, range(20000) as numbers (x)"
-    )
+
+    def ask(number):
+        query = f"select {number} + count(x) from runs, range(20000) as numbers (x)"
+        return reader.value(query)
 
     with warehouse.reader() as reader, ThreadPoolExecutor(4) as pool:
-        actual = list(
-            pool.map(lambda number: reader.value(query.format(number)), range(40))
-        )
+        values = list(pool.map(ask, range(40)))
 
-    assert [20_000 + number for number in range(40)] == actual
+    assert values == list(range(20_000, 20_040))
 
 
 def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse):
@@ -73,16 +67,17 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse):
 
 
 def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(warehouse):
-    warehouse.write(
-        "runs", [row("runs", run_id="b", night="2026-11-01"), row("runs", run_id="a")]
-    )
+    night = row("runs", run_id="b", night="2026-11-01")
+    warehouse.write("runs", [night, row("runs", run_id="a")])
     warehouse.publish()
 
     with warehouse.reader() as reader:
         assert reader.select("runs", "run_id") == [{"run_id": "a"}, {"run_id": "b"}]
         assert reader.select("runs", "run_id", night="2026-11-01") == [{"run_id": "b"}]
         assert reader.select("runs", "run_id", night=None) == [{"run_id": "a"}]
-        assert [
-            run["run_id"]
-            for run in reader.select("runs", order="run_id desc", run_id=["a", "b"])
-        ] == ["b", "a"]
+        runs = reader.select(
+            "runs",
+            order="run_id desc",
+            run_id=["a", "b"],
+        )
+    assert [run["run_id"] for run in runs] == ["b", "a"]

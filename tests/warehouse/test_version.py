@@ -29,10 +29,10 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse):
         warehouse.write("runs", [row("runs", run_id="now")])
         warehouse.publish()
     assert [run["run_id"] for run in published(warehouse, "runs")] == ["now", "then"]
-    assert content == (warehouse.root / "warehouse.json").read_bytes()
+    assert (warehouse.root / "warehouse.json").read_bytes() == content
 
 
-REFUSED = {
+ACCESSES = {
     "writing": lambda warehouse: warehouse.writing().__enter__(),
     "write": lambda warehouse: warehouse.write("runs", [row("runs")]),
     "publish": lambda warehouse: warehouse.publish(),
@@ -41,9 +41,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("file_name", REFUSED)
+@pytest.mark.parametrize("access", ACCESSES)
 @pytest.mark.parametrize("version", [9, 3, None])
-def test_another_version_is_refused_in_one_line(warehouse, file_name, version):
+def test_another_version_is_refused_in_one_line(warehouse, access, version):
     put(warehouse.root, "runs", 1, [row("runs")])
     if version is None:
         (warehouse.root / "warehouse.json").unlink()
@@ -51,19 +51,17 @@ def test_another_version_is_refused_in_one_line(warehouse, file_name, version):
         write_sealed(warehouse.root / "warehouse.json", {"version": version})
     paths = sorted(warehouse.root.rglob("*"))
 
-    with pytest.raises(
-        WarehouseError,
-        match=one_line(f"version {version or 'unknown'}, this one reads 4"),
-    ):
-        REFUSED[file_name](warehouse)
+    reason = f"version {version or 'unknown'}, this one reads 4"
+    with pytest.raises(WarehouseError, match=one_line(reason)):
+        ACCESSES[access](warehouse)
 
-    assert paths == sorted(warehouse.root.rglob("*"))
+    assert sorted(warehouse.root.rglob("*")) == paths
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"version": 2}', "[2]"])
 def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse, content):
     warehouse.root.mkdir()
-    (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
+    (warehouse.root / "warehouse.json").write_text(content)
 
     with (
         pytest.raises(WarehouseError, match=one_line("warehouse.json: is damaged")),
@@ -87,11 +85,9 @@ def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
     with duckdb.connect(str(warehouse.database)) as connection:
         connection.execute(change)
 
-    reason = (
-        "was published by another version of prbench; `prbench aggregate` renews it without a model"
-        " call"
-    )
-    with pytest.raises(WarehouseOutdated, match=f"^{warehouse.database}: {reason}$"):
+    cause = f"{warehouse.database}: was published by another version of prbench"
+    advice = "`prbench aggregate` renews it without a model call"
+    with pytest.raises(WarehouseOutdated, match=rf"^{cause}; {advice}$"):
         warehouse.reader()
     assert warehouse.publish()
     assert [run["run_id"] for run in published(warehouse, "runs")] == ["r"]

@@ -4,9 +4,9 @@
 """
 
 from warehouse.tables import capabilities, comparisons, data, labels, results, runs
-from warehouse.tables.table import BY_JUDGE, OF_SOME_JUDGES, StoredTable
+from warehouse.tables.table import OF_SOME_JUDGES, StoredTable
 
-__all__ = ["BY_JUDGE", "DECIDED_STATUSES", "OF_SOME_JUDGES", "TABLES", "StoredTable"]
+__all__ = ["DECIDED_STATUSES", "OF_SOME_JUDGES", "TABLES", "StoredTable"]
 
 TABLES: dict[str, StoredTable] = {
     table.name: table

@@ -1,6 +1,8 @@
 """The tables of the trees of capabilities."""
 
-from warehouse.tables.table import BY_JUDGE, DATA_SET, OUTCOME, TASK, USAGE, WRITER, StoredTable
+from warehouse.tables.table import BY_JUDGE, CRITERION, DATA_SET, SAMPLING, WRITTEN, StoredTable
+
+_COMPARED_NODE = ("analysis_id", "tree_id", "node_id")
 
 TABLES = (
     StoredTable(
@@ -8,14 +10,9 @@ TABLES = (
         "The capability that a criterion needs, as a short phrase that a model wrote.",
         columns=(
             "capability_id",
-            *TASK,
-            "criterion_id",
-            "criterion_hash",
+            *CRITERION,
             "phrase",
-            "status",
-            *WRITER,
-            *USAGE,
-            *OUTCOME,
+            *WRITTEN,
         ),
         key=("capability_id",),
         keeps="decided",
@@ -28,10 +25,7 @@ TABLES = (
             *DATA_SET,
             "phrase",
             "vector",
-            "status",
-            *WRITER,
-            *USAGE,
-            *OUTCOME,
+            *WRITTEN,
         ),
         key=("embedding_id",),
         keeps="decided",
@@ -45,10 +39,7 @@ TABLES = (
             "node_id",
             "attempt",
             "name",
-            "status",
-            *WRITER,
-            *USAGE,
-            *OUTCOME,
+            *WRITTEN,
         ),
         key=("name_id",),
         keeps="decided",
@@ -90,7 +81,7 @@ TABLES = (
     StoredTable(
         "capability_members",
         "A criterion in a node of a tree of capabilities, in each node above it too.",
-        columns=("tree_id", "node_id", *TASK, "criterion_id", "criterion_hash", "is_leaf"),
+        columns=("tree_id", "node_id", *CRITERION, "is_leaf"),
         key=("tree_id", "node_id", "task_id", "criterion_id"),
     ),
     StoredTable(
@@ -103,14 +94,10 @@ TABLES = (
         "capability_measures",
         "A model's score in a node of a tree of capabilities, with its interval.",
         columns=(
-            "analysis_id",
-            "tree_id",
-            "node_id",
+            *_COMPARED_NODE,
             *DATA_SET,
             *BY_JUDGE,
-            "vintage",
-            "model",
-            "model_config_hash",
+            *SAMPLING,
             "value",
             "ci_low",
             "ci_high",
@@ -120,20 +107,16 @@ TABLES = (
             "n_decided",
             "created_at",
         ),
-        key=("analysis_id", "tree_id", "node_id", "vintage", "model", "model_config_hash"),
+        key=(*_COMPARED_NODE, *SAMPLING),
     ),
     StoredTable(
         "weakness_candidates",
         "A node in which a model was found weak, with its result on the other tasks.",
         columns=(
-            "analysis_id",
-            "tree_id",
-            "node_id",
+            *_COMPARED_NODE,
             *DATA_SET,
             *BY_JUDGE,
-            "vintage",
-            "model",
-            "model_config_hash",
+            *SAMPLING,
             "compared_key",
             "compared_model",
             "compared_vintage",
@@ -153,14 +136,6 @@ TABLES = (
             "method",
             "created_at",
         ),
-        key=(
-            "analysis_id",
-            "tree_id",
-            "node_id",
-            "vintage",
-            "model",
-            "model_config_hash",
-            "compared_key",
-        ),
+        key=(*_COMPARED_NODE, *SAMPLING, "compared_key"),
     ),
 )

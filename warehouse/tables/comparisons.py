@@ -1,6 +1,6 @@
 """The tables of configured comparisons, and of runs that stop when comparisons are settled."""
 
-from warehouse.tables.table import BY_JUDGE, DATA_SET, StoredTable
+from warehouse.tables.table import BY_JUDGE, DATA_SET, SAMPLING, StoredTable
 
 _IS_CURRENT = "is_second_minus_first or compared_vintage = 'earlier nights'"
 _SECOND_MINUS_FIRST = {
@@ -11,6 +11,7 @@ _SECOND_MINUS_FIRST = {
     "sequence_high": f"if({_IS_CURRENT}, sequence_high, 0 - sequence_low)",
 }
 """Looks of earlier versions have differences of two models as first minus second."""
+_STOPPED_SCORE = (*DATA_SET, "split", *BY_JUDGE, *SAMPLING, "score_name")
 
 TABLES = (
     StoredTable(
@@ -82,13 +83,7 @@ TABLES = (
         "stopping_scores",
         "A model's score on the random part of a split that was evaluated when a run stopped.",
         columns=(
-            *DATA_SET,
-            "split",
-            *BY_JUDGE,
-            "vintage",
-            "model",
-            "model_config_hash",
-            "score_name",
+            *_STOPPED_SCORE,
             "stopping_id",
             "n_tasks",
             "n_tasks_evaluated",
@@ -99,14 +94,6 @@ TABLES = (
             "run_id",
             "created_at",
         ),
-        key=(
-            *DATA_SET,
-            "split",
-            *BY_JUDGE,
-            "vintage",
-            "model",
-            "model_config_hash",
-            "score_name",
-        ),
+        key=_STOPPED_SCORE,
     ),
 )

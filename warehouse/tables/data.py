@@ -1,6 +1,6 @@
 """The tables of data sets, and of what users retracted or removed."""
 
-from warehouse.tables.table import DATA_SET, OUTCOME, TASK, USAGE, WRITER, StoredTable
+from warehouse.tables.table import DATA_SET, TASK, WRITTEN, StoredTable
 
 TABLES = (
     StoredTable(
@@ -70,10 +70,7 @@ TABLES = (
             "original_hash",
             "title",
             "content_hash",
-            "status",
-            *WRITER,
-            *USAGE,
-            *OUTCOME,
+            *WRITTEN,
         ),
         key=(*TASK, "rubric", "original_id", "original_hash"),
         keeps="decided",

@@ -1,6 +1,6 @@
 """The tables of reviews of criteria and of labels of verdicts."""
 
-from warehouse.tables.table import DATA_SET, OUTCOME, TASK, USAGE, StoredTable
+from warehouse.tables.table import CALL, CRITERION, DATA_SET, SERVED, TASK, StoredTable
 
 TABLES = (
     StoredTable(
@@ -8,9 +8,7 @@ TABLES = (
         "A criterion that a sheet for reviewers samples, with its probability of being sampled.",
         columns=(
             "sample_id",
-            *TASK,
-            "criterion_id",
-            "criterion_hash",
+            *CRITERION,
             "population_id",
             "n_population",
             "design",
@@ -26,9 +24,7 @@ TABLES = (
         "A person's review of a criterion: 1 for agree, 0 for disagree.",
         columns=(
             "review_id",
-            *TASK,
-            "criterion_id",
-            "criterion_hash",
+            *CRITERION,
             "reviewer",
             "sample_id",
             "import_batch",
@@ -45,19 +41,15 @@ TABLES = (
         "A model's review of a criterion: one call with all checks.",
         columns=(
             "review_id",
-            *TASK,
-            "criterion_id",
-            "criterion_hash",
+            *CRITERION,
             "reviewer",
             "reviewer_config_hash",
-            "served_model",
-            "served_fingerprint",
+            *SERVED,
             "template_hash",
             "review_trial",
             "status",
             "findings",
-            *USAGE,
-            *OUTCOME,
+            *CALL,
         ),
         key=("review_id",),
         keeps="decided",

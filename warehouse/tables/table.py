@@ -15,12 +15,15 @@ OF_SOME_JUDGES = ("probability", "confidence", "n_in_call", "position_in_call", 
 DATA_SET = ("benchmark", "dataset_revision")
 TASK = (*DATA_SET, "task_id")
 CRITERION = (*TASK, "criterion_id", "criterion_hash")
+SAMPLING = ("vintage", "model", "model_config_hash")
 BY_JUDGE = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SERVED = ("served_model", "served_fingerprint")
-WRITER = ("model", "model_config_hash", *SERVED, "template_hash")
 USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens")
 PRICES = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
 OUTCOME = ("cost_usd", *PRICES, "latency_s", "attempts", "error", "run_id", "created_at")
+CALL = (*USAGE, *OUTCOME)
+WRITTEN = ("status", "model", "model_config_hash", *SERVED, "template_hash", *CALL)
+"""Columns of a row with a text that a model wrote."""
 JUDGED = (
     "model",
     "trial",
@@ -39,8 +42,7 @@ DECISION = (
     *OF_SOME_JUDGES,
     "decided_by",
     "escalated_because",
-    *USAGE,
-    *OUTCOME,
+    *CALL,
 )
 
 

@@ -58,14 +58,14 @@ compared as (
     select benchmark, dataset_revision, judge, reference, task_id, labels.breakdown,
         unnest(labels.labels) as label,
         judged.probability,
-        referred.value
+        reference_verdicts.value
     from temp.graded as judged
     inner join labels using (benchmark, dataset_revision, task_id, criterion_id)
     inner join references_of_pairs using (benchmark, grader_id)
-    inner join temp.graded as referred
-        on references_of_pairs.reference_id = referred.grader_id
-            and judged.response_id = referred.response_id
-            and judged.criterion_id = referred.criterion_id
+    inner join temp.graded as reference_verdicts
+        on references_of_pairs.reference_id = reference_verdicts.grader_id
+            and judged.response_id = reference_verdicts.response_id
+            and judged.criterion_id = reference_verdicts.criterion_id
 )
 
 select

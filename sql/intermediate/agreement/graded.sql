@@ -36,17 +36,17 @@ select
     dataset_revision,
     task_id,
     criterion_id,
-    rankings.grader_id,
+    majorities.grader_id,
     value,
     null as probability
 from decided
 inner join graders using (grader_id, benchmark)
-inner join graders as rankings using (benchmark)
-where rankings.kind = 'majority'
-    and list_contains(rankings.revision_ids, hash(benchmark, dataset_revision))
-    and list_contains(rankings.members, graders.voice)
-    and (graders.grading = 'ternary') = (rankings.grading = 'ternary')
+inner join graders as majorities using (benchmark)
+where majorities.kind = 'majority'
+    and list_contains(majorities.revision_ids, hash(benchmark, dataset_revision))
+    and list_contains(majorities.members, graders.voice)
+    and (graders.grading = 'ternary') = (majorities.grading = 'ternary')
 group by all
 -- More than half of all members, not of those who decided: a missing verdict
 -- is not a vote.
-having 2 * count(*) > any_value(len(rankings.members))
+having 2 * count(*) > any_value(len(majorities.members))

@@ -42,15 +42,12 @@ wanted as (
 )
 
 select
-    pair_id,
     samplings_id,
     shared_model,
     condition,
     position,
     baseline,
-    model_run_id,
     ranking_id,
-    judging_id,
     benchmark,
     dataset_revision,
     judge,
@@ -62,7 +59,6 @@ select
     model,
     model_config_hash,
     n_trials,
-    baseline_run_id,
     baseline_model,
     baseline_config_hash,
     baseline_n_trials,

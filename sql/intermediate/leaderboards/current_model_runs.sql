@@ -1,5 +1,5 @@
--- One row: a model run, with a flag for whatever has no split: true for the run that is
--- current on the splits with most tasks.
+-- One row: a model run, with a flag for tables without splits: true if it is the model's
+-- current one on the splits with most tasks.
 --
 -- built as: view
 -- depends on: intermediate.current_vintages, intermediate.model_runs

@@ -61,7 +61,6 @@ select
     model_config_hash,
     vintage,
     first_response_at,
-    covered_share,
     is_at_bar,
     row_number() over (
         partition by task_set_id, judging_id, model, model_config_hash

@@ -40,7 +40,6 @@ select
     coverage,
     met_share,
     n_judged,
-    figure_id,
     mean_score,
     mean_lower,
     mean_upper,

@@ -10,22 +10,18 @@ select
     dataset_revision,
     task_id,
     criterion_id,
-    criterion_hash,
     title,
     category,
     severity,
     weight,
     source,
-    sample_id,
     reviewer,
     reviewer_config_hash,
-    template_hash,
     review_trial,
     review_check,
     value,
     explanation,
     better_wording,
-    criterion_reviews.created_at,
     reviewer || case when review_trial > 1 then '#' || review_trial else '' end as repeated
 from criterion_reviews
 left join analysts

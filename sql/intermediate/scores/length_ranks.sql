@@ -41,9 +41,7 @@ select
     model_run_id,
     score_name,
     level,
-    score,
     measure,
-    length,
     -- The units that are ranked together.
     hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id,
     rank() over (partition by group_id order by score)

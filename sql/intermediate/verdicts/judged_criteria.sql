@@ -13,11 +13,9 @@ select
     wanted.task_id,
     wanted.trial,
     criteria.criterion_id,
-    coalesce(criteria.category, '(none)') as category,
     criteria.weight,
     verdicts.verdict_id,
     verdicts.value,
-    verdicts.cost_usd,
     case
         when verdicts.verdict_id is not null then verdicts.status
         when wanted.status <> 'ok' then 'no_response'

@@ -5,9 +5,6 @@
 -- depends on: intermediate.model_runs, intermediate.response_points,
 --     intermediate.task_set_members, responses
 select
-    model_run_id,
-    ranking_id,
-    judging_id,
     benchmark,
     dataset_revision,
     judge,
@@ -18,11 +15,6 @@ select
     model_runs.vintage,
     model_runs.model,
     model_runs.model_config_hash,
-    trials,
-    counted_trials,
-    model_runs.n_trials,
-    first_response_at,
-    bar,
     split,
     is_own_hard,
     responses.cost_usd as response_usd,

@@ -43,7 +43,7 @@ from_rows as (
     group by all
 ),
 
-known as (
+all_costs as (
     select run_id, day, purpose, called_model, calls, failed_calls, unpriced_calls, prompt_tokens,
         cached_tokens, completion_tokens, cost_usd
     from spend
@@ -64,5 +64,5 @@ select
     completion_tokens,
     known_cost(cost_usd, unpriced_calls) as cost_usd,
     night
-from known
+from all_costs
 left join (select run_id, night from runs) as nights using (run_id)

@@ -10,6 +10,7 @@
 with counted as (
     select model_run_id, task_set_id, split, is_own_hard, category,
         count(*) as n_decided,
+        -- 0 of a positive criterion, 1 of a negative one.
         count(*) filter (value = (weight < 0)::integer) as n_failed
     from intermediate.wanted_responses
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)

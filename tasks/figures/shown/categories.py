@@ -57,14 +57,23 @@ CRITICAL = Figure(
         Interval("mistake_ci"),
         "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk",
     ),
-    tuple(
+    (
         charts.intervals(
-            "split", subject, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few
-        )
-        for subject, side, few in (
-            ("Critical criteria missed", "missed", "is_critical_small"),
-            ("Critical mistakes made", "mistake", "is_mistake_small"),
-        )
+            "split",
+            "Critical criteria missed",
+            value="missed_share",
+            ends="missed_ci",
+            from_zero=True,
+            hollow="is_critical_small",
+        ),
+        charts.intervals(
+            "split",
+            "Critical mistakes made",
+            value="mistake_share",
+            ends="mistake_ci",
+            from_zero=True,
+            hollow="is_mistake_small",
+        ),
     ),
     breakdown="severity",
     essential=["model", "missed_share", "mistake_share", "responses_with_mistake_share"],
@@ -109,20 +118,22 @@ _DOTS = charts.intervals("split", label="label", name="model", hollow="is_small"
 
 def _fitting(rows: Rows) -> list[Chart]:
     """Return dots with intervals if there are few labels, else a map."""
-    return (_DOTS if len(grouped(rows, "label")) <= _MOST_DOTS else _MAP)(rows)
+    n_labels = len(grouped(rows, "label"))
+    return _DOTS(rows) if n_labels <= _MOST_DOTS else _MAP(rows)
 
 
 def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
-    """Return a figure of the tasks or criteria under each label of a breakdown."""
-    over = (
-        "$criteria_score ($criteria_formula) over the criteria"
-        if breakdown.of_criteria
-        else "$score on the tasks"
-    )
+    """Return a figure of the tasks or criteria under each label of a breakdown.
+
+    `name` is the figure's, `label` the heading of the labels; empty for the usual ones.
+    """
+    score = "$score on the tasks"
+    if breakdown.of_criteria:
+        score = "$criteria_score ($criteria_formula) over the criteria"
     return Figure(
         name or f"breakdown_{breakdown.kind}",
         breakdown.title,
-        f"Mean {over} with each label, the easiest first; a task or criterion with several labels"
+        f"Mean {score} with each label, the easiest first; a task or criterion with several labels"
         " counts under each.",
         (
             "judge_config split",
@@ -144,6 +155,19 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
     )
 
 
+def _failed(subject: str, value: str) -> Charts:
+    """Declare maps of a share of criteria that are not met, for each split."""
+    return charts.heat(
+        "split",
+        subject,
+        x="model",
+        y="label",
+        value=value,
+        least=(0, 0),
+        tips=["n_failed", "n_decided"],
+    )
+
+
 FAILURES = Figure(
     "failures",
     "Criteria not met",
@@ -156,20 +180,9 @@ FAILURES = Figure(
         "model failure_rate failure_share",
         ColumnGroup("Criteria", [Column("n_failed", "Not met"), "n_decided"]),
     ),
-    tuple(
-        charts.heat(
-            "split",
-            subject,
-            x="model",
-            y="label",
-            value=value,
-            least=(0, 0),
-            tips=["n_failed", "n_decided"],
-        )
-        for value, subject in (
-            ("failure_rate", "Criteria not met"),
-            ("failure_share", "Share of all that are not met"),
-        )
+    (
+        _failed("Criteria not met", "failure_rate"),
+        _failed("Share of all that are not met", "failure_share"),
     ),
     breakdown="category",
     essential=["model", "failure_rate", "failure_share", "n_failed", "n_decided"],
@@ -177,17 +190,6 @@ FAILURES = Figure(
     query="categories/failures",
     mart="failure_rates",
 )
-
-
-_OF_TASKS = (
-    (Breakdown("topic", "Topics"), "topics", "Topic"),
-    (Breakdown("decision_type", "Decision types"), "decision_types", "Decision type"),
-    (Breakdown("economic_pathway", "Economic pathways"), "economic_pathways", "Economic pathway"),
-    (Breakdown("expert", "Who asks"), "experts"),
-    (Breakdown("turns", "Length of the conversation"), "turns", "User turns"),
-    (Breakdown("reference_texts", "Reference texts"), "reference_texts"),
-)
-"""The breakdowns by labels of tasks: the kind, the figure's name, the heading of the labels."""
 
 
 CATEGORIES = Page(
@@ -202,7 +204,18 @@ CATEGORIES = Page(
         FAILURES,
         CRITICAL,
         SEVERITIES,
-        *(own_breakdown(*breakdown) for breakdown in _OF_TASKS),
+        own_breakdown(Breakdown("topic", "Topics"), "topics", "Topic"),
+        own_breakdown(
+            Breakdown("decision_type", "Decision types"), "decision_types", "Decision type"
+        ),
+        own_breakdown(
+            Breakdown("economic_pathway", "Economic pathways"),
+            "economic_pathways",
+            "Economic pathway",
+        ),
+        own_breakdown(Breakdown("expert", "Who asks"), "experts"),
+        own_breakdown(Breakdown("turns", "Length of the conversation"), "turns", "User turns"),
+        own_breakdown(Breakdown("reference_texts", "Reference texts"), "reference_texts"),
     ),
     n_chosen=6,
     own=own_breakdown,
@@ -265,7 +278,7 @@ EXAMPLES = Figure(
     essential=["capability", "task_id", "weight", "title"],
     query="capabilities/weakness_examples",
 )
-"""A further figure of `prbench weaknesses`."""
+"""A further figure of `prbench weaknesses`, as the candidates are."""
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
@@ -288,10 +301,9 @@ def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
     criteria = scope.rows("figures/capabilities/criteria", {"most_criteria": 25})
     for row in criteria:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
+    nodes = [] if scope.narrowed_to else scope.rows("figures/capabilities/nodes")
     return {
-        "nodes": grouped(
-            [] if scope.narrowed_to else scope.rows("figures/capabilities/nodes"), "parent_id"
-        ),
+        "nodes": grouped(nodes, "parent_id"),
         "scores": grouped(scope.rows_of(_SCORES), "node_id"),
         "criteria": grouped(criteria, "node_id"),
     }

@@ -1,14 +1,14 @@
-"""Differences: of two models, judges, runs and others, with the flipped criteria (`prbench diff`),
-and two pages.
+"""Comparisons: of two models, judges or runs, with the flipped criteria (`prbench diff`).
 
-They show conditions (a model compared with its baseline) and comparisons that end when they are
-settled.
+Two pages show conditions (a model compared with its baseline), and comparisons that end when they
+are settled.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from tasks.compare.differences import apart, compare, rows_of, subject, with_verdicts
+from tasks.compare.differences import compare, difference_details, rows_of, subject, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
@@ -28,12 +28,14 @@ from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus
 
-_SIDES = ("first", "second", "where", "split")
+_COMPARED = ("first", "second", "where", "split")
+"""The columns that name a comparison."""
 _MOST_DETAILED = 2
-_WORST_TASKS = 5
-"""Largest number of comparisons with detailed tables (if there are more, only the first one has
-them; JSON has all), and the number of tasks that these list.
+"""Largest number of comparisons with detailed tables; if there are more, only the first one has
+them. JSON has all.
 """
+_WORST_TASKS = 5
+"""Number of tasks that these tables list."""
 Parts = dict[str, list[dict[str, Any]]]
 
 
@@ -51,8 +53,9 @@ def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
         scope.job, names, parameters["of"], scope.score, scope.is_hard, scope.vintage
     )
     result = compare(scope.reader, comparison)
-    parts = apart(scope.reader, result, result.differences, parameters["n_flips"])
-    return {**parts, "differences": [*map(with_verdicts, rows_of(result), parts["verdicts"])]}
+    parts = difference_details(scope.reader, result, result.differences, parameters["n_flips"])
+    rows = map(with_verdicts, rows_of(result), parts["verdicts"])
+    return parts | {"differences": list(rows)}
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
@@ -78,6 +81,7 @@ def _sentences(rows: Rows) -> list[str]:
     for row in rows:
         for note in row["notes"]:
             splits_by_note.setdefault(note, set()).add(row["split"])
+    # A note that does not hold on all splits names its split.
     for row in rows:
         for note in row["notes"]:
             is_on_all = len(splits_by_note[note]) == n_splits
@@ -97,7 +101,7 @@ def _sentence(row: Row) -> str:
 
 def _detailed(rows: Rows) -> list[Row]:
     """Return the rows of all comparisons if there are few, else of the first one."""
-    comparisons = list(grouped(rows, *_SIDES).values())
+    comparisons = list(grouped(rows, *_COMPARED).values())
     return list(rows) if len(comparisons) <= _MOST_DETAILED else comparisons[0]
 
 
@@ -105,7 +109,7 @@ def _worst(rows: Rows) -> list[Row]:
     """Return the tasks that lose most in each detailed comparison."""
     changed_rows = [row for row in _detailed(rows) if row["difference"]]
     worst_rows: list[Row] = []
-    for comparison_rows in grouped(changed_rows, *_SIDES).values():
+    for comparison_rows in grouped(changed_rows, *_COMPARED).values():
         worst_rows += comparison_rows[:_WORST_TASKS]
     return worst_rows
 
@@ -125,7 +129,7 @@ DIFF = Figure(
     " takes all differences shown into account. The smallest detectable difference is the one that"
     " a comparison finds with a power of 80 %.",
     (
-        *_SIDES,
+        *_COMPARED,
         Column("difference", few="is_small"),
         Interval("ci", "signed"),
         "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted",
@@ -144,22 +148,22 @@ CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
     "The part of the difference that is due to flipped criteria, by category, largest loss first.",
-    (*_SIDES, "category n_criteria", _FLIPS, "contribution"),
+    (*_COMPARED, "category n_criteria", _FLIPS, "contribution"),
     compute=_part("categories"),
     listed=_detailed,
     essential=["category", "n_criteria", "n_gained", "n_lost", "contribution"],
-    boards=_SIDES,
+    boards=_COMPARED,
     **_COMMON,
 )
 TASKS = Figure(
     "diff_tasks",
     "Tasks, largest loss first",
     "The score of each task on both sides, and the number of its criteria that flipped.",
-    (*_SIDES, "task_id first_score second_score difference", _FLIPS),
+    (*_COMPARED, "task_id first_score second_score difference", _FLIPS),
     compute=_part("tasks"),
     listed=_worst,
     essential=["task_id", "first_score", "second_score", "difference", "n_gained", "n_lost"],
-    boards=_SIDES,
+    boards=_COMPARED,
     **_COMMON,
 )
 FLIPS = Figure(
@@ -168,13 +172,13 @@ FLIPS = Figure(
     "Criteria that both sides decided differently, with the effect of the flip on the task's"
     " score.",
     (
-        "first second where split title category weight first_decision second_decision effect",
-        "task_id",
+        *_COMPARED,
+        "title category weight first_decision second_decision effect task_id",
     ),
     compute=_part("flips"),
     listed=_detailed,
     essential=["title", "category", "weight", "first_decision", "second_decision", "effect"],
-    boards=_SIDES,
+    boards=_COMPARED,
     **_COMMON,
 )
 COMPARE = Page(
@@ -216,49 +220,48 @@ def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, .
     return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 
 
+_FROM_BASELINE = Figure(
+    "conditions",
+    "Difference from the baseline",
+    "Mean $score under a condition minus that under the baseline, on the tasks with a complete"
+    " trial on both sides, before any clipping. To the right the condition is better."
+    f" {_TRUST}",
+    (_COMPARISON, *_DIFFERENCE),
+    charts.intervals("split", value="difference", label="name", zero=True, hollow="is_small"),
+    query="conditions/condition_differences",
+    mart="condition_differences",
+    parameters={"breakdown": "all"},
+    essential=["shared_model", "condition", "difference", "ci_low", "p_holm", "n_tasks"],
+)
+_BY_CATEGORY = replace(
+    _FROM_BASELINE,
+    name="condition_categories",
+    title="Difference by category",
+    says="The same over the criteria of one category ($criteria_score: $criteria_formula)."
+    f" {_TRUST}",
+    shows=(_COMPARISON, Column("label", "Category"), *_DIFFERENCE),
+    charts=charts.intervals(
+        "split",
+        label="label",
+        value="difference",
+        hollow="is_small",
+        name="name",
+        is_sorted=True,
+        zero=True,
+    ),
+    breakdown="category",
+    parameters={"breakdown": "category"},
+    boards=BY_LABEL,
+)
+
 CONDITIONS = Page(
     "conditions",
     "Conditions",
     "The effect of tools, effort or a system prompt: each model under several conditions, compared"
     " with its baseline.",
     (
-        Figure(
-            "conditions",
-            "Difference from the baseline",
-            "Mean $score under a condition minus that under the baseline, on the tasks with a"
-            " complete trial on both sides, before any clipping. To the right the condition is"
-            f" better. {_TRUST}",
-            (_COMPARISON, *_DIFFERENCE),
-            charts.intervals(
-                "split", value="difference", label="name", zero=True, hollow="is_small"
-            ),
-            query="conditions/condition_differences",
-            mart="condition_differences",
-            parameters={"breakdown": "all"},
-            essential=["shared_model", "condition", "difference", "ci_low", "p_holm", "n_tasks"],
-        ),
-        Figure(
-            "condition_categories",
-            "Difference by category",
-            "The same over the criteria of one category ($criteria_score: $criteria_formula)."
-            f" {_TRUST}",
-            (_COMPARISON, Column("label", "Category"), *_DIFFERENCE),
-            charts.intervals(
-                "split",
-                label="label",
-                value="difference",
-                hollow="is_small",
-                name="name",
-                is_sorted=True,
-                zero=True,
-            ),
-            query="conditions/condition_differences",
-            mart="condition_differences",
-            breakdown="category",
-            parameters={"breakdown": "category"},
-            essential=["shared_model", "condition", "difference", "ci_low", "p_holm", "n_tasks"],
-            boards=BY_LABEL,
-        ),
+        _FROM_BASELINE,
+        _BY_CATEGORY,
         Figure(
             "condition_responses",
             "Length, cost and time",
@@ -300,17 +303,15 @@ CONDITIONS = Page(
                 Column("n_lost", "criteria", group="Loss"),
                 "points_lost points_net",
             ),
-            essential=(
-                [
-                    "shared_model",
-                    "condition",
-                    "n_compared",
-                    "n_changed",
-                    "points_gained",
-                    "points_lost",
-                    "points_net",
-                ]
-            ),
+            essential=[
+                "shared_model",
+                "condition",
+                "n_compared",
+                "n_changed",
+                "points_gained",
+                "points_lost",
+                "points_net",
+            ],
             boards=BY_LABEL,
             query="conditions/condition_changes",
         ),

@@ -21,7 +21,11 @@ def _on_front(rows: Rows) -> Rows:
     """Return the rules that no other rule beats; their names leave out the categories, which the
     table lists.
     """
-    return [{**row, "name": row["rule"].partition(" (")[0]} for row in rows if row["is_on_front"]]
+    front_rows = []
+    for row in rows:
+        if row["is_on_front"]:
+            front_rows.append({**row, "name": row["rule"].partition(" (")[0]})
+    return front_rows
 
 
 DECISIONS = Figure(
@@ -158,13 +162,13 @@ def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str
 
 
 def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
-    stored = result.pair
+    pair = result.pair
     first_rule = result.evaluations[0]
-    n_chosen = len(stored.paired.tasks) // 2
+    n_chosen = len(pair.paired.tasks) // 2
     notes = [
         f"{cheap} first, then {strong}; figures are against {strong} alone.",
         f"{first_rule.chosen_on['n_tasks']} tasks to choose rules on,"
-        f" {first_rule.held_out['n_tasks']} held out; {len(stored.paired.strong)} criteria that"
+        f" {first_rule.held_out['n_tasks']} held out; {len(pair.paired.strong)} criteria that"
         f" {strong} decided.",
     ]
     if n_chosen < SMALL:
@@ -172,24 +176,24 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
             f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their"
             " intervals."
         )
-    if stored.n_first_failed:
+    if pair.n_first_failed:
         notes.append(
-            f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for"
+            f"{cheap} failed on {pair.n_first_failed} of them: each rule escalates these; for"
             f" {cheap} alone they count as not agreeing."
         )
-    if stored.n_strong_failed:
-        notes.append(f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.")
-    if stored.n_without_second:
+    if pair.n_strong_failed:
+        notes.append(f"Left out: {pair.n_strong_failed} criteria that {strong} failed on.")
+    if pair.n_without_second:
         notes.append(
-            f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap},"
+            f"Left out: {pair.n_without_second} criteria without a second verdict of {cheap},"
             " from rules with disagreement."
         )
-    if not stored.has_confidence:
+    if not pair.has_confidence:
         notes.append(
             f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not"
             " tried."
         )
-    return notes + [f"{note}." for note in stored.notes]
+    return notes + [f"{note}." for note in pair.notes]
 
 
 CASCADE = Figure(
@@ -205,7 +209,7 @@ CASCADE = Figure(
     notes=lambda rows: rows[0]["notes"],
     essential=["rule", "thousand_usd", "agreement", "is_picked"],
 )
-"""The figures of `prbench cascade`."""
+"""The figure of `prbench cascade`."""
 
 
 _ESTIMATES = {
@@ -272,7 +276,7 @@ DIFFERENCES = Figure(
     essential=["first_model", "second_model", "debiased_difference", "no_figure"],
     query="debiased/debiased_differences",
 )
-"""The figures of `prbench diff --debiased`."""
+"""The figure of `prbench diff --debiased`."""
 
 DEBIASED = Page(
     "debiased",

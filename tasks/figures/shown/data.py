@@ -50,9 +50,15 @@ REFUSALS = Figure(
 )
 
 
+_NUMBERS = {"n_criteria", "weight"}
+"""Kinds that are numbers of tasks and criteria and not labels."""
+
+
 def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     """Return the distribution of tasks or criteria over labels: a chart for each split, all on one
     scale.
+
+    `name` is the figure's, `label` the heading of the labels; empty for the usual ones.
     """
     noun = "criteria" if breakdown.of_criteria else "tasks"
     heading = label or breakdown.title
@@ -67,37 +73,13 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
             name="label",
             value="share",
             name_title=heading,
-            is_upright=breakdown.kind in {"turns", *_COUNTED},
+            is_upright=breakdown.kind in {"turns", *_NUMBERS},
         ),
         essential=["label", f"n_{noun}", "share"],
         query="data/label_counts",
         parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
-        breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
+        breakdown="" if breakdown.kind in _NUMBERS else breakdown.kind,
     )
-
-
-_COUNTED = {"n_criteria", "weight"}
-"""Numbers by which tasks and criteria are counted although they are not labels."""
-_DISTRIBUTIONS = (
-    (Breakdown("topic", "Topics"), "task_topics", "Topic"),
-    (Breakdown("decision_type", "Decision types"), "task_decision_types", "Decision type"),
-    (
-        Breakdown("economic_pathway", "Economic pathways"),
-        "task_economic_pathways",
-        "Economic pathway",
-    ),
-    (Breakdown("expert", "Who asks"), "task_experts", "Who asks"),
-    (Breakdown("turns", "User turns"), "task_turns", "User turns"),
-    (Breakdown("n_criteria", "Criteria per task"), "task_criteria", "Criteria"),
-    (Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight"),
-    (Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity"),
-    (
-        Breakdown("category", "Rubric categories", of_criteria=True),
-        "criterion_categories",
-        "Category",
-    ),
-)
-"""The distributions over labels: the kind, the figure's name, the heading of the labels."""
 
 
 DATA = Page(
@@ -133,7 +115,29 @@ DATA = Page(
         ),
         QUALITY,
         REFUSALS,
-        *(own_counts(*distribution) for distribution in _DISTRIBUTIONS),
+        own_counts(Breakdown("topic", "Topics"), "task_topics", "Topic"),
+        own_counts(
+            Breakdown("decision_type", "Decision types"), "task_decision_types", "Decision type"
+        ),
+        own_counts(
+            Breakdown("economic_pathway", "Economic pathways"),
+            "task_economic_pathways",
+            "Economic pathway",
+        ),
+        own_counts(Breakdown("expert", "Who asks"), "task_experts", "Who asks"),
+        own_counts(Breakdown("turns", "User turns"), "task_turns", "User turns"),
+        own_counts(Breakdown("n_criteria", "Criteria per task"), "task_criteria", "Criteria"),
+        own_counts(Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight"),
+        own_counts(
+            Breakdown("severity", "Severities", of_criteria=True),
+            "criterion_severities",
+            "Severity",
+        ),
+        own_counts(
+            Breakdown("category", "Rubric categories", of_criteria=True),
+            "criterion_categories",
+            "Category",
+        ),
     ),
     own=own_counts,
     group="Data",
@@ -210,6 +214,11 @@ ANNOTATIONS = Page(
 )
 
 
+def _of_first_population(rows: Rows) -> Rows:
+    """Return the rows of the largest population, which come first; the charts have only these."""
+    return [row for row in rows if row["population_id"] == rows[0]["population_id"]]
+
+
 _AGREEMENT = Figure(
     "review_agreement",
     "Agreement of people with criteria",
@@ -224,7 +233,7 @@ _AGREEMENT = Figure(
     ),
     charts.intervals(
         "breakdown",
-        rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
+        rows=_of_first_population,
         label="label",
         value="agreeing_share",
         hollow="is_small",
@@ -334,7 +343,7 @@ REVIEW_FAILURES = Figure(
     essential=["reviewer", "status", "n"],
     query="reviews/review_failures",
 )
-"""The other figures of `prbench reviews`."""
+"""A further figure of `prbench reviews`."""
 
 REVIEWS = Page(
     "reviews",

@@ -4,6 +4,7 @@ drift.
 Agreement with people is that with the pooled decisions of all people, and the mean of the pairs.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,59 +18,67 @@ from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f
 from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
 
 _AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
-_LABELS = 3
-"""The possible decisions: unmet, partial, met."""
+_N_DECISIONS = 3
+"""Number of possible decisions: unmet (0), partial (0.5), met (1)."""
 
 
 def against_people(counts: Rows) -> list[dict[str, Any]]:
-    """Return one row for each grader and label.
+    """Return one row for each grader and label, for each label the best grader first.
 
     Its measures compare all decisions of the grader with people's, so a person with more decisions
     counts more.
 
     Args:
         counts: decisions of graders and people on the same criteria (`sql/figures/people.sql`).
+            For all people with each other, `grader` is a name for all of them, and `pair_grader`
+            one of them.
     """
     rows = []
     for (grader, label), grader_counts in grouped(counts, "grader", "label").items():
         rows.append({"grader": grader, "label": label} | _agreement_measures(grader_counts))
-    return sorted(
-        rows,
-        key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]),
-    )
+    return sorted(rows, key=_position)
+
+
+def _position(row: Row) -> tuple[Any, ...]:
+    """Return the key to sort by: label, then kappa, the largest first and a missing one last."""
+    negative_kappa = math.inf if row["kappa"] is None else -row["kappa"]
+    return row["label"], negative_kappa, row["grader"]
 
 
 def _agreement_measures(counts: Rows) -> dict[str, Any]:
     """Return the measures of one grader and label."""
-    tasks = _tables(counts, "task_id")
-    pairs = _tables(counts, "pair_grader", "person")
-    if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
-        # The order of two people has no meaning, so if there are several pairs, each counts in both
-        # orders.
-        tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
-    row = _pooled_measures(tasks)
-    task_f1 = macro_f1(tasks)
-    n_used_labels = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
-    f1_absent_as_0 = task_f1 * n_used_labels / counts[0]["n_classes"]
+    task_tables = _tables(counts, "task_id")
+    pair_tables = _tables(counts, "pair_grader", "person")
+    grader = counts[0]["grader"]
+    if len(pair_tables) > 1 and grader != counts[0]["pair_grader"]:
+        # These are people with each other. The order of two people has no meaning, so if there are
+        # several pairs, each counts in both orders.
+        task_tables = (task_tables + task_tables.swapaxes(1, 2)) / 2.0
+    row = _pooled_measures(task_tables)
+    task_f1 = macro_f1(task_tables)
+    decision_counts = task_tables.sum(axis=1) + task_tables.sum(axis=2)  # (n_tasks, 3)
+    f1_absent_as_0 = task_f1 * (decision_counts > 0).sum(axis=1) / counts[0]["n_classes"]
     row["macro_f1_task_mean"] = float(task_f1.mean())
     row["macro_f1_task_mean_absent_as_0"] = float(f1_absent_as_0.mean())
     for name, measure in _AGREEMENT_MEASURES.items():
-        row[f"{name}_pair_mean"] = none_if_nan(means(measure(pairs)))
+        row[f"{name}_pair_mean"] = none_if_nan(means(measure(pair_tables)))
     people = {row["person"] for row in counts} | {row["pair_grader"] for row in counts}
-    row["n_people"] = len(people - {counts[0]["grader"]})
-    row["n_pairs"] = len(pairs)
-    row["n_tasks"] = len(tasks)
-    row["n"] = int(tasks.sum())
-    row["is_small"] = bool(rest_on_few(raw_agreement(tasks)[:, None])[0])
+    row["n_people"] = len(people - {grader})
+    row["n_pairs"] = len(pair_tables)
+    row["n_tasks"] = len(task_tables)
+    row["n"] = int(task_tables.sum())
+    row["is_small"] = bool(rest_on_few(raw_agreement(task_tables)[:, None])[0])
     return row
 
 
-def _pooled_measures(tasks: NDArray[np.float64]) -> dict[str, Any]:
+def _pooled_measures(task_tables: NDArray[np.float64]) -> dict[str, Any]:
     """Return the measures of all decisions together, with intervals over tasks."""
-    pooled_table = tasks.sum(axis=0)
-    intervals = agreement_intervals(tasks[:, None], kappa, macro_f1, raw_agreement)
+    pooled_table = task_tables.sum(axis=0)
+    intervals = agreement_intervals(task_tables[:, None], kappa, macro_f1, raw_agreement)
     row: dict[str, Any] = {}
-    for (name, measure), ((low, high),) in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
+    for name, interval in zip(_AGREEMENT_MEASURES, intervals, strict=True):
+        measure = _AGREEMENT_MEASURES[name]
+        low, high = interval[0]
         row[name] = none_if_nan(measure(pooled_table))
         row[f"{name}_ci_low"] = none_if_nan(low)
         row[f"{name}_ci_high"] = none_if_nan(high)
@@ -77,13 +86,14 @@ def _pooled_measures(tasks: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
-    """Return the counts of pairs of decisions, a table for each task or pair: shape (n, labels,
-    labels).
+    """Return the counts of pairs of decisions, a table for each value of these columns: shape (n,
+    3, 3).
     """
     groups = grouped(counts, *names)
-    tables = np.zeros((len(groups), _LABELS, _LABELS))
+    tables = np.zeros((len(groups), _N_DECISIONS, _N_DECISIONS))
     for index, key in enumerate(sorted(groups)):
         for row in groups[key]:
+            # A decision is 0, 0.5 or 1, so its double is an index.
             tables[index, int(2 * row["a"]), int(2 * row["b"])] += row["n"]
     return tables
 
@@ -99,8 +109,8 @@ def _first_pairs(rows: Rows) -> list[Row]:
     """Return the rows of the first three pairs of graders; in a chart more could not be
     distinguished.
     """
-    charted = [*grouped(rows, "pair")][:3]
-    return [row for row in rows if row["pair"] in charted]
+    pairs = list(grouped(rows, "pair"))[:3]
+    return [row for row in rows if row["pair"] in pairs]
 
 
 _PAIR = "grader_a grader_b"
@@ -411,7 +421,7 @@ PEOPLE = Figure(
     essential=["grader", "kappa", "agreement", "n"],
     boards=["label"],
 )
-"""The figures of `prbench judges --people`."""
+"""The figure of `prbench judges --people`."""
 CRITERIA = Figure(
     "criteria",
     "Criteria worth a second look",
@@ -426,7 +436,7 @@ CRITERIA = Figure(
     essential=["task_id", "weight", "met_share", "rest_correlation", "disagreement", "title"],
     query="criteria/criteria",
 )
-"""The figures of `prbench criteria`."""
+"""The figure of `prbench criteria`."""
 
 JUDGES = Page(
     "judges",

@@ -22,6 +22,8 @@ from warehouse import Warehouse
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
 """The parameters of the query for a leaderboard without a breakdown."""
+POSSIBLE = (Interval("rank"), Column("mean_lower", end="low"), Column("mean_upper", end="high"))
+"""The columns of the possible ranks, and of the possible mean over all tasks."""
 
 
 def judged_in_groups(rows: Rows) -> list[str]:
@@ -67,9 +69,7 @@ LEADERBOARD = Figure(
     (
         "judge_config split label rank model",
         *MEAN_SCORE,
-        Interval("rank"),
-        Column("mean_lower", end="low"),
-        Column("mean_upper", end="high"),
+        *POSSIBLE,
         "n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials",
         "met_share",
         Column("mean_chars_alnum", "Characters"),

@@ -74,17 +74,15 @@ TOKENS = Figure(
         "mean_chars_alnum latency_s n_responses n_failed",
     ),
     charts.bars("split", required="completion_tokens", name="model", value="completion_tokens"),
-    essential=(
-        [
-            "model",
-            "prompt_tokens",
-            "completion_tokens",
-            "reasoning_tokens",
-            "latency_s",
-            "n_responses",
-            "n_failed",
-        ]
-    ),
+    essential=[
+        "model",
+        "prompt_tokens",
+        "completion_tokens",
+        "reasoning_tokens",
+        "latency_s",
+        "n_responses",
+        "n_failed",
+    ],
     query="costs/response_tokens",
 )
 JUDGE_COSTS = Figure(

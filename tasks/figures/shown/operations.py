@@ -109,10 +109,7 @@ HISTORY = Page(
 )
 
 
-Records = list[dict[str, Any]]
-
-
-def covered(scope: Scope, parameters: Mapping[str, Any]) -> Records:
+def covered(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the coverage of the configured models and judges, or with `only_stored` of the stored
     ones.
     """
@@ -150,7 +147,8 @@ def _moment(text: str | None) -> datetime | None:
         return None
     span = re.fullmatch(r"([1-9]\d{0,4})([dh])", text)
     if span:
-        return datetime.now(UTC) - timedelta(hours=int(span[1]) * (24 if span[2] == "d" else 1))
+        hours_per_unit = 24 if span[2] == "d" else 1
+        return datetime.now(UTC) - timedelta(hours=int(span[1]) * hours_per_unit)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -158,7 +156,7 @@ def _moment(text: str | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def benchmark_rows() -> Records:
+def benchmark_rows() -> list[dict[str, Any]]:
     """Return a row for each benchmark."""
     rows = []
     for benchmark in map(load_benchmark, benchmark_names()):

@@ -4,11 +4,13 @@ hard subset.
 The latter has the selected tasks, the stability of the selection, and the scores on it.
 """
 
+from dataclasses import replace
+
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
 from tasks.figures.figure import MEAN_SCORE, Column, ColumnGroup, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
-from tasks.figures.shown.leaderboard import LEADERBOARD, WHOLE
+from tasks.figures.shown.leaderboard import LEADERBOARD, POSSIBLE, WHOLE
 
 OVERVIEW = Page(
     "index",
@@ -56,23 +58,17 @@ OVERVIEW = Page(
 
 _MOST_AROUND = 8
 """Number of drawn tasks on either side of the border."""
-_SIDES = ("inside", "outside")
 
 
 def around_border(rows: Rows) -> Rows:
     """Return the last selected tasks and the first ones that are not selected."""
     near_rows = []
     for field_rows in grouped(rows, "field").values():
-        near_rows += [row for row in field_rows if row["is_selected"]][-_MOST_AROUND:]
-        near_rows += [row for row in field_rows if not row["is_selected"]][:_MOST_AROUND]
+        selected_rows = [row for row in field_rows if row["is_selected"]]
+        other_rows = [row for row in field_rows if not row["is_selected"]]
+        near_rows += selected_rows[-_MOST_AROUND:] + other_rows[:_MOST_AROUND]
     return near_rows
 
-
-_TASK = (
-    "field rank task_id topic",
-    Column("mean_score", "Mean score"),
-    "from_border is_selected inclusion_probability is_border is_official",
-)
 
 _SELECTIONS = Figure(
     "hard_selections",
@@ -102,9 +98,7 @@ _LEADERBOARD = Figure(
     (
         "judge_config split rank model",
         *MEAN_SCORE,
-        Interval("rank"),
-        Column("mean_lower", end="low"),
-        Column("mean_upper", end="high"),
+        *POSSIBLE,
         "n_tasks n_tasks_wanted coverage met_share",
     ),
     charts.intervals("split"),
@@ -118,14 +112,18 @@ _TASKS = Figure(
     "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and"
     " trials within them) that select it. Between the dashed lines, other models might have"
     " selected otherwise.",
-    _TASK,
+    (
+        "field rank task_id topic",
+        Column("mean_score", "Mean score"),
+        "from_border is_selected inclusion_probability is_border is_official",
+    ),
     charts.dots(
         "field",
         required="inclusion_probability",
         x="mean_score",
         y="inclusion_probability",
         colour="side",
-        names=_SIDES,
+        names=("inside", "outside"),
         bounds=(0.05, 0.95),
         tips=["task_id", "topic", "rank", "mean_score", "inclusion_probability"],
     ),
@@ -134,13 +132,13 @@ _TASKS = Figure(
     essential=["rank", "task_id", "topic", "mean_score", "inclusion_probability", "is_selected"],
     boards=["field"],
 )
-_BORDER = Figure(
-    "hard_border",
-    "The border",
-    "The selected tasks next to the border and the next ones outside. Where bars are short, their"
-    " order means little.",
-    _TASK,
-    charts.bars(
+_BORDER = replace(
+    _TASKS,
+    name="hard_border",
+    title="The border",
+    says="The selected tasks next to the border and the next ones outside. Where bars are short,"
+    " their order means little.",
+    charts=charts.bars(
         "field",
         rows=around_border,
         required="from_border",
@@ -148,10 +146,7 @@ _BORDER = Figure(
         value="from_border",
         colour="side",
     ),
-    query="hard/tasks",
     listed=around_border,
-    essential=["rank", "task_id", "topic", "mean_score", "inclusion_probability", "is_selected"],
-    boards=["field"],
 )
 _TOPICS = Figure(
     "hard_topics",

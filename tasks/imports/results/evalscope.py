@@ -33,9 +33,9 @@ from tasks.imports.results.records import (
     LogSource,
     call_failure,
     cause_of,
-    finished,
     located,
     messages_of,
+    output_failure,
     text_of,
     usage_of,
 )
@@ -51,13 +51,12 @@ _SCORE_NAMES = {
 """EvalScope's name of a score -> ours."""
 
 
-class _File(NamedTuple):
-    """A file with results: its run is the folders above, its part the data set and subset."""
-
-    run: str
-    folder: str
-    model: str
-    part: str
+_RESULT_FILE = re.compile(
+    r"(?:(?P<run>.*)/)?(?P<folder>predictions|reviews)/(?P<model>.+)/(?P<part>[^/]*)\.jsonl"
+)
+"""Matches the path of a file with results. Its run is the folders above, its part the data set and
+subset; the folders of a model with a slash in its name are nested.
+"""
 
 
 class _Sample(NamedTuple):
@@ -69,17 +68,9 @@ class _Sample(NamedTuple):
     number: int
 
 
-def _file_of(name: str) -> _File | None:
-    """Return what the path of a file says; the folders of a model with a slash are nested."""
-    match = re.fullmatch(r"(?:(.*)/)?(predictions|reviews)/(.+)/([^/]*)\.jsonl", name)
-    if match is None:
-        return None
-    return _File(run=match[1] or "", folder=match[2], model=match[3], part=match[4])
-
-
 def is_evalscope(source: LogSource) -> bool:
     """Return whether a folder holds EvalScope's results."""
-    return any(_file_of(name) for name in source.files)
+    return any(map(_RESULT_FILE.fullmatch, source.files))
 
 
 def read_evalscope(source: LogSource) -> Log:
@@ -106,12 +97,13 @@ def _responses(source: LogSource) -> Iterator[LoggedResponse]:
     """Yield each response, in the order of runs, models, parts and samples."""
     rows_by_sample: dict[_Sample, dict[str, LogRow]] = defaultdict(dict)
     for name, content in source.files.items():
-        file = _file_of(name)
+        file = _RESULT_FILE.fullmatch(name)
         if file is None:
             continue
         for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
             number = as_whole_number(row.get("index")) or 0
-            rows_by_sample[_Sample(file.run, file.model, file.part, number)][file.folder] = row
+            sample = _Sample(file["run"] or "", file["model"], file["part"], number)
+            rows_by_sample[sample][file["folder"]] = row
     for sample, rows in sorted(rows_by_sample.items()):
         where = f"{source.path / sample.run}: {sample.model}, {sample.part}, index {sample.number}"
         with located(where):
@@ -137,7 +129,7 @@ def _response(
     # One adapter shows the judge the response without its thinking, the other shows it all.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged, "the judged text") or text_of(output)
-    status, error = finished(output, text)
+    status, error = output_failure(output, text)
     return LoggedResponse(
         where,
         cell_label(prediction, "model") or sample.model,
@@ -161,7 +153,7 @@ def _sent_messages(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
     for number, (role, _) in enumerate(messages, start=1):
         if role == "user":
             n_sent = number
-    return [message for message in messages if message[0] != "tool"][:n_sent]
+    return [message for message in messages[:n_sent] if message[0] != "tool"]
 
 
 def _gradings(

@@ -19,17 +19,17 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.imports.files import (
     CONTENT,
-    Cells,
     ImportRefused,
     NotHere,
+    RowsToImport,
     StoredRow,
     count_notes,
+    imported_rows,
     refuse_nothing,
     store,
-    stored_cells,
 )
 from tasks.imports.matching import Criteria, Wording
-from tasks.imports.responses import content_columns, response_cell
+from tasks.imports.responses import content_columns, response_columns
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import (
     UNREADABLE,
@@ -39,7 +39,7 @@ from tasks.imports.results.records import (
     LoggedResponse,
     LogSource,
 )
-from tasks.imports.verdicts import STATUS, verdict_cell
+from tasks.imports.verdicts import STATUS, verdict_columns
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
@@ -49,6 +49,9 @@ from tasks.rules.text.numbers import counted, some
 from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
+
+ScoresHere = Mapping[tuple[str, str, str, int], float | None]
+"""Response id, score, judge and judge trial -> the score that we computed."""
 
 
 class HarnessScores(NamedTuple):
@@ -77,7 +80,7 @@ def import_results(
     judge: str | None = None,
     skip_unknown: bool = False,
 ) -> list[StageReport]:
-    """Import the responses and verdicts of other harnesses' logs, and compare their means with ours.
+    """Import the responses and verdicts of other harnesses' logs; compare their means with ours.
 
     `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for
     these names. All logs are checked before the first row is stored. With `skip_unknown`, responses
@@ -92,35 +95,36 @@ def import_results(
     with Warehouse(job.warehouse).reader() as reader:
         tasks = Tasks(reader, job.key)
         criteria = Criteria(job, reader)
-        stored_rows = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
+        stored_rows = {kind: imported_rows(reader, kind) for kind in ("responses", "verdicts")}
     imports = []
     for file in files:
         source = LogSource(file)
         log = _read_log(source, format_name)
         models = {logged.model for logged in log.responses}
         batch = source.batch_with(model, judge)
-        cells = {
-            kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in stored_rows.items()
+        rows_by_kind = {
+            kind: RowsToImport(kind, rows, batch, gives_way=True)
+            for kind, rows in stored_rows.items()
         }
         log_import = LogImport(
             job,
             log,
             batch,
-            cells,
+            rows_by_kind,
             tasks,
             criteria,
-            models=labels_of(source.path, models, model, "--as"),
-            judges=labels_of(source.path, _judges_in(log), judge, "--by"),
+            models=labels_of(source.path, models, model, "model"),
+            judges=labels_of(source.path, _judges_in(log), judge, "judge"),
         )
         log_import.add_rows()
-        if log_import.unfit and not skip_unknown:
-            raise ImportRefused(f"{some(log_import.unfit, 1)} (--skip-unknown skips such rows)")
-        if not cells["responses"].ids:
+        if log_import.misfits and not skip_unknown:
+            raise ImportRefused(f"{some(log_import.misfits, 1)} (--skip-unknown skips such rows)")
+        if not rows_by_kind["responses"].ids:
             refuse_nothing(source.path, log_import.remarks())
         imports.append(log_import)
     reports: list[StageReport] = []
     for log_import in imports:
-        reports += log_import.stored()
+        reports += log_import.write()
     return reports
 
 
@@ -145,10 +149,10 @@ class LogImport:
     """The import of a log.
 
     Attributes:
-        cells: its rows by table.
+        rows_by_kind: its responses and verdicts.
         models: name of a model in the log -> its label.
-        judges: the same of judges.
-        unfit: messages about entries that do not fit the data set.
+        judges: name of a judge in the log -> its label.
+        misfits: messages about entries that do not fit the data set.
         harness_scores: scores to compare with ours.
         counts: numbers of what the report notes.
     """
@@ -156,12 +160,12 @@ class LogImport:
     job: Job
     log: Log
     batch: str
-    cells: Mapping[str, Cells]
+    rows_by_kind: Mapping[str, RowsToImport]
     tasks: "Tasks"
     criteria: Criteria
     models: Mapping[str | None, str]
     judges: Mapping[str | None, str]
-    unfit: list[str] = field(default_factory=list)
+    misfits: list[str] = field(default_factory=list)
     harness_scores: list[HarnessScores] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -180,7 +184,7 @@ class LogImport:
             try:
                 task_id, text = self.tasks.of(logged)
             except NotHere as error:
-                self.unfit.append(str(error))
+                self.misfits.append(str(error))
             else:
                 response = self._add_response(logged, task_id, text)
                 self._add_gradings(logged, response)
@@ -191,7 +195,7 @@ class LogImport:
         task_id: str,
         text: str | None,
     ) -> StoredRow:
-        cell = response_cell(
+        row = response_columns(
             self.job,
             task_id,
             self.tasks.conversations[task_id].conversation_id,
@@ -199,10 +203,10 @@ class LogImport:
             trial=logged.trial or 1,
             vintage=self.job.vintage,
         )
-        cell |= _known_columns(logged.usage, cell)
-        cell |= _content_of(logged, text)
-        self.cells["responses"].put(logged.where, cell)
-        return cell
+        row |= _known_columns(logged.usage, row)
+        row |= _content_of(logged, text)
+        self.rows_by_kind["responses"].put(logged.where, row)
+        return row
 
     def _add_gradings(self, logged: LoggedResponse, response: StoredRow) -> None:
         """Add the verdicts on a response, and the scores to compare."""
@@ -231,14 +235,14 @@ class LogImport:
         response: StoredRow,
     ) -> HarnessScores | None:
         """Add the verdicts of a grading and return its scores; None if it names no criterion."""
-        matches = list(matched(self.criteria, where, response["task_id"], grading.decisions))
+        matches = list(match_all(self.criteria, where, response["task_id"], grading.decisions))
         if not matches:
             return None
         judge = self.judges.get(grading.judge) or IMPORTED
         n_other_weights = 0
         for match in matches:
             if isinstance(match, NotHere):
-                self.unfit.append(str(match))
+                self.misfits.append(str(match))
                 continue
             decision, wording = match
             n_other_weights += decision.weight not in {None, wording.weight}
@@ -259,7 +263,7 @@ class LogImport:
         decision: Decision,
         wording: Wording,
     ) -> None:
-        row = verdict_cell(
+        row = verdict_columns(
             self.job,
             response,
             wording,
@@ -276,17 +280,17 @@ class LogImport:
             row["error"] = _one_line(decision.error)
         else:
             row["status"] = STATUS[decision.value]
-        stored_row = self.cells["verdicts"].put(where, row)
+        stored_row = self.rows_by_kind["verdicts"].put(where, row)
         self.counts["may hide failures"] += bool(stored_row["may_hide_failures"])
 
-    def stored(self) -> Iterator[StageReport]:
-        """Write the new rows as one batch; yield a report that counts them, then one for each note."""
-        report = store(self.job, self.batch, self.cells)
+    def write(self) -> Iterator[StageReport]:
+        """Write the new rows as a batch; yield a report that counts them, then one for each note."""
+        report = store(self.job, self.batch, self.rows_by_kind)
         report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
-        for kind, cells in self.cells.items():
+        for kind, rows in self.rows_by_kind.items():
             content_column = CONTENT[kind].columns[0]
             failures = Counter(
-                row["status"] for row in cells.new.values() if row[content_column] is None
+                row["status"] for row in rows.new.values() if row[content_column] is None
             )
             if failures:
                 counts = ", ".join(f"{n} {status}" for status, n in sorted(failures.items()))
@@ -303,7 +307,7 @@ class LogImport:
             )
         counts = {
             "decisions left out, because a failure of the call is stored and the tool may hide"
-            " failures": self.cells["verdicts"].n_hidden,
+            " failures": self.rows_by_kind["verdicts"].n_hidden,
             "grades of failed responses left out": self.counts["on no response"],
             "weights in the log differ from those of this revision": self.counts["other weight"],
             "responses have scores but no criteria that can be read": self.counts["no criteria"],
@@ -314,8 +318,8 @@ class LogImport:
     def remarks(self) -> Iterator[str]:
         """Yield the notes of the log, and one on entries that do not fit the data set."""
         yield from self.log.notes
-        if self.unfit:
-            yield f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"
+        if self.misfits:
+            yield f"{len(self.misfits)} rows skipped: {some(self.misfits, 3, '; ')}"
 
     def _comparison(self) -> Iterator[str]:
         """Yield a line for each model, judge and score: the mean in the log and here."""
@@ -341,7 +345,7 @@ class LogImport:
                     outcome = _outcome(pairs, is_clipped=score.clips_mean)
                     yield f"{owner}: mean {score.score_name} {outcome}"
 
-    def _scores_here(self) -> "ScoresHere":
+    def _scores_here(self) -> ScoresHere:
         response_ids = {scores.response["response_id"] for scores in self.harness_scores}
         with Warehouse(self.job.warehouse).reader() as reader:
             rows = reader.select(
@@ -352,10 +356,6 @@ class LogImport:
             )
         key = itemgetter("response_id", "score_name", "judge", "judge_trial")
         return {key(row): row["value"] for row in rows}
-
-
-ScoresHere = Mapping[tuple[str, str, str, int], float | None]
-"""Response id, score, judge and judge trial -> the score that we computed."""
 
 
 class ScorePair(NamedTuple):
@@ -380,7 +380,7 @@ def _score_pair(
     here = fmean(decided) if len(decided) == len(keys) else None
     pair = ScorePair(response["task_id"], in_log, here)
     if in_log is None or here is None:
-        is_same = in_log is here
+        is_same = in_log is None and here is None
     else:
         is_same = abs(in_log - here) <= 1e-9
     if is_same:
@@ -397,8 +397,7 @@ def _score_pair(
     elif harness_scores.n_other_weights:
         reason = f": {harness_scores.n_other_weights} other weights"
     scores = f"{_number(in_log)} and {_number(here)}"
-    difference = f"{pair.task_id} trial {response['trial']} ({scores}{reason})"
-    return pair._replace(difference=difference)
+    return pair._replace(difference=f"{pair.task_id} trial {response['trial']} ({scores}{reason})")
 
 
 def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
@@ -490,7 +489,7 @@ def text_after(messages: Sequence[Message], transcript: str) -> str | None:
     return transcript.removeprefix(beginning) if transcript.startswith(beginning) else None
 
 
-def matched(
+def match_all(
     criteria: Criteria,
     where: str,
     task_id: str,
@@ -528,8 +527,9 @@ def _wording(
                 " criteria"
             )
         return rubric[decision.position]
-    name = next((name for name in names if criteria.named(task_id, name)), names[0])
-    wordings = criteria.named(task_id, name)
+    known_names = [name for name in names if criteria.find(task_id, name)]
+    name = (known_names or names)[0]
+    wordings = criteria.find(task_id, name)
     if len(wordings) > 1 and decision.is_reordered:
         wordings = [_by_weight(where, decision, decisions, wordings)]
     elif len(wordings) > 1:
@@ -552,8 +552,8 @@ def _by_weight(
 ) -> Wording:
     """Return the criterion, of several with one text, that has the weight of a decision.
 
-    Several criteria with this weight too are told apart by their order, which changes nothing as
-    their decisions must be equal.
+    If several have this weight too, they are matched in order. This changes nothing, because the
+    decisions on them must be equal.
     """
     wordings = [wording for wording in alike if wording.weight == decision.weight]
     twins = [
@@ -566,17 +566,17 @@ def _by_weight(
             f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several"
             " times, and the log does not say which decision is on which"
         )
-    index = next(index for index, twin in enumerate(twins) if twin is decision)
-    return wordings[index]
+    position = next(number for number, twin in enumerate(twins) if twin is decision)
+    return wordings[position]
 
 
 def labels_of(
     path: Path,
     names: Set[str | None],
     label: str | None,
-    option: str,
+    kind: str,
 ) -> Mapping[str | None, str]:
-    """Return a label for each model or judge of a log.
+    """Return a label for each model or judge of a log; `kind` says which of the two.
 
     `{model}` or `{judge}` in the given `label` stands for its name; without one, the name is the
     label.
@@ -585,7 +585,7 @@ def labels_of(
         UsageError: a label is blank, a model has neither name nor label, or several would get one
             label.
     """
-    kind = {"--as": "model", "--by": "judge"}[option]
+    option = {"model": "--as", "judge": "--by"}[kind]
     placeholder = f"{{{kind}}}"
     pattern = placeholder if label is None else label
     has_placeholder = placeholder in pattern

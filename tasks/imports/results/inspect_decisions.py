@@ -11,7 +11,7 @@ from tasks.imports.results.records import (
     call_failure,
     cause_of,
     first_text,
-    marked,
+    marked_decisions,
     value_of_decision,
 )
 from tasks.llm.replies import EMPTY
@@ -76,7 +76,7 @@ def decisions_of(score: LogRow) -> ScoreDecisions | None:
     if isinstance(grades, list) and grades:
         return ScoreDecisions(_decisions_in_order(grades, metadata), may_hide_failures=True)
     explanation = text_or_none(score.get("explanation")) or ""
-    decisions = marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
+    decisions = marked_decisions(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
     if decisions:
         return ScoreDecisions(decisions, may_hide_failures=True)
     items = [
@@ -133,10 +133,10 @@ def _flags(stated: LogRow) -> Mapping[str, LogRow]:
     decision.
     """
     decisions = [decision for decision in stated.values() if decision is not None]
-    has_others = any(
-        not isinstance(decision, bool | str) or not _is_decision(decision) for decision in decisions
+    are_decisions = all(
+        isinstance(decision, bool | str) and _is_decision(decision) for decision in decisions
     )
-    if has_others or not decisions:
+    if not decisions or not are_decisions:
         return {}
     return {name: {"met": decision} for name, decision in stated.items()}
 

@@ -16,10 +16,10 @@ from tasks.imports.results.records import (
     LogRow,
     LogSource,
     cause_of,
-    finished,
     first_text,
     located,
     messages_of,
+    output_failure,
     text_of,
     usage_of,
 )
@@ -153,7 +153,7 @@ def _failure_of(
     if error:
         # The error of a sample has the failed request first and the cause after it.
         error = re.split(r"\n\n|\\n\\n", error.strip())[-1]
-    return finished(output, text, error)
+    return output_failure(output, text, error)
 
 
 def _resolved(text: str | None, attachments: LogRow) -> str | None:
@@ -228,9 +228,10 @@ def _judge_of(
     in the sample.
     """
     roles = as_mapping(spec.get("model_roles"))
-    stated = {name: as_mapping(roles.get(name)).get("model") for name in _JUDGE_NAMES}
-    stated[""] = as_mapping(spec.get("metadata")).get("judge")
-    judge = first_text(stated, ("", *_JUDGE_NAMES))
+    stated = {"metadata": as_mapping(spec.get("metadata")).get("judge")}
+    for name in _JUDGE_NAMES:
+        stated[name] = as_mapping(roles.get(name)).get("model")
+    judge = first_text(stated, tuple(stated))
     if judge:
         return judge
     for scorer_spec in map(as_mapping, as_list(spec.get("scorers"))):

@@ -1,8 +1,7 @@
 """The reader of results of the published PRBench harness (github.com/scaleapi/PRBench)."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from tasks.benchmarks.rows import (
     as_list,
@@ -110,7 +109,7 @@ def _scores_of(
 def _grades(where: str, output: LogRow) -> Iterator[Decision]:
     texts = as_list(output.get("rubric_texts"))
     grades = as_list(output.get("grades"))
-    weights: Sequence[Any] = as_list(output.get("weights")) or [None] * len(texts)
+    weights = as_list(output.get("weights")) or [None] * len(texts)
     if not len(texts) == len(grades) == len(weights):
         raise ImportRefused(
             f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)}"

@@ -27,7 +27,7 @@ from tasks.benchmarks.rows import (
 from tasks.dataset import foreign_files
 from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, batch_of
-from tasks.imports.verdicts import as_value
+from tasks.imports.verdicts import BINARY_WORDS, as_value
 from tasks.llm.failures import failure_of_status
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED
 from tasks.rules.conversation import Message
@@ -49,11 +49,12 @@ class Decision(NamedTuple):
         criterion: an id or a criterion's exact text.
         value: 1, 0.5 or 0; None if it failed.
         position: the position in the rubric, if the log has neither an id nor a text.
-        status: of a failure.
-        usage: columns of a verdict.
-        is_guess: the entry is a decision only if its name is that of a criterion.
-        text: the criterion's text, if the id may be one of the harness.
-        is_reordered: the decisions are not in the order of the rubric.
+        status: the kind of failure, if `value` is None.
+        usage: values for columns of the verdict, such as tokens and cost.
+        is_guess: true if this entry of the log may be something else; it counts only if
+            `criterion` is one of the task.
+        text: the criterion's text, if the harness may use ids of its own.
+        is_reordered: true if the decisions are not in the order of the rubric.
     """
 
     criterion: str | None
@@ -92,7 +93,7 @@ class LoggedResponse(NamedTuple):
         messages: the conversation, unless the log has a `transcript`.
         transcript: one text of `role: content` turns that ends with the response.
         failure_texts: texts that the harness stores instead of a response -> their failures.
-        usage: columns of a response.
+        usage: values for columns of the response, such as tokens and cost.
         run: the run of the harness that the response belongs to.
         group: the part of the data set that the harness reports on.
         combined_scores: the scores that the harness computed from all gradings.
@@ -135,10 +136,7 @@ _NO_REPLY = re.compile(
     r" ?gateway|(server|api)[ _]?error"
 )
 _WORDS = {
-    "true": 1.0,
-    "false": 0.0,
-    "yes": 1.0,
-    "no": 0.0,
+    **BINARY_WORDS,
     "c": 1.0,
     "i": 0.0,
     "p": 0.5,
@@ -171,10 +169,14 @@ def messages_of(conversation: Any) -> list[Message]:
 
 def text_of(output: LogRow) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
-    choices = as_list(output.get("choices"))
-    if not choices:
+    if not as_list(output.get("choices")):
         return cell_text(output, "completion") or None
-    return judged_text(as_mapping(as_mapping(choices[0]).get("message")))
+    return judged_text(as_mapping(_first_choice(output).get("message")))
+
+
+def _first_choice(output: LogRow) -> LogRow:
+    choices = as_list(output.get("choices"))
+    return as_mapping(choices[0]) if choices else {}
 
 
 def judged_text(message: LogRow) -> str:
@@ -189,14 +191,14 @@ def judged_text(message: LogRow) -> str:
     return message_text({"content": content}) or ""
 
 
-def finished(
+def output_failure(
     output: LogRow,
     text: str | None,
     error: Any = None,
 ) -> tuple[str | None, str | None]:
-    """Return the failure of an output and its cause; two times None if it did not fail.
+    """Return the failure of an output and its cause; `(None, None)` if it did not fail.
 
-    An error, no text, and a text that was cut off are failures.
+    An error without a text, no text, and a text that was cut off are failures.
     """
     reason = text_or_none(_first_choice(output).get("stop_reason"))
     if reason in _STOPPED:
@@ -210,11 +212,6 @@ def finished(
     if status not in FAILURES:
         status = call_failure(cause) or PROVIDER_ERROR
     return status, one_line(cause)
-
-
-def _first_choice(output: LogRow) -> LogRow:
-    choices = as_list(output.get("choices"))
-    return as_mapping(choices[0]) if choices else {}
 
 
 def call_failure(cause: str | None) -> str | None:
@@ -254,7 +251,7 @@ def usage_of(output: LogRow, *, prompt_lacks_cached: bool = False) -> dict[str, 
 value_of_decision = partial(as_value, words=_WORDS)
 
 
-def marked(
+def marked_decisions(
     text: str,
     marks: Mapping[str, float],
     before_reason: str,
@@ -269,8 +266,10 @@ def marked(
     any_mark = "|".join(re.escape(mark) for mark in marks)
     beginning = re.compile(rf"(?:\A|\n\n)\[({any_mark})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
     heads = list(beginning.finditer(text))
-    ends = [*(head.start() for head in heads[1:]), len(text)]
+    ends = [head.start() for head in heads[1:]]
+    ends.append(len(text))
     decisions = []
+    # If there is no head, `ends` still holds the end of the text.
     for head, end in zip(heads, ends, strict=False):
         item = text[head.end() : end]
         title, _, reason = item.rpartition(before_reason)
@@ -336,7 +335,7 @@ class LogSource:
         self.content = b"" if path.is_dir() else foreign_files.read_regular(path)
         self.is_zip = self.content.startswith(b"PK\x03\x04")
         with suppress(UnicodeDecodeError):
-            self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
+            self.text = self.content.decode("utf-8-sig")
         self.rows: Sequence[LogRow] = []
         self.document: LogRow = {}
         if self.text.lstrip().startswith("{"):

@@ -1,4 +1,4 @@
-"""The readers of results of simple-evals, and of m42's code, which has the same examples in rows."""
+"""The readers of results of simple-evals and of m42's code, which has the same examples in rows."""
 
 import ast
 import html
@@ -26,7 +26,7 @@ from tasks.imports.results.records import (
     cause_of,
     judged_text,
     located,
-    marked,
+    marked_decisions,
     messages_of,
     value_of_decision,
 )
@@ -102,9 +102,9 @@ def _response(where: str, example: LogRow) -> LoggedResponse:
         gradings.append(_grading(decisions, score))
     return LoggedResponse(
         where,
-        None,
-        cell_label(example, "prompt_id"),
-        text,
+        model=None,
+        task_id=cell_label(example, "prompt_id"),
+        text=text,
         failure_texts=_FAILURE_TEXTS,
         messages=messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
@@ -131,19 +131,19 @@ def _responses_of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
     for number, section in enumerate(text.split(_SECTION)[1:], start=1):
         conversation, _, rest = section.partition(_RESPONSE)
         sampled, _, results = rest.partition(_RESULTS)
-        sampled_message = next(_messages(sampled), None)
+        _, response = next(_messages(sampled), ("", None))
         score = _SCORE.search(results)
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0]
-        decisions = marked(
+        decisions = marked_decisions(
             grades.replace("<br>", "\n").strip("\n"),
             {"True": 1.0, "False": 0.0},
             "\n\tExplanation: ",
         )
         yield LoggedResponse(
             f"{path}: example {number}",
-            None,
-            None,
-            sampled_message and sampled_message[1],
+            model=None,
+            task_id=None,
+            text=response,
             messages=list(_messages(conversation)),
             failure_texts=_FAILURE_TEXTS,
             gradings=(_grading(decisions, float(score[1]) if score else None),),
@@ -156,10 +156,13 @@ def _messages(part: str) -> Iterator[tuple[str, str]]:
     An HTML parser would drop a line feed before a text.
     """
     for message in part.split('<div class="message ')[1:]:
-        role, _, rest = message.partition('<div class="role">')[2].partition("<pre>")
+        _, _, content = message.partition('<div class="role">')
+        heading, _, rest = content.partition("<pre>")
         text, end, _ = rest.partition("</pre>")
-        if end and role.strip():
-            yield role.split(None, 1)[0].partition("<")[0], html.unescape(text)
+        words = heading.split(None, 1)
+        if end and words:
+            role, _, _ = words[0].partition("<")
+            yield role, html.unescape(text)
 
 
 def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:

@@ -8,7 +8,7 @@ from tasks.imports.results.records import LoggedResponse
 
 
 class _Numbers:
-    """Numbers for contents, such as the responses to a task, that parts of a run repeat."""
+    """Numbers of different contents, such as responses to a task; parts of a run repeat contents."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, dict[Hashable, int]] = defaultdict(dict)
@@ -21,9 +21,10 @@ class _Numbers:
         content: Hashable,
         stated: int,
     ) -> int:
-        """Return the number of a content: the stated one, or the next one if that is taken.
+        """Return the number of a content: the stated one, or the next free one if it is taken.
 
-        The same content in another part is the same, at the same position among equal ones.
+        A content that another part has too gets the number that it has there. If parts have it
+        several times, the first is the same as the first there, the second as the second.
         """
         self._n_seen[subject, part, content] += 1
         key = (content, self._n_seen[subject, part, content])

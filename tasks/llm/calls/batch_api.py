@@ -15,9 +15,7 @@ from tasks.llm.cleaning import cleaned
 from tasks.llm.environment import filled_in
 from tasks.llm.exchange import MOST_BYTES, Exchange
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
-from tasks.llm.ledger.entries import (
-    as_text,
-)
+from tasks.llm.ledger.entries import as_text
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
 from tasks.llm.replies import Reply
@@ -101,7 +99,7 @@ class BatchApi:
                 return None
             last_id = page.data[-1].id
 
-    async def ended(self, batch_id: str) -> Any:
+    async def ended_batch(self, batch_id: str) -> Any:
         """Return a batch that has ended, as LiteLLM returns it; None while it is running."""
         batch = await self._request("aretrieve_batch", batch_id=batch_id)
         if batch.status in {"validating", "in_progress", "finalizing", "cancelling"}:
@@ -184,13 +182,14 @@ class BatchApi:
     async def _request(self, name: str, exchange: Exchange | None = None, **arguments: Any) -> Any:
         """Call a function of LiteLLM for this endpoint."""
         request = getattr(litellm(), name)(**arguments, **self._shared_arguments)
-        with watched(exchange) as under_way:
+        with watched(exchange) as current_exchange:
             try:
                 return await request
             except Exception as error:
-                failure = failure_of(under_way.fault or error)  # libraries may hide the original
+                # Libraries may hide the original error.
+                failure = failure_of(current_exchange.fault or error)
                 message = f"{self._target.endpoint_name}: batches: {failure.error}"
-                if failure.passes:
+                if failure.may_pass:
                     raise NotNow(message) from error
                 raise PipelineError(message) from error
 

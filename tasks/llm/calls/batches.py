@@ -32,7 +32,7 @@ from tasks.llm.ledger.entries import (
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.replies import Reply
-from tasks.llm.request import NOTHING, Call, Parameters, Target, most_of
+from tasks.llm.request import NO_USAGE, Call, Parameters, Target, highest_usage_of
 from tasks.rules.errors import PipelineError
 
 _FIRST_POLL_S = 0.5
@@ -72,12 +72,18 @@ class Submissions:
 
     def open(self) -> list[Submission]:
         """Return the batches that have not ended, the oldest first."""
-        # Ordered by progress, not by time: clocks may go backwards.
+        # By progress, not by time: clocks may go backwards. With `max`, SQLite takes the other
+        # columns from the row of the largest value.
         query = f"""
             select submission, batch_id, at_s,
-                max(case state when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2 end) as progress
-            from submissions inner join submission_states using (submission) where lane = ?
-            group by submission having progress < 2 order by at_s, submission
+                max(case state
+                    when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2
+                end) as progress
+            from submissions inner join submission_states using (submission)
+            where lane = ?
+            group by submission
+            having progress < 2
+            order by at_s, submission
         """
         rows = self._ledger.rows(query, self._endpoint)
         return [Submission(name, batch_id, self._calls_of(name)) for name, batch_id, *_ in rows]
@@ -107,11 +113,11 @@ class Submissions:
         )
         return Submission(name, None, tuple(calls))
 
-    async def submitted(self, submission: Submission, batch_id: str) -> None:
+    async def record_submitted(self, submission: Submission, batch_id: str) -> None:
         """Record that the provider has the batch."""
         await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
 
-    async def ended(
+    async def record_ended(
         self,
         submission: Submission,
         results: Sequence[Entry] = (),
@@ -135,8 +141,8 @@ def _state(
 
 @dataclass
 class Batching:
-    """The batches of one target, and what has come of them: replies, the number of submitted calls,
-    and notes.
+    """The batches of one target, and their results: replies, the number of submitted calls, and
+    notes.
 
     Only one process of the warehouse submits missing calls at a time. After the limiter's stop time
     no batch is submitted or waited for. Submission is given up when it fails for the limiter's
@@ -191,9 +197,9 @@ class Batching:
         budget = self.limiter.budget
         with suppress(BudgetSpent):
             for call in calls:
-                highest_usage = most_of(call, call.parameters())
+                highest_usage = highest_usage_of(call, call.parameters())
                 if budget.reserve(highest_usage):
-                    budget.release(highest_usage, NOTHING)
+                    budget.release(highest_usage, NO_USAGE)
 
     async def _collect(
         self,
@@ -209,7 +215,7 @@ class Batching:
         until_s = time.monotonic() + min(wait_s, self.limiter.left_s)
         poll_s = _FIRST_POLL_S
         while True:
-            n_submitted = self.n_submitted
+            n_submitted_before = self.n_submitted
             calls = await self._submit_alone(calls)
             notes_on_running = []
             for submission in self._submissions.open():
@@ -217,7 +223,7 @@ class Batching:
                 if note is not None:
                     notes_on_running.append(note)
             if not notes_on_running:
-                # of calls without a result, or collected elsewhere
+                # What is still reserved is for calls without a result, or with one elsewhere.
                 self._reservations.count_as_used()
             may_submit = bool(calls) and not self.limiter.budget.is_spent
             left_s = until_s - time.monotonic()
@@ -226,7 +232,7 @@ class Batching:
                 return calls
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = min(60.0, 2 * poll_s)
-            if self.n_submitted > n_submitted:
+            if self.n_submitted > n_submitted_before:
                 poll_s = _FIRST_POLL_S
 
     async def _submit_alone(self, calls: Sequence[Call]) -> list[Call]:
@@ -247,7 +253,7 @@ class Batching:
                     await self._find_lost()
                     return await self._submit(calls)
                 except NotNow as error:
-                    all_pauses_s = 2 * pause_s
+                    all_pauses_s = 2 * pause_s  # each is twice as long as the one before
                     if all_pauses_s > min(self.limiter.outage_s, self.limiter.left_s):
                         raise
                     notice(f"{error}; submitting again in {pause_s:g} s")
@@ -260,9 +266,9 @@ class Batching:
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
                 if batch_id is None:
-                    await self._submissions.ended(submission)
+                    await self._submissions.record_ended(submission)
                 else:
-                    await self._submissions.submitted(submission, batch_id)
+                    await self._submissions.record_submitted(submission, batch_id)
 
     async def _submit(self, calls: Sequence[Call]) -> list[Call]:
         """Submit the calls without a reply or a batch; return those that do not fit into the
@@ -282,7 +288,7 @@ class Batching:
                 continue
             if self.limiter.left_s <= 0:
                 self.limiter.too_late += 1
-            elif self._reservations.has_room(key, most_of(call, parameters)):
+            elif self._reservations.has_room(key, highest_usage_of(call, parameters)):
                 keys.add(key)
                 requests.append(
                     Request(
@@ -296,7 +302,7 @@ class Batching:
             submission = await self._submissions.begin([request.call for request in chunk])
             lines = [request.line for request in chunk]
             batch_id = await self._api.submit(submission.name, lines)
-            await self._submissions.submitted(submission, batch_id)
+            await self._submissions.record_submitted(submission, batch_id)
             self.n_submitted += len(chunk)
         return held_back
 
@@ -310,7 +316,7 @@ class Batching:
         """Record the results of a batch if it has ended; return a note if it is still running."""
         note = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
-            batch = await self._api.ended(str(submission.batch_id))
+            batch = await self._api.ended_batch(str(submission.batch_id))
             if batch is None:
                 return note
             with self.ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
@@ -326,14 +332,14 @@ class Batching:
         """Record the results of a batch that has ended."""
         missing_calls = {call.call_key: call for call in submission.calls}
         entries = await self._take_results(submission, batch, missing_calls)
-        await self._submissions.ended(submission, entries)
+        await self._submissions.record_ended(submission, entries)
         for entry in entries:
             self._reservations.release(entry.call_key, usage_of(entry.reply))
         self.replies += [entry.reply for entry in entries]
         is_completed = batch.status == "completed"
         if not is_completed:  # the batch ended before it made the other calls
             for key in missing_calls:
-                self._reservations.release(key, NOTHING)
+                self._reservations.release(key, NO_USAGE)
         if missing_calls or not is_completed:
             self._add_note(submission, batch, len(missing_calls))
 

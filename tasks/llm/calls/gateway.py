@@ -33,7 +33,7 @@ from tasks.llm.request import (
     Call,
     Parameters,
     Target,
-    most_of,
+    highest_usage_of,
     most_prompt_tokens,
 )
 from tasks.rules.errors import PipelineError
@@ -104,10 +104,10 @@ class Gateway:
         if call.is_batched and not call.allows_live:
             return _summed_up(failures, len(failures))
         n_tried = min(len(failures), self.attempts - 1)
-        replies = await self._attempts(call, n_tried)
+        replies = await self._make_attempts(call, n_tried)
         return _summed_up([*failures, *replies], n_tried + len(replies))
 
-    async def _attempts(
+    async def _make_attempts(
         self,
         call: Call,
         n_tried: int,
@@ -119,7 +119,7 @@ class Gateway:
             until_s = time.monotonic() + self.deadline_s
         for number in range(n_tried + 1, self.attempts + 1):
             try:
-                replies += await self._attempt(call, is_last=number == self.attempts)
+                replies += await self._make_attempt(call, is_last=number == self.attempts)
             except NotCalled:
                 if not replies:
                     raise
@@ -160,10 +160,9 @@ class Gateway:
         if stored_reply is not None or last_resort is None:
             return stored_reply, failures
         resort_history = self.history(call, call.parameters(last_resort))
-        if not any(entry.cell == call.cell for entry in resort_history.open):
-            return None, failures
         reply = resort_history.reply_for(call.cell)
-        if reply is None:
+        is_of_cell = any(entry.cell == call.cell for entry in resort_history.open)
+        if reply is None or not is_of_cell:
             return None, failures
         degraded_reply = replace(
             reply,
@@ -173,13 +172,13 @@ class Gateway:
         )
         return degraded_reply, failures
 
-    async def _attempt(
+    async def _make_attempt(
         self,
         call: Call,
         *,
         is_last: bool,
     ) -> list[Reply]:
-        """Make an attempt, and repeat it if it was refused alone; return the replies."""
+        """Make an attempt, and repeat it if only this request was refused; return the replies."""
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
         request = _Request(call, parameters, call.key(parameters))
@@ -204,14 +203,14 @@ class Gateway:
         reply: Reply,
         failure: Failure,
     ) -> list[Reply]:
-        """Return a refused reply when it is known whether the endpoint refuses a harmless request
-        too.
+        """Return the replies to a refused request, after checking whether the endpoint refuses a
+        harmless one too.
 
-        If it does, the endpoint is stopped. If it does not, the request is repeated, and its second
-        refusal is its own. If neither is known, the next run tries again.
+        If it does, the endpoint is stopped. If it does not, the request is repeated, and a second
+        refusal is about this request alone. If neither is known, the next run tries again.
         """
         refused_s = time.monotonic()
-        endpoint.refused()
+        endpoint.count_refusal()
         async with endpoint.asking:
             await endpoint.wait_for_turn(refused_s)
             if not endpoint.is_settled(refused_s):
@@ -244,7 +243,7 @@ class Gateway:
     ) -> Reply:
         """Return a reply with another failure, also in the ledger."""
         other_reply = replace(reply, status=failure.status, failure=failure)
-        (_, number), *_ = reply.paid
+        _, number = reply.paid[0]
         await self.ledger.write(*replaced(self._entry(request, number, other_reply)))
         return other_reply
 
@@ -257,7 +256,7 @@ class Gateway:
         """Make a harmless request like a refused one; if it is refused too, stop the endpoint."""
         target = refused.call.target
         call, parameters = harmless_call(target, refused.parameters)
-        highest_usage = most_of(call, parameters)
+        highest_usage = highest_usage_of(call, parameters)
         admission = await self.limiter.acquire(
             Admission(endpoint.name, highest_usage=highest_usage, goes_first=True)
         )
@@ -270,7 +269,7 @@ class Gateway:
             await self.ledger.write((ADD_SPEND, [spend]))
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
-            endpoint.probed(admission.began_s, harmless_failure)
+            endpoint.note_probe(admission.began_s, harmless_failure)
         # A bad request that is harmless shows nothing, unless the other was bad, too.
         if harmless_failure is not None and harmless_failure.kind in {Kind.FATAL, failure.kind}:
             endpoint.stop(failure, harmless_failure)
@@ -289,7 +288,7 @@ class Gateway:
             Admission(
                 endpoint=call.target.endpoint_name,
                 priority=() if goes_first else call.priority,
-                highest_usage=most_of(call, request.parameters),
+                highest_usage=highest_usage_of(call, request.parameters),
                 # A first estimate, which the reply corrects: four bytes a token, and a reply of
                 # 500.
                 likely_tokens=most_prompt_tokens(call.messages, request.parameters) // 4 + 500,
@@ -378,27 +377,25 @@ Probed = tuple[bool | None, str]
 
 async def probe(
     targets: Sequence[Target],
-    ledger: Path | None,
+    ledger_folder: Path | None,
     run_id: str,
 ) -> list[Probed]:
     """Call each model once, all at the same time, and add the cost to the spend of a ledger."""
-    replies = await asyncio.gather(*[_probe_reply(target) for target in targets])
+    calls = [
+        harmless_call(target, {**target.parameters, **target.sent_along}) for target in targets
+    ]
+    replies = await asyncio.gather(*[send(call, parameters) for call, parameters in calls])
     results = []
     spend = []
     for target, reply in zip(targets, replies, strict=True):
         results.append(_probed(target, reply))
         if reply.cost_usd:
             spend.append(spend_of(reply, run_id, "doctor", target.name, time.time()))
-    if spend and ledger is not None:
+    if spend and ledger_folder is not None:
         # Other checks report problems of the warehouse.
-        with suppress(PipelineError), closing(Ledger(ledger)) as open_ledger:
-            await open_ledger.write((ADD_SPEND, spend))
+        with suppress(PipelineError), closing(Ledger(ledger_folder)) as ledger:
+            await ledger.write((ADD_SPEND, spend))
     return results
-
-
-async def _probe_reply(target: Target) -> Reply:
-    call, parameters = harmless_call(target, {**target.parameters, **target.sent_along})
-    return await send(call, parameters)
 
 
 def harmless_call(

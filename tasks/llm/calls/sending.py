@@ -148,12 +148,12 @@ async def _request(
 ) -> Any:
     """Send a request through LiteLLM, and return its result."""
     library = litellm()
-    address = _address(target)
-    make_known(address["model"])
+    model_arguments = _model_arguments(target)
+    make_known(model_arguments["model"])
     # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only
     # the gateway retries; LiteLLM's own retries would be silent and long.
     shared_arguments = {
-        **address,
+        **model_arguments,
         "timeout": target.timeout_s + 5,
         "max_retries": 0,
         "num_retries": 0,
@@ -238,7 +238,8 @@ def _model_in(pieces: Sequence[Any]) -> str | None:
     return None
 
 
-def _address(target: Target) -> dict[str, Any]:
+def _model_arguments(target: Target) -> dict[str, Any]:
+    """Return the arguments that name a model and its address."""
     if target.is_embedded:
         name = target.name.removeprefix(embedded.PREFIX)
         return {
@@ -246,7 +247,7 @@ def _address(target: Target) -> dict[str, Any]:
             "api_base": embedded.api_base(),
             "api_key": embedded.API_KEY,
         }
-    address = {"model": target.name}
+    arguments = {"model": target.name}
     if target.api_base:
-        address["api_base"] = filled_in(target.api_base)
-    return address
+        arguments["api_base"] = filled_in(target.api_base)
+    return arguments

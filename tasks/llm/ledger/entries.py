@@ -75,30 +75,26 @@ SEALED = {
     "spend": SPEND_COLUMNS,
     "submitted_calls": ("submission", "call_key", "cell", "parameters"),
 }
-"""Table -> its columns before the last one, which is the checksum of all others."""
+"""Table -> its columns before the last one, which is the checksum of all others. `calls` has had
+checksums since an earlier version, so it is not among these tables.
+"""
 TABLES = {
-    "calls": (
-        f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))"
-    ),
+    "calls": f"create table calls ({', '.join(COLUMNS)}, checksum,"
+    " primary key (call_key, attempt))",
     "spent": "create table spent (call_key text primary key, attempt integer not null, checksum)",
-    "logprobs": (
-        """create table logprobs (
+    "logprobs": """create table logprobs (
         call_key text, attempt integer, tokens text, checksum, primary key (call_key, attempt)
-    )"""
-    ),
-    "spend": (
-        f"create table spend ({', '.join(SPEND_COLUMNS)}, checksum, primary key"
-        f" ({', '.join(SPEND_KEY)}))"
-    ),
+    )""",
+    "spend": f"create table spend ({', '.join(SPEND_COLUMNS)}, checksum, primary key"
+    f" ({', '.join(SPEND_KEY)}))",
     "submissions": "create table submissions (submission text primary key, lane text)",
-    "submitted_calls": (
-        """create table submitted_calls (
-        submission text, call_key text, cell text, parameters text, checksum, primary key (submission, call_key)
-    )"""
-    ),
-    "submission_states": (
-        "create table submission_states (submission text, state text, batch_id text, at_s real)"
-    ),
+    "submitted_calls": """create table submitted_calls (
+        submission text, call_key text, cell text, parameters text, checksum,
+        primary key (submission, call_key)
+    )""",
+    "submission_states": """create table submission_states (
+        submission text, state text, batch_id text, at_s real
+    )""",
     "attempts": f"create table if not exists attempts ({', '.join(ATTEMPT_COLUMNS)})",
 }
 """The tables of the ledger's file, created in this order; `attempts` holds those not stored
@@ -161,8 +157,8 @@ LOST_SPEND = f"""
     )
     select {", ".join(SPEND_COLUMNS)}, checksum_of({", ".join(SPEND_COLUMNS)}) from known
 """
-"""Its values: a key of `spend` whose sums are lost. The calls that are still there, but for those
-in sums of other purposes, count as unpriced.
+"""Its values: a key of `spend` whose sums are lost. The calls that are still stored count as
+unpriced, except those in the sums of other purposes.
 """
 SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
 """The keys of a damaged file's spend, if all of them are lost; calls do not store their purpose."""

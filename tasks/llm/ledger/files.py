@@ -101,13 +101,14 @@ def connected(
             isolation_level=None,
             timeout=30,
         )
-        stack.callback(connection.close)
+        stack.callback(connection.close)  # if anything fails
         # Works only on a new file: it lets the space of removed replies be freed step by step.
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         connection.create_function("checksum_of", -1, lambda *values: checksum_of(values))
         version = version_of(connection)
+        # A new file has no version and no tables.
         if version or connection.execute("select 1 from sqlite_master").fetchone():
             refuse_other_version(connection, path)
         if version == UNSEALED and not may_lack_checksums:
@@ -192,8 +193,7 @@ def sync(folder: Path) -> None:
 
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the version of a file; 0 for a new one."""
-    version: int = connection.execute("pragma user_version").fetchone()[0]
-    return version
+    return int(connection.execute("pragma user_version").fetchone()[0])
 
 
 def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -211,22 +211,24 @@ def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def refusing(path: Path, deed: str) -> Iterator[None]:
+def refusing(path: Path, action: str) -> Iterator[None]:
     """Turn an error of the disk, or of a damaged file, into one line with its cause and a
     remedy.
     """
     try:
         yield
     except (*DAMAGE, OSError) as error:
-        raise refused(path, deed, error) from error
+        raise refused(path, action, error) from error
 
 
-def refused(path: Path, deed: str, error: Exception) -> PipelineError:
-    """Return the error with a file's problem, its cause and a remedy."""
+def refused(path: Path, action: str, error: Exception) -> PipelineError:
+    """Return the error with a file's problem, its cause and a remedy; `action` is a participle such
+    as `read`.
+    """
     remedy = "check its space, its permissions, and that no other program uses it, and try again"
     if isinstance(error, DAMAGE) and is_damage(error, path):
         remedy = "it is damaged; run again: it is repaired when no other run has it open"
-    return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {remedy}")
+    return PipelineError(f"{path}: cannot be {action} ({one_line(str(error))}); {remedy}")
 
 
 def is_damage(error: Exception, path: Path) -> bool:

@@ -36,15 +36,27 @@ from tasks.rules.errors import PipelineError
 
 Result = TypeVar("Result")
 _HISTORY = """
-    select spent.attempt, spent.checksum, logprobs.tokens, logprobs.checksum, calls.rowid > ?, calls.*
+    select
+        spent.attempt,
+        spent.checksum,
+        logprobs.tokens,
+        logprobs.checksum,
+        calls.rowid > ? as is_late,
+        calls.*
     from (select ? as wanted)
-    left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
+    left join calls on calls.call_key = wanted
+    left join spent on spent.call_key = wanted
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
-"""A single statement, because each statement begins and ends a read transaction."""
+"""The rows of a call. It is a single statement, because each statement begins and ends a read
+transaction.
+"""
 _REPLIES_FOR = f"""
-    select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
-    where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
+    select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters
+    from calls
+    where is_final
+        and (text is not null or status = '{EMPTY}')
+        and cell in (select value from json_each(?))
 """
 
 
@@ -108,8 +120,8 @@ class Ledger:
             raise self._broken
 
     async def kept(self, attempt: Coroutine[Any, Any, Result]) -> Result:
-        """Await an attempt that goes on, until its reply is recorded, if its caller is
-        cancelled.
+        """Await an attempt; if the caller is cancelled, the attempt goes on until its reply is
+        recorded.
         """
         task = asyncio.ensure_future(attempt)
         self._in_flight.add(task)
@@ -193,7 +205,8 @@ class Ledger:
         except PipelineError as broken:
             error = broken
         except (sqlite3.Error, ValueError, OverflowError) as cause:
-            error = self._broken = files.refused(self.path, "written", cause)
+            error = files.refused(self.path, "written", cause)
+            self._broken = error
         for _, completion in writes:
             if error is None:
                 completion.set_result(None)
@@ -377,11 +390,26 @@ def _holds_attempts(path: Path) -> bool:
 
 ROWS_AT_ONCE = 5_000
 _LATEST_CALLS = """
-    select rowid, cell, model, is_final and run_id not in (select value from json_each(?)) and exists (
-        select 1 from spend
-        where spend.run_id = calls.run_id and called_model = model and purpose in ('sample', 'judge')
-    )
-    from calls where rowid < ? order by rowid desc limit ?
+    select
+        rowid,
+        cell,
+        model,
+        is_final
+            and run_id not in (select value from json_each(?))
+            and exists (
+                select 1
+                from spend
+                where spend.run_id = calls.run_id
+                    and called_model = model
+                    and purpose in ('sample', 'judge')
+            ) as is_unfinished
+    from calls
+    where rowid < ?
+    order by rowid desc
+    limit ?
+"""
+"""Calls with a rowid below a limit, the latest first: whether each is a final reply to a model or
+judge in a run that has not ended.
 """
 
 

@@ -214,7 +214,7 @@ def _damage_at_opening(path: Path) -> str | None:
 
 
 def _flaw_at_opening(connection: sqlite3.Connection, path: Path) -> str | None:
-    """Return what is wrong with a file; of a large one, only the tables of sums and attempts are
+    """Return what is wrong with a file; of a large one, only the tables `spend` and `spent` are
     checked.
 
     Calls are verified when they are used, and here only after damage was found.

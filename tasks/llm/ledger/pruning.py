@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from tasks.llm.ledger import files
 from tasks.llm.ledger.entries import ENDED, Entry, recorded
-from tasks.llm.ledger.ledger import LedgerReader
+from tasks.llm.ledger.ledger import ROWS_AT_ONCE, LedgerReader
 from tasks.llm.ledger.opening import alone
 from tasks.llm.replies import UNCLEAR
 from tasks.rules.identity import adopted_key
 
-ROWS_AT_ONCE = 5_000
 DecidedCells = Callable[[Sequence[str]], Mapping[str, bool]]
 """Takes cells, and returns for those with a stored row whether it is decided."""
 
@@ -46,10 +45,17 @@ def prune(folder: Path, before_s: float, decided_cells: DecidedCells) -> Pruned:
         PipelineError: the ledger cannot be opened, read or written.
     """
     query = f"""
-        select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0) and status <> '{UNCLEAR}', cell
-        from calls left join spent using (call_key)
-        where calls.rowid > ? and finished_at_s < ? and json_extract(parameters, '$.questions') is null
-        order by calls.rowid limit ?
+        select
+            calls.rowid,
+            coalesce(calls.attempt <= spent.attempt, 0) and status <> '{UNCLEAR}' as is_spent,
+            cell
+        from calls
+        left join spent using (call_key)
+        where calls.rowid > ?
+            and finished_at_s < ?
+            and json_extract(parameters, '$.questions') is null
+        order by calls.rowid
+        limit ?
     """
 
     def remove(connection: sqlite3.Connection) -> int:
@@ -60,11 +66,11 @@ def prune(folder: Path, before_s: float, decided_cells: DecidedCells) -> Pruned:
             entries = connection.execute(query, values).fetchall()
             if not entries:
                 break
-            is_decided = decided_cells(sorted({cell for _, _, cell in entries}))
+            is_decided_by_cell = decided_cells(sorted({cell for _, _, cell in entries}))
             rowids = []
             for rowid, is_spent, cell in entries:
                 last_rowid = rowid
-                if cell in is_decided and (is_decided[cell] or is_spent):
+                if cell in is_decided_by_cell and (is_decided_by_cell[cell] or is_spent):
                     rowids.append((rowid,))
             n_removed += _delete(folder, connection, "delete from calls where rowid = ?", rowids)
         connection.execute(
@@ -74,7 +80,7 @@ def prune(folder: Path, before_s: float, decided_cells: DecidedCells) -> Pruned:
         )
         return n_removed
 
-    return _shrunk(folder, remove)
+    return _shrink(folder, remove)
 
 
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
@@ -91,7 +97,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
         query = "delete from calls where cell = ? and finished_at_s <= ?"
         return _delete(folder, connection, query, list(removed.items()))
 
-    return _shrunk(folder, remove)
+    return _shrink(folder, remove)
 
 
 def adopt(
@@ -130,7 +136,7 @@ def adopt(
                 files.change_mark(folder)  # the report's copies of replies belong to other rows now
         return n_adopted
 
-    return _shrunk(folder, move)
+    return _shrink(folder, move)
 
 
 def _adopted(
@@ -161,11 +167,11 @@ def _move(
         connection.executemany(query, earlier_keys)
 
 
-def _shrunk(
+def _shrink(
     folder: Path,
-    remove: Callable[[sqlite3.Connection], int],
+    change: Callable[[sqlite3.Connection], int],
 ) -> Pruned:
-    """Remove entries by a function that returns their number, and free their space."""
+    """Have a function remove or move entries and return their number, and free their space."""
     if not folder.is_dir():
         return Pruned()
     with alone(folder) as path:
@@ -176,12 +182,12 @@ def _shrunk(
             files.refusing(path, "pruned"),
             contextlib.closing(files.connected(path)) as connection,
         ):
-            n_removed = remove(connection)
+            n_entries = change(connection)
             # `execute` would free one page: it stops at the first step of a statement without
             # columns.
             connection.executescript("pragma incremental_vacuum")
             connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-        return Pruned(n_removed, n_bytes - path.stat().st_size)
+        return Pruned(n_entries, n_bytes - path.stat().st_size)
 
 
 def _delete(

@@ -137,7 +137,7 @@ class Cluster:
                 nodes.append(Node(node["NodeID"], name, n_cores))
         return nodes
 
-    def started(self, process: type, node: Node) -> Any:
+    def start(self, process: type, node: Node) -> Any:
         """Start a process on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -150,10 +150,10 @@ class Cluster:
         )(process)
         return actor.remote()
 
-    def end(self, started: Any) -> None:
+    def end(self, process: Any) -> None:
         """End a process at once, if it is still running."""
         with suppress(Exception):
-            ray().kill(started, no_restart=True)
+            ray().kill(process, no_restart=True)
 
     def close(self) -> None:
         """End all processes of this connection, and the connection."""

@@ -18,7 +18,7 @@ from tasks.llm.calls.sending import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Parameters, Target
-from tasks.llm.senders import cluster as on_ray
+from tasks.llm.senders import cluster as ray_cluster
 from tasks.llm.senders.cluster import Attempt, Cluster, Equipment, Node, SenderProcess
 from tasks.rules.errors import PipelineError
 
@@ -51,7 +51,7 @@ class RemoteSender:
             asyncio.get_running_loop().call_later(0.002, self._send)
         self._attempts.append((number, call, parameters))
         try:
-            async with asyncio.timeout(call.target.timeout_s + on_ray.SILENCE_S):
+            async with asyncio.timeout(call.target.timeout_s + ray_cluster.SILENCE_S):
                 return await outcome
         except TimeoutError:
             return self.lost("it does not respond")
@@ -73,7 +73,7 @@ class RemoteSender:
             # The error is read even if nobody waits for it.
             sent.add_done_callback(lambda future: future.cancelled() or future.exception())
             for _ in range(2):
-                await asyncio.wait([sent], timeout=on_ray.SILENCE_S / 2)
+                await asyncio.wait([sent], timeout=ray_cluster.SILENCE_S / 2)
             if not sent.done():
                 raise TimeoutError
             self._heard_at_s, outcomes = sent.result()
@@ -86,7 +86,9 @@ class RemoteSender:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The node, the process id, and the number of calls in progress."""
+        """The node (`node`), the process id (`pid`), and the number of calls in progress
+        (`n_in_hand`).
+        """
         return {
             "node": self.node.name,
             "pid": self.equipment.pid,
@@ -119,19 +121,19 @@ class SenderPool:
     """The senders that make attempts; the first attempt connects to Ray.
 
     `address` is that of Ray, `n_senders` the number of senders (None: one per core), and `targets`
-    are all models that may be called. `on_look` gets the states of the senders at each look at the nodes: for each its `node`, its
-    process (`pid`), and the number of its calls in progress (`n_in_hand`).
+    are all models that may be called. `on_look` gets the `state` of each sender at each look at the
+    nodes.
     """
 
     address: str
     n_senders: int | None
     targets: Sequence[Target]
-    on_look: Callable[[list[dict[str, Any]]], object] = len
+    on_look: Callable[[list[dict[str, Any]]], object] = len  # nothing happens
 
     def __post_init__(self) -> None:
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._n_on: Counter[str] = Counter()
+        self._n_senders_on: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
         self._changed = asyncio.Event()
         self._deaths_on: Counter[str] = Counter()
@@ -203,10 +205,12 @@ class SenderPool:
         """
         while True:
             endpoint = target.endpoint_name
-            able = [sender for sender in self.senders if endpoint not in sender.equipment.lacking]
-            if able:
-                return min(able, key=lambda sender: len(sender.in_hand))
-            if len(self.senders) == self._n_on.total() > 0:
+            able_senders = [
+                sender for sender in self.senders if endpoint not in sender.equipment.lacking
+            ]
+            if able_senders:
+                return min(able_senders, key=lambda sender: len(sender.in_hand))
+            if self.senders and len(self.senders) == self._n_senders_on.total():  # none is starting
                 names = ", ".join(self.senders[0].equipment.lacking[endpoint])
                 raise NoSender(f"{endpoint}: {names} is set on no node of Ray")
             await self._next_change()
@@ -224,14 +228,14 @@ class SenderPool:
         missed_since_s: float | None = None
         while True:
             nodes = await asyncio.to_thread(cluster.nodes)
-            usable = [node for node in nodes if node.node_id not in self._refused]
-            if nodes and not usable:
+            usable_nodes = [node for node in nodes if node.node_id not in self._refused]
+            if nodes and not usable_nodes:
                 raise NoSender("; ".join(sorted(set(self._refused.values()))))
             missed_since_s = None if nodes else self._missed_since_s(missed_since_s)
-            for node, n_senders in senders_by_node(usable, self.n_senders).items():
-                for _ in range(n_senders - self._n_on[node.node_id]):
-                    self._n_on[node.node_id] += 1
-                    self._run(self._have_sender(cluster, node))
+            for node, n_senders in senders_by_node(usable_nodes, self.n_senders).items():
+                for _ in range(n_senders - self._n_senders_on[node.node_id]):
+                    self._n_senders_on[node.node_id] += 1
+                    self._run(self._use_sender(cluster, node))
             self.on_look([sender.state for sender in self.senders])
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
@@ -239,7 +243,7 @@ class SenderPool:
         """Return the time since when there are no nodes; print a notice at first, and end the run
         after some time.
         """
-        if self.address == on_ray.LOCAL:
+        if self.address == ray_cluster.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if earlier_s is None:
             notice(
@@ -253,9 +257,9 @@ class SenderPool:
             )
         return earlier_s
 
-    async def _have_sender(self, cluster: Cluster, node: Node) -> None:
+    async def _use_sender(self, cluster: Cluster, node: Node) -> None:
         """Start a sender, and use it until it is gone."""
-        process = cluster.started(SenderProcess, node)
+        process = cluster.start(SenderProcess, node)
         sender = None
         try:
             equipment = await _equipment_of(process, self.targets)
@@ -272,7 +276,7 @@ class SenderPool:
             if sender in self.senders:
                 self.senders.remove(sender)
             cluster.end(process)
-            self._n_on[node.node_id] -= 1
+            self._n_senders_on[node.node_id] -= 1
             self._changed.set()
 
     def _died(
@@ -312,12 +316,15 @@ def senders_by_node(
     """
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
-    cores = [(number, node.node_id, node) for node in nodes for number in range(node.n_cores)]
-    return dict(Counter(node for _, _, node in sorted(cores)[:n_senders]))
+    cores = []
+    for node in nodes:
+        cores += [(number, node) for number in range(node.n_cores)]
+    cores.sort()  # the first core of each node, then the second ones
+    return dict(Counter(node for _, node in cores[:n_senders]))
 
 
 async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
-    async with asyncio.timeout(on_ray.START_S):
+    async with asyncio.timeout(ray_cluster.START_S):
         equipment: Equipment = await process.get_ready.remote(targets)
         return equipment
 
@@ -327,7 +334,7 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
     if isinstance(error, TimeoutError):
         if has_started:
             return "it gives no sign of life"
-        return f"it did not start within {on_ray.START_S:g} s"
+        return f"it did not start within {ray_cluster.START_S:g} s"
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
@@ -342,7 +349,7 @@ async def inspect(
     Raises:
         UsageError: Ray is not installed, or cannot be reached.
     """
-    on_ray.refuse_without_ray()
+    ray_cluster.refuse_without_ray()
 
     with closing(Cluster(address, n_senders)) as cluster:
         nodes = cluster.nodes()
@@ -355,7 +362,7 @@ async def _problem_of(
     node: Node,
     targets: Sequence[Target],
 ) -> str:
-    process = cluster.started(SenderProcess, node)
+    process = cluster.start(SenderProcess, node)
     try:
         equipment = await _equipment_of(process, targets)
     except Exception as error:  # noqa: BLE001 - any error is the node's problem

@@ -35,7 +35,8 @@ const choice = {
   apply() {
     const judge_config = this.judges.value;
     const order = this.orders.get(judge_config) ?? this.orders.get(this.main) ?? [];
-    const rank = (box) => (order.indexOf(box.value) + order.length + 1) % (order.length + 1);
+    // A model without a place in the order comes last.
+    const rank = ({ value }) => (order.includes(value) ? order.indexOf(value) : order.length);
     const boxes = this.boxes().sort((firstBox, secondBox) => rank(firstBox) - rank(secondBox));
     byId("all-models").before(...boxes.map((box) => box.parentElement));
     boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });

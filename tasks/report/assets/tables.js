@@ -11,7 +11,9 @@ const tables = {
     const sortText = (cell) => tables.text(cell).replace(/^–$/, "").toLowerCase();
     const first = sortText(firstCell);
     const second = sortText(secondCell);
-    if (!first || !second) return (!first - !second) * (direction === "asc" ? 1 : -1);
+    const last = direction === "asc" ? 1 : -1; // Descending, the table reverses the result.
+    if (!first) return second ? last : 0;
+    if (!second) return -last;
     const difference = tables.number(first) - tables.number(second);
     return Number.isNaN(difference) ? first.localeCompare(second) : difference;
   },

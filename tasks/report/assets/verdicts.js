@@ -42,8 +42,10 @@ const search = {
   },
 
   // Missing verdicts are shown on request only.
-  isWanted: (status, request) =>
-    (request === "undecided" ? verdicts.isFailure(status) : request ? status === request : status !== "not_judged"),
+  isWanted(status, request) {
+    if (request === "undecided") return verdicts.isFailure(status);
+    return request ? status === request : status !== "not_judged";
+  },
 
   async choose(isCurrent) {
     const { request, holds } = filters.values();

@@ -128,7 +128,7 @@ class Subjects:
 
 
 def subjects_of(scope: Scope, earlier_entries: Sequence[Row] = ()) -> Subjects:
-    """Return the subjects of a scope; earlier vintages are only for comparison."""
+    """Return the subjects of a scope, with earlier vintages only for comparison (`is_also`)."""
     entries: dict[str, dict[str, Any]] = {}
     for row in scope.entries:
         key = entry_key(row)
@@ -165,6 +165,7 @@ def _described(judge_config: Row) -> Row:
 
 
 _HEX = 16
+"""Length of the hash in the name of a data file."""
 
 
 def data_file(name: str) -> str:

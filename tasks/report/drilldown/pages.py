@@ -8,7 +8,6 @@ that a page never mixes two reports.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, TypedDict
 
 from tasks.figures.addresses import task_key
@@ -73,7 +72,8 @@ Rubrics = Mapping[str, Rubric]
 """Task id, in the order of the tasks -> its rubric."""
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 """Number of values of a grading -> the reminder that its judges get."""
-_CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+_CRITERION_COLUMNS = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+"""The columns of the list of all criteria."""
 
 
 def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows = ()) -> None:
@@ -120,13 +120,14 @@ def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) 
     """
     scope = subjects.scope
     blocks = write_blocks(subjects, site)
+    main_key = None
+    for judge_config in subjects.judge_configs:
+        if judge_config["judge_config"] == scope.main:
+            main_key = judge_config["key"]
     index = {
         **_titles(scope, tasks),
         "statuses": {mark: status for status, mark in STATUSES.items()},
-        "main": next(
-            (row["key"] for row in subjects.judge_configs if row["judge_config"] == scope.main),
-            None,
-        ),
+        "main": main_key,
         "tasks": [{**task, "key": task_key(task["task_id"])} for task in tasks],
         "criteria": write_data(site, _criteria(rubrics)),
         "templates": write_data(site, _templates(subjects)),
@@ -165,7 +166,7 @@ def _is_field(breakdown: Breakdown, tasks: Rows) -> bool:
 
 def _criteria(rubrics: Rubrics) -> dict[str, list[Any]]:
     """Return the columns of all criteria, in the order of the tasks."""
-    columns: dict[str, list[Any]] = {name: [] for name in _CRITERION}
+    columns: dict[str, list[Any]] = {name: [] for name in _CRITERION_COLUMNS}
     for rubric in rubrics.values():
         for criterion in rubric["criteria"]:
             for name, values in columns.items():
@@ -255,10 +256,11 @@ def _scores(
 ) -> dict[str, dict[str, dict[int, list[float | None]]]]:
     """Return the scores of tasks: judge configuration -> entry -> index of the task -> its score.
 
-    An incomplete task has no score, and its bounds follow.
+    The list of a task has its score, or None and then the bounds if the task is incomplete. A judge
+    configuration without scores has an empty entry.
     """
     indices = {task_id: index for index, task_id in enumerate(rubrics)}
-    scores: dict[str, Any] = defaultdict(partial(defaultdict, dict))
+    scores: dict[str, Any] = defaultdict(lambda: defaultdict(dict))
     for judge_config, entry, task_id, score, *bounds in subjects.rows("report/drilldown/scores"):
         if task_id in indices:
             values = [score, *bounds] if score is None else [score]
@@ -276,20 +278,20 @@ def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str
     for task_id, rubric in rubrics.items():
         positions[task_id] = [criterion["position"] for criterion in rubric["criteria"]]
     trials: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    for entry, judge_config, trial, task_id, letters, decided in subjects.rows(
-        "report/drilldown/marks"
-    ):
+    rows = subjects.rows("report/drilldown/marks")
+    for entry, judge_config, trial, task_id, letters, letter_positions in rows:
         rubric_positions = positions.get(task_id, [])
-        letters_by_position = dict(zip(decided or rubric_positions, letters, strict=False))
+        # Letters have no positions if every criterion of the rubric has one.
+        letters_by_position = dict(zip(letter_positions or rubric_positions, letters, strict=False))
         trials[entry, judge_config, trial][task_id] = _line_up(
             letters_by_position, rubric_positions
         )
-    marks: dict[str, Any] = defaultdict(partial(defaultdict, dict))
-    for (entry, judge_config, trial), task_letters in sorted(trials.items()):
-        letters = ""
+    marks: dict[str, Any] = defaultdict(lambda: defaultdict(dict))
+    for (entry, judge_config, trial), letters_by_task in sorted(trials.items()):
+        all_letters = ""
         for task_id, rubric_positions in positions.items():
-            letters += task_letters.get(task_id) or _line_up({}, rubric_positions)
-        marks[entry][judge_config][str(trial)] = letters
+            all_letters += letters_by_task.get(task_id) or _line_up({}, rubric_positions)
+        marks[entry][judge_config][str(trial)] = all_letters
     return marks
 
 

@@ -123,8 +123,7 @@ def _embedded_judges(job: Job) -> set[str]:
     """Return the labels of the judges that call the embedded model."""
     labels = set()
     for judge in job.settings.judges:
-        members = judge.cascade.members if judge.cascade else (judge,)
-        if any(is_embedded(member.name) for member in members):
+        if any(is_embedded(member.name) for member in judge.members):
             labels.add(judge.label)
     return labels
 
@@ -157,11 +156,11 @@ def _coverage_notices(job: Job, called_rows: Rows, rows: Rows) -> Iterator[Notic
     )
 
 
-def _models(some_rows: Rows, rows: Rows) -> list[str]:
-    """Return the names of the models in some rows, with the judge if there are several."""
-    if len({row["judge_config"] for row in rows}) == 1:
-        return [row["model"] for row in some_rows]
-    return [f"{row['model']} ({row['judge_config']})" for row in some_rows]
+def _models(rows: Rows, board_rows: Rows) -> list[str]:
+    """Return the names of the models in rows, each with its judge if the board has several."""
+    if len({row["judge_config"] for row in board_rows}) == 1:
+        return [row["model"] for row in rows]
+    return [f"{row['model']} ({row['judge_config']})" for row in rows]
 
 
 _SMALL_MARKS = {
@@ -169,6 +168,7 @@ _SMALL_MARKS = {
     "is_critical_small": "critical_met_ci_low",
     "is_mistake_small": "mistake_ci_low",
 }
+"""Column that is true for a figure on few tasks -> the lower end of the figure's interval."""
 _SUBSETS = {
     "full": "full: all tasks of the split",
     "official hard": "official hard: all tasks of a split that the data set itself calls hard",
@@ -199,7 +199,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
         lines.append(
             "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
         )
-    if any(_has_small_sample(row) for row in rows):
+    if any(_lacks_interval(row) for row in rows):
         lines.append(
             f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value."
         )
@@ -231,9 +231,9 @@ def _is_clipped(row: Row) -> bool:
     return False
 
 
-def _has_small_sample(row: Row) -> bool:
+def _lacks_interval(row: Row) -> bool:
     """Return whether an interval is missing, because too few tasks differ."""
-    return any(row.get(mark) and row[low] is None for mark, low in _SMALL_MARKS.items())
+    return any(row.get(is_small) and row[low] is None for is_small, low in _SMALL_MARKS.items())
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
@@ -287,16 +287,16 @@ def _changes(scope: Scope) -> Iterator[Notice]:
             " night may come from the judge."
         )
         yield Notice("bad", text, "judges.html#judge_drift")
-    splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    changes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in scope.rows("figures/overview/changes"):
         if row["is_significant"] and row["judge_config"] == scope.main:
             verb = "fell" if row["difference"] < 0 else "rose"
-            splits[row["model"], verb, row["earlier"]].append(
+            changes[row["model"], verb, row["earlier"]].append(
                 f"by {abs(row['difference']):.3f} on {row['split']} "
                 f"(corrected p {row['p_adjusted']:.4f}, {counted(row['n_tasks'], 'task')})"
             )
-    for (model, verb, earlier), changes in splits.items():
-        text = f"{model} {verb} since {earlier} {some(changes)}."
+    for (model, verb, earlier), texts in changes.items():
+        text = f"{model} {verb} since {earlier} {some(texts)}."
         yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 

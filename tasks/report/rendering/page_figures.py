@@ -40,9 +40,9 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     """
     columns = with_values(columns, rows)
     has_groups = any(column.group for column in columns)
-    upper = list[Markup]()
-    lower = list[Markup]()
-    tags = list[str]()
+    upper: list[Markup] = []
+    lower: list[Markup] = []
+    tags: list[str] = []
     for number, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
         group_columns = list(members)
         group_id = f"{name}-group-{number}"
@@ -76,6 +76,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
 _TABLE = Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>')
 _ROW = Markup("<tr>{}</tr>\n")
 _HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>')
+"""A heading: its id, alignment, scope, number of rows and of columns, and text."""
 
 
 def _shown(column: Column, row: Row) -> str:
@@ -127,10 +128,10 @@ def _titled(figure: Figure, scope: Scope) -> Figure:
 
 
 def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
-    """Read the rows of a figure, write them and their SQL as files, and declare its charts.
+    """Return a figure with its rows and charts, after writing the rows and their SQL as files.
 
-    Return None if the figure is left out because it is optional and has no rows. In a report of
-    some splits, a figure that is pooled over all tasks only states that it is not shown.
+    Return None if the figure is optional and has no rows. In a report of some splits, a figure that
+    is pooled over all tasks only states that it is not shown.
     """
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)

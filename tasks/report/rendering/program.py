@@ -15,13 +15,13 @@ _LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
 @cache
 def hash_of_program(root: Path = ROOT) -> str:
     """Return a hash of the program's files, and of the libraries that render pages."""
-    hashed = hashlib.sha256()
+    program_hash = hashlib.sha256()
     for path in program_files(root):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
-        hashed.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
+        program_hash.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
     for library in _LIBRARIES:
-        hashed.update(f"{library} {version(library)}\n".encode())
-    return hashed.hexdigest()
+        program_hash.update(f"{library} {version(library)}\n".encode())
+    return program_hash.hexdigest()
 
 
 def program_files(root: Path = ROOT) -> Iterator[Path]:

@@ -7,12 +7,10 @@ scripts and on paper.
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -35,7 +33,8 @@ class Ranking:
 
     Attributes:
         sentence: a sentence that names the leaders.
-        columns: the columns of all boards, which share the axis in one of the headings.
+        columns: the columns of all boards, which share the axis in one of the headings; coverage
+            only if that of a model is below the bar.
         boards: each split with its rows, which are models and scores of the paper.
         notes: notes on the ranks, and sources of the paper's scores.
         order: the labels of all models, the best first.
@@ -94,28 +93,36 @@ def ranking_of(
     labels: Iterable[str],
 ) -> Ranking:
     """Return the ranking of leaderboard rows under one judge, with the paper's scores by it."""
-    splits = grouped(rows, "split", "is_own_hard")
-    ordered_rows = list[Row]()
-    quotes: dict[Any, list[Reference]] = defaultdict(list)
-    for (split, is_own_hard), split_rows in splits.items():
-        ordered_rows += split_rows
-        for reference in references:
-            if not is_own_hard and is_of(reference, split, split_rows):
-                quotes[split, is_own_hard].append(reference)
-    quoted = list(chain.from_iterable(quotes.values()))
-    notes = list(rank_notes(ordered_rows))
-    sources = dict.fromkeys(reference.source for reference in quoted)
+    splits = []
+    quotes: list[Reference] = []
+    for (split, is_own_hard), split_rows in grouped(rows, "split", "is_own_hard").items():
+        split_quotes: list[Reference] = []
+        if not is_own_hard:
+            split_quotes += [quote for quote in references if is_of(quote, split, split_rows)]
+        splits.append((split, split_rows, split_quotes))
+        quotes += split_quotes
+    notes = list(rank_notes(rows))
+    sources = dict.fromkeys(quote.source for quote in quotes)
     if sources:
         notes.append(
             f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same"
             " judge with the paper's prompt, on the first release of this split. They have no rank"
             " here."
         )
-    axis = _axis_of(rows, quoted)
-    boards = [(key[0], _lines(splits[key], quotes[key], axis)) for key in splits]
-    columns = [*_COLUMNS[:3], Column("drawn", axis.heading), *_COLUMNS[3:]]
-    if not any(row["is_below_bar"] for row in rows):
-        del columns[-1]
+    axis = _axis_of(rows, quotes)
+    boards = []
+    for split, split_rows, split_quotes in splits:
+        boards.append((split, _lines(split_rows, split_quotes, axis)))
+    columns = [
+        Column("rank", "Rank", "count"),
+        Column("model", "Model"),
+        Column("mean_score", "Score", "score"),
+        Column("drawn", axis.heading),
+        Column("interval", "95 % interval"),
+        Column("ranks", "Possible ranks"),
+    ]
+    if any(row["is_below_bar"] for row in rows):
+        columns.append(Column("coverage", "Coverage", "coverage"))
     order = order_of(rows, labels)
     return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order)
 
@@ -135,8 +142,7 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
 
     Models without a rank come last, in the given order.
     """
-    ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
-    rows_by_model = grouped(ranked, "model")
+    rows_by_model = grouped(_ranked(rows), "model")
 
     def mean_rank(model: str) -> float:
         if model not in rows_by_model:
@@ -157,15 +163,19 @@ def leaders(rows: Rows, hard_splits: set[str], judge_config: str, *, is_part: bo
         judge_config: its label.
         is_part: true if the rows are not a whole ranking, so that ranks and ties are unknown.
     """
-    ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
+    ranked = _ranked(rows)
     full = [row for row in ranked if row["split"] not in hard_splits]
     describe = _highest if is_part else _leader
-    # Own hard selections are left out, so a name is one split.
     splits = grouped(full or ranked, "split")
     clauses = [describe(split, split_rows) for split, split_rows in splits.items()]
     if not clauses:
         return f"No model has a score by {judge_config} yet."
     return f"Judged by {judge_config}, {'; '.join(clauses)}."
+
+
+def _ranked(rows: Rows) -> list[Row]:
+    """Return the rows with a rank, without own hard selections, so that a name is one split."""
+    return [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
 
 
 def _highest(split: str, rows: Rows) -> str:
@@ -188,9 +198,13 @@ def _leader(split: str, rows: Rows) -> str:
     names = some((row["model"] for row in leading), _NAMED)
     verb = "leads" if len(leading) == 1 else "lead"
     score = leading[0]["mean_score"]
-    # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
-    difference = round(score - max((row["mean_score"] for row in followers), default=math.inf), 3)
-    lead = f", ahead by {number(difference)}" if difference > 0 else ""
+    lead = ""
+    if followers:
+        difference = round(score - max(row["mean_score"] for row in followers), 3)
+        # Ranks may compare fewer tasks than scores, so the leader's score is not always the
+        # highest.
+        if difference > 0:
+            lead = f", ahead by {number(difference)}"
     return f"{names} {verb} on {split} with {number(score)}{lead} ({ties})"
 
 
@@ -213,6 +227,7 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
 
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _MOST_STEPS = 6.6
+"""Largest length of an axis, in steps between two ticks."""
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -221,20 +236,11 @@ def ticks(low: float, high: float) -> list[float]:
     The step is the smallest that gives few enough ticks.
     """
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
-    first_number = math.ceil(low / step - 1e-9)
-    last_number = math.floor(high / step + 1e-9)
-    return [round(number * step, 10) for number in range(first_number, last_number + 1)]
+    first_multiple = math.ceil(low / step - 1e-9)
+    last_multiple = math.floor(high / step + 1e-9)
+    return [round(multiple * step, 10) for multiple in range(first_multiple, last_multiple + 1)]
 
 
-_COLUMNS = (
-    Column("rank", "Rank", "count"),
-    Column("model", "Model"),
-    Column("mean_score", "Score", "score"),
-    Column("interval", "95 % interval"),
-    Column("ranks", "Possible ranks"),
-    Column("coverage", "Coverage", "coverage"),
-)
-"""The columns of a board; coverage is shown only if that of a model is below the bar."""
 _LABEL = Markup('<text x="{}" y="12">{}</text>')
 _GRID = Markup('<line class="grid" x1="{0}" x2="{0}" y2="20"/>')
 _INTERVAL = Markup('<line x1="{}" x2="{}" y1="10" y2="10"/>')
@@ -288,6 +294,7 @@ def _lines(rows: Rows, references: Sequence[Reference], axis: Axis) -> Rows:
         lines.append(line)
     if references:
         lines.sort(key=lambda line: -math.inf if line["mean_score"] is None else line["mean_score"])
+        # Of equal scores, the paper's are then above those of models.
         lines.reverse()
     return [{**line, **_drawn(line, axis)} for line in lines]
 

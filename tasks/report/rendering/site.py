@@ -31,7 +31,7 @@ _VERSION = 3
 _SEAL = "sha256"
 """The key of the hash of all other values."""
 _UNSEALED = (1, 2, 3)
-"""The versions that had no such hash at first."""
+"""The versions in which early reports have no such hash."""
 _LOCK = "report.lock"
 """The lock that a process holds while it writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
@@ -67,8 +67,10 @@ class Site:
         data = content if isinstance(content, bytes) else content.encode()
         path = self.folder / name
         self._hashes[name] = hashlib.sha256(data).hexdigest()[:_HASH_HEX]
-        if not path.is_file() or path.read_bytes() != data:
-            write_atomically(path, data)
+        # Sizes are compared first, so that most changed files are not read.
+        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+            return
+        write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
         """Return whether this report, or undamaged the one before, has a file of this name.
@@ -78,11 +80,13 @@ class Site:
         if name in self._hashes:
             return True
         path = self.folder / name
-        earlier_hash = self._earlier_hashes.get(name, "")
-        is_undamaged = path.is_file() and hash_of(path)[:_HASH_HEX] == earlier_hash
-        if is_undamaged:
-            self._hashes[name] = earlier_hash
-        return is_undamaged
+        if name not in self._earlier_hashes or not path.is_file():
+            return False
+        file_hash = hash_of(path)[:_HASH_HEX]
+        if file_hash != self._earlier_hashes[name]:
+            return False
+        self._hashes[name] = file_hash
+        return True
 
     def finish(self) -> int:
         """Remove unneeded files, list the others, and return their total size in bytes."""
@@ -104,12 +108,12 @@ class Site:
         These are files of earlier reports, without data files of the last one, and partly written
         files.
         """
-        names = set(self._earlier)
+        names = {name for name in self._earlier if not _DATA.fullmatch(name)}
         for path in (*self.folder.glob("*/*"), *self.folder.iterdir()):
             name = path.relative_to(self.folder).as_posix()
-            if _OURS.fullmatch(name):
+            if _OURS.fullmatch(name) and name not in self._earlier:
                 names.add(name)
-        return {name for name in names if name not in self._earlier or not _DATA.fullmatch(name)}
+        return names
 
     def _list(self, sizes: Mapping[str, int]) -> None:
         mark: dict[str, Any] = {
@@ -131,10 +135,10 @@ def _mark_of(folder: Path) -> dict[str, Any]:
     if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
         return {}
     seal = mark.pop(_SEAL, None)
-    is_sound = seal == hash_of_document(mark)
     if seal is None:
-        # The first versions wrote no hash.
         is_sound = mark.get("version") in _UNSEALED
+    else:
+        is_sound = seal == hash_of_document(mark)
     return mark if is_sound else {}
 
 

@@ -36,7 +36,7 @@ reliable intervals.
 """
 
 
-_FIRST = (
+_LEADING_COLUMNS = (
     "n_paired",
     "n_tasks",
     "strong_calls",
@@ -45,7 +45,7 @@ _FIRST = (
     "n_ranked_responses",
     "is_small",
 )
-"""The columns before those with intervals."""
+"""The columns that JSON output shows before those with intervals."""
 _RANKING_RESAMPLES = 2_000
 _SAME = 1e-9
 """Mean scores with a smaller difference are equal: their last digits depend on the order of the
@@ -219,7 +219,7 @@ def figures_of(
     agreement = _agreement(tables, tried, sampled)
     rows = []
     for index, candidate in enumerate(tried):
-        row: Figures = dict.fromkeys(_FIRST)
+        row: Figures = dict.fromkeys(_LEADING_COLUMNS)
         row |= _calls(candidate, shares[index], share_ends[index], costs)
         row |= agreement[index]
         row |= _ranking(paired, replays[index].values, sampled[:_RANKING_RESAMPLES], tasks)
@@ -238,14 +238,16 @@ def _calls(
     if candidate.when is not None:
         # Two calls of the cheap judge for a verdict if repetitions are compared.
         n_cheap = candidate.when.n_repetitions(2)
-    # NaN for None.
-    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=float)
-    cheap_usd = n_cheap * usd[0] if n_cheap else 0.0
+    # NumPy makes NaN of None.
+    cheap_usd, strong_usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=float)
+    cheap_usd = n_cheap * cheap_usd if n_cheap else 0.0
     return {
         "strong_calls": none_if_nan(1_000 * share),
         "cheap_calls": 1_000.0 * n_cheap,
         **_estimate("escalated_share", share, share_ends),
-        **_estimate("thousand_usd", share * usd[1] + cheap_usd, share_ends * usd[1] + cheap_usd),
+        **_estimate(
+            "thousand_usd", share * strong_usd + cheap_usd, share_ends * strong_usd + cheap_usd
+        ),
     }
 
 
@@ -319,8 +321,8 @@ def _agreement(
 def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
     """Return the interval of the share of agreeing tasks, if few differ.
 
-    So few tasks do not show their spread. The low end then assumes that a task that differs does so
-    in all its criteria. The exact interval of a share (Clopper and Pearson, 1934).
+    It is the exact interval of a share (Clopper and Pearson, 1934), because so few tasks do not show
+    their spread. A task that differs is taken to do so in all its criteria.
     """
     low = 0.0
     if n_differing < n_tasks:

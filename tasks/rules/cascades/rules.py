@@ -1,7 +1,7 @@
 """Rules that send a criterion from a cascade's first judge to its second.
 
-They are the same in replays and live runs. The module also has the input of a replay (the verdicts of
-two judges on the same criteria, as arrays) and the rules that an evaluation tries.
+They are the same in replays and live runs. The module also has the input of a replay (the verdicts
+of two judges on the same criteria, as arrays) and the rules that an evaluation tries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -198,9 +198,9 @@ _MOST_WEIGHTS = 12
 
 @dataclass(frozen=True)
 class CandidateRule:
-    """A rule with its name. `when` None: the strong judge alone.
+    """A rule with its name; `when` is None for the strong judge alone.
 
-    With a `threshold`, probabilities of the cheap judge at or above it are met.
+    With a `threshold`, a probability of the cheap judge at or above it means met.
     """
 
     name: str
@@ -232,10 +232,12 @@ def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
     levels = _separating(CONFIDENCES, facts.confidence)
     by_confidence = [When(confidence_below=level) for level in levels]
     severities = [name for name in facts.severities.tolist() if name != "(none)"]
-    by_name = [When(severities=(name,)) for name in _different(severities)]
-    by_name += [When(kinds=(name,)) for name in _different(" ".join(facts.kinds).split())]
+    by_severity_or_kind = [When(severities=(name,)) for name in _different(severities)]
+    by_severity_or_kind += [
+        When(kinds=(name,)) for name in _different(" ".join(facts.kinds).split())
+    ]
     pairs = [
-        *product(by_name, by_confidence),
+        *product(by_severity_or_kind, by_confidence),
         *product(by_weight, by_categories),
         *product(by_weight, by_confidence),
     ]
@@ -243,7 +245,7 @@ def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
         *by_weight,
         *dict.fromkeys([*by_category, *by_categories]),
         *by_confidence,
-        *by_name,
+        *by_severity_or_kind,
         *(when | condition for when, condition in pairs),
     ]
     if has_repetitions:
@@ -268,7 +270,7 @@ def _separating(bounds: Sequence[float], values: Floats) -> list[float]:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """Return the different names, if there are several."""
+    """Return the names without duplicates; none if all are the same."""
     different = sorted(set(names))
     return different if len(different) > 1 else []
 

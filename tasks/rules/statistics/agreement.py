@@ -22,14 +22,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import (
     Draws,
     Flags,
     Floats,
     draws,
+    expanded_tails,
+    mean_intervals,
+    means,
     quantile_pairs,
     quotient,
+    ratio_intervals,
 )
 
 Counts = NDArray[Any]
@@ -41,7 +44,7 @@ method changes.
 MICRO = "(micro average)"
 MACRO = "(macro average)"
 TASKS = "(mean over tasks)"
-_NOTHING = 1e-12
+_ROUNDING = 1e-12
 """A smaller share of all pairs is only a rounding error."""
 _NO_VARIANCE = 1e-9
 """Share of the squares below which a variance is only a rounding error."""
@@ -56,7 +59,7 @@ def raw_agreement(tables: Counts) -> Floats:
         tables: counts, rows by the label of one grader, columns by the other's.
     """
     agreed, rows, _ = _sums(tables)
-    return quotient(agreed, rows.sum(axis=-1), _NOTHING)
+    return quotient(agreed, rows.sum(axis=-1), _ROUNDING)
 
 
 def kappa(tables: Counts) -> Floats:
@@ -73,7 +76,7 @@ def kappa(tables: Counts) -> Floats:
     # (observed - expected) / (1 - expected), multiplied by the square of the total so that counts
     # stay whole.
     expected = (rows * columns).sum(axis=-1)
-    return quotient(total * agreed - expected, total**2 - expected, _NOTHING * total**2)
+    return quotient(total * agreed - expected, total**2 - expected, _ROUNDING * total**2)
 
 
 def macro_f1(tables: Counts) -> Floats:
@@ -89,7 +92,7 @@ def macro_f1(tables: Counts) -> Floats:
     _, rows, columns = _sums(table)
     n_uses = rows + columns  # (..., k)
     is_used = n_uses > 0
-    f1 = quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), n_uses, _NOTHING)
+    f1 = quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), n_uses, _ROUNDING)
     total = np.where(is_used, f1, 0.0).sum(axis=-1)
     return quotient(total, is_used.sum(axis=-1))
 
@@ -107,7 +110,7 @@ def krippendorff_alpha(coincidences: Counts) -> Floats:
     agreed, values, _ = _sums(coincidences)
     total = values.sum(axis=-1)
     expected = total**2 - (values**2).sum(axis=-1)
-    disagreement: Floats = (total - 1.0) * quotient(total - agreed, expected, _NOTHING * total**2)
+    disagreement: Floats = (total - 1.0) * quotient(total - agreed, expected, _ROUNDING * total**2)
     return 1.0 - disagreement
 
 
@@ -155,8 +158,9 @@ def agreement_intervals(
         measures: functions of tables, such as those of this module.
         sampled: draws of these tasks, shape (n_resamples, n_tasks); new ones if absent.
 
-    Returns: For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than
-        two tasks with counts.
+    Returns:
+        For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than two
+        tasks with counts.
     """
     tables = np.asarray(task_tables, dtype=float)
     n_tasks, n_figures, *shape = tables.shape
@@ -172,7 +176,7 @@ def agreement_intervals(
             continue
         sums = weights @ tables[:, block].reshape(n_tasks, -1)
         resampled_tables = sums.reshape(len(weights), len(block), *shape)
-        tails = intervals.expanded_tails(n_counted[block].astype(float))
+        tails = expanded_tails(n_counted[block].astype(float))
         for measure, ends in zip(measures, intervals_by_measure, strict=True):
             resampled = np.ascontiguousarray(measure(resampled_tables).T)
             ends[block] = quantile_pairs(resampled, tails)
@@ -251,13 +255,15 @@ def label_agreement(
         expected: the same for the labels that they are compared with.
         labels: the names of the columns.
 
-    Returns: The measures by name, for each label that either uses, and for each average.
+    Returns:
+        The measures by name, for each label that either uses, and for each average.
     """
     columns = np.flatnonzero(annotated.any(axis=0) | expected.any(axis=0))
     in_both = _with_total(annotated[:, columns] & expected[:, columns])
     in_annotated = _with_total(annotated[:, columns])
     in_expected = _with_total(expected[:, columns])
     in_either = in_annotated + in_expected
+    # Numerators, denominators, and numbers of labels.
     parts = {
         "precision": (in_both, in_annotated, in_annotated),
         "recall": (in_both, in_expected, in_expected),
@@ -298,8 +304,8 @@ def _label_measures(
     task_values = quotient(numerators[:, -1:], denominators[:, -1:])
     values = [*pooled.tolist(), float(np.nanmean(pooled[:-1])), float(np.nanmean(task_values))]
 
-    pooled_ends = intervals.ratio_intervals(numerators, denominators, sampled=sampled)
-    mean_ends = intervals.mean_intervals(task_values, sampled=sampled)
+    pooled_ends = ratio_intervals(numerators, denominators, sampled=sampled)
+    mean_ends = mean_intervals(task_values, sampled=sampled)
     macro_ends = _macro_interval(numerators[:, :-1], denominators[:, :-1], sampled)
     # As few tasks as are too few for the mean are too few for the macro average.
     macro_ends = np.where(np.isnan(mean_ends), np.nan, macro_ends)
@@ -320,7 +326,7 @@ def _macro_interval(
 ) -> Floats:
     """Return the interval of the mean over labels, shape (1, 2), from (n_tasks, n_labels)."""
     weights = sampled.astype(float)
-    by_label = quotient(weights @ numerators, weights @ denominators)  # (n_resamples, n_labels)
-    resampled = intervals.means(by_label, axis=1)
-    tails = intervals.expanded_tails(np.array([max(2.0, len(numerators))]))
+    label_values = quotient(weights @ numerators, weights @ denominators)  # (n_resamples, n_labels)
+    resampled = means(label_values, axis=1)
+    tails = expanded_tails(np.array([max(2.0, len(numerators))]))
     return quantile_pairs(resampled[None], tails)

@@ -14,19 +14,19 @@ ALPHA = 0.05
 """The largest significant p-value, after correction if there are several: a 95 % interval then
 excludes 0.
 """
-_NOTHING = 1e-12
+_ROUNDING = 1e-12
 """Share of the largest value below which a difference is only a rounding error."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PairedDifference:
     """The second model's score minus the first's on the tasks that both have.
 
-    It is in the unit of the scores. The mean difference is None without tasks. Interval, p-value and `smallest_detectable` are None
-    if fewer tasks than `FEWEST_OTHERS` differ, because those do not show the variation of tasks.
-    Interval and p-value have the same statistic: the 95 % interval excludes 0 exactly if p is at
-    most 0.05. If nearly all tasks change by the same amount, there is no interval and the p-value
-    is that of the sign test.
+    It is in the unit of the scores. The mean difference is None without tasks. Interval, p-value
+    and `smallest_detectable` are None if fewer tasks than `FEWEST_OTHERS` differ, because those do
+    not show the variation of tasks. Interval and p-value have the same statistic: the 95 % interval
+    excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount, there is
+    no interval and the p-value is that of the sign test.
 
     Attributes:
         n_differing: number of tasks whose difference is not the most common one, which usually is
@@ -109,7 +109,7 @@ def task_differences(first_values: Floats, second_values: Floats) -> Floats:
     first_values = np.asarray(first_values, dtype=float)
     second_values = np.asarray(second_values, dtype=float)
     differences = second_values - first_values
-    rounding = _NOTHING * np.maximum(np.abs(first_values), np.abs(second_values))
+    rounding = _ROUNDING * np.maximum(np.abs(first_values), np.abs(second_values))
     differences[np.abs(differences) <= rounding] = 0.0
     return differences[~np.isnan(differences)]
 

@@ -34,10 +34,11 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             `n_agreeing` (with the first decisions), and `min_agreement`, the configured bar or
             None.
 
-    Returns: The nights with the expected agreement (`centre`; None without an earlier night in
-        control), the lowest agreement that is in control (`lower_limit`; None also without a
-        decision), and the `cause`: None in control, else the bounds above the agreement: `limit`,
-        `bar`, or `limit and bar`.
+    Returns:
+        The nights with the expected agreement (`centre`; None without an earlier night in control),
+        the lowest agreement that is in control (`lower_limit`; None also without a decision), and
+        the `cause`: None in control, else the bounds above the agreement: `limit`, `bar`, or `limit
+        and bar`.
     """
     rows: list[dict[str, Any]] = []
     n_pooled = 0

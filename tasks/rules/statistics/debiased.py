@@ -41,7 +41,7 @@ tasks' values.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KnownTasks:
     """The known values of each task without labels, with an entry for each task.
 
@@ -58,7 +58,7 @@ class KnownTasks:
     judged: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Labels:
     """The labelled verdicts, with an entry for each verdict.
 
@@ -77,7 +77,7 @@ class Labels:
     factor: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Corrected:
     """Tasks' values corrected by labels.
 
@@ -99,7 +99,7 @@ class Corrected:
     power: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DebiasedEstimate:
     """A mean with its 95 % interval, and its standard error."""
 
@@ -115,14 +115,14 @@ def corrected(
     *,
     uses_judge: bool = True,
 ) -> Corrected:
-    """Return each task's value corrected by labels; with `uses_judge` false, from labels alone.
+    """Return each task's value corrected by labels.
 
     Constants and power (from 0 to 1) minimise the estimated variance of the mean.
 
     Args:
         tasks: all tasks.
         labels: at least one.
-        uses_judge: true to use the judge's verdicts.
+        uses_judge: false for values from labels alone.
     """
     signs = _signs(labels.contribution)  # (n_labels, 1 or 2)
     importance = _importance(labels.contribution, labels.factor)
@@ -133,6 +133,7 @@ def corrected(
         design = np.column_stack([signs, labels.judge])
     unused_residual = residual / np.sqrt(1.0 - _leverages(design, importance))
     judged = power * (tasks.judged - tasks.offset)
+    # A single constant is that of both signs.
     predicted = (
         tasks.offset + constants[0] * tasks.positive + constants[-1] * tasks.negative + judged
     )

@@ -99,7 +99,7 @@ def expanded_tails(n_tasks: Floats | float, level: float = LEVEL) -> Floats:
     return tails
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Studentised:
     """Means or pooled shares with the parts of their intervals and tests.
 
@@ -271,8 +271,9 @@ def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
             tasks from the draws of a whole task set; `RESAMPLES` new ones if absent. A resample
             without any task of a figure is left out for that figure.
 
-    Returns: Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too
-        few tasks that differ.
+    Returns:
+        Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few
+        tasks that differ.
     """
     is_counted = ~np.isnan(values)
     sums = np.where(is_counted, values, 0.0)

@@ -79,8 +79,8 @@ def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
     n_left = min(n_wanted, sum(sizes.values()))
     # The smallest first: larger strata share the units that it lacks.
     strata = sorted(sizes, key=lambda stratum: (sizes[stratum], stratum))
-    for number, stratum in enumerate(strata):
-        n_sampled[stratum] = min(sizes[stratum], n_left // (len(strata) - number))
+    for n_before, stratum in enumerate(strata):
+        n_sampled[stratum] = min(sizes[stratum], n_left // (len(strata) - n_before))
         n_left -= n_sampled[stratum]
     return n_sampled
 
@@ -96,10 +96,11 @@ _PRIOR_VERDICTS = 2.0
 verdicts.
 """
 _HEX = 13
+"""Number of hexadecimal digits of a random number: its 52 bits fit a float."""
 
 
 def group_errors(
-    groups: Ints,
+    label_groups: Ints,
     squared_errors: Floats,
     verdict_groups: Ints,
 ) -> Floats:
@@ -109,15 +110,15 @@ def group_errors(
     as if there were ten more labels.
 
     Args:
-        groups: the group of each label, as a number from 0.
+        label_groups: the group of each label, as a number from 0.
         squared_errors: label minus judge, squared.
         verdict_groups: the group of each verdict.
     """
     total = float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR
     overall_rate = total / (len(squared_errors) + _PRIOR_LABELS)
     n_groups = int(verdict_groups.max()) + 1
-    n_labels = np.bincount(groups, minlength=n_groups)
-    totals = np.bincount(groups, squared_errors, n_groups)
+    n_labels = np.bincount(label_groups, minlength=n_groups)
+    totals = np.bincount(label_groups, squared_errors, n_groups)
     rates = (totals + _PRIOR_LABELS * overall_rate) / (n_labels + _PRIOR_LABELS)
     return rates[verdict_groups]
 
@@ -140,35 +141,35 @@ def expected_errors(
     return errors
 
 
-def sizes(contributions: Floats, errors: Floats) -> Floats:
+def sampling_sizes(contributions: Floats, errors: Floats) -> Floats:
     """Return the sizes to which probabilities are proportional.
 
     They are at least a tenth of the mean, so never 0.
     """
-    size: Floats = np.abs(contributions) * np.sqrt(errors)
-    if not size.any():
-        return np.ones(len(size))
-    return np.maximum(size, 0.1 * float(size.mean()))
+    sizes: Floats = np.abs(contributions) * np.sqrt(errors)
+    if not sizes.any():
+        return np.ones(len(sizes))
+    return np.maximum(sizes, 0.1 * float(sizes.mean()))
 
 
-def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
-    """Return probabilities in proportion to size that sum to the number of wanted units.
+def sampling_probabilities(sizes: Floats, n_wanted: int) -> Floats:
+    """Return probabilities in proportion to sizes that sum to the number of wanted units.
 
     Probabilities above 1 become 1, and the rest is divided among the other units.
 
     Args:
-        size: above 0.
+        sizes: of the units, above 0.
         n_wanted: at most as many as there are units, else all are certain.
     """
-    is_certain = np.full(len(size), n_wanted >= len(size))
+    is_certain = np.full(len(sizes), n_wanted >= len(sizes))
     while not is_certain.all():
         n_left = int(n_wanted - is_certain.sum())
-        shares = size * n_left / float(size[~is_certain].sum())
+        shares = sizes * n_left / float(sizes[~is_certain].sum())
         is_too_large = ~is_certain & (shares >= 1.0)
         if not is_too_large.any():
             return np.where(is_certain, 1.0, shares)
         is_certain |= is_too_large
-    return np.ones(len(size))
+    return np.ones(len(sizes))
 
 
 def systematic_sample(

@@ -58,7 +58,7 @@ def handled_rightly(values: Floats, weights: Floats) -> Floats:
     return np.where(weights < 0, 1.0 - values, values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskSums:
     """A model's weighted criteria by task and leaf of the tree, shape (n_tasks, n_leaves).
 
@@ -144,7 +144,7 @@ def task_sums(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contrast:
     """A model compared with another one on the same criteria, or with its own other criteria.
 
@@ -222,13 +222,14 @@ def leaves_under(parents: Sequence[int]) -> Floats:
         parents: the index of each node's parent, -1 for the root; parents come before their
             children.
 
-    Returns: 1 if a leaf is the node or under it, else 0; shape (n_leaves, n_nodes), leaves in the
-        order of nodes.
+    Returns:
+        1 if a leaf is the node or under it, else 0; shape (n_leaves, n_nodes), leaves in the order
+        of nodes.
     """
     under = np.eye(len(parents))
     for node in range(len(parents) - 1, 0, -1):  # children first
         under[:, parents[node]] += under[:, node]
-    return np.delete(under, [node for node in parents if node >= 0], axis=0)
+    return np.delete(under, [parent for parent in parents if parent >= 0], axis=0)
 
 
 def candidates(
@@ -278,7 +279,7 @@ def confirmed(
 def _corrected(tested: Sequence[TestedNode]) -> list[TestedNode]:
     """Return the nodes with p-values corrected for their number (Holm)."""
     p_values = holm([node.p_value for node in tested])
-    return [node._replace(p_value=p) for node, p in zip(tested, p_values, strict=True)]
+    return [node._replace(p_value=p_value) for node, p_value in zip(tested, p_values, strict=True)]
 
 
 def _tested(

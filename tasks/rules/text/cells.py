@@ -25,7 +25,7 @@ _MARK = "'"
 
 
 class _Lines(list[str]):
-    """The records of a CSV file, which end in a line feed alone."""
+    """The lines of a CSV file, with a line feed alone at the end of each record."""
 
     def write(self, record: str) -> None:
         self.append(record.removesuffix("\r\n") + "\n")
@@ -34,8 +34,8 @@ class _Lines(list[str]):
 def csv_text(rows: Iterable[Iterable[Any]], *, must_quote: bool = False) -> str:
     """Return rows of safe cells as CSV; `must_quote` quotes them all.
 
-    Readers begin a record after each line feed and each carriage return that is not in quotes.
-    Python (before 3.13) quotes a cell with either only if records end in both.
+    A cell with a line feed or a carriage return must be quoted, because readers begin a new record
+    there. Before version 3.13, Python does so only if its records end with both characters.
     """
     lines = _Lines()
     writer = csv.writer(
@@ -51,6 +51,7 @@ def defused(text: str) -> str:
 
 
 def _may_change(text: str) -> bool:
+    """Return whether a spreadsheet may run or rewrite a text."""
     return may_run(text) or _DATE.match(text) is not None
 
 
@@ -69,18 +70,18 @@ def may_run(text: str) -> bool:
     return False
 
 
-def not_run(text: str) -> str:
+def defused_formula(text: str) -> str:
     """Return a text that is safe in a file for people, where dates may be rewritten.
 
-    It gets an apostrophe before it if it might be run, or if it would lose one of its own when the
-    file is read.
+    It is marked if it would be a formula, or if `as_before` would take its own apostrophe for a
+    mark.
     """
     return _MARK + text if may_run(text) or as_before(text) != text else text
 
 
 def sheet_cell(value: Any) -> Any:
     """Return a value for a CSV file: numbers and None unchanged, other values as safe text."""
-    return value if isinstance(value, int | float | Decimal | None) else not_run(str(value))
+    return value if isinstance(value, int | float | Decimal | None) else defused_formula(str(value))
 
 
 _MARKDOWN = re.compile(
@@ -109,7 +110,7 @@ def markdown_cell(text: str) -> str:
 def as_before(cell: str) -> str:
     """Return the text before it got a mark.
 
-    It undoes `defused` and `not_run` for every text.
+    It undoes `defused` and `defused_formula` for every text.
     """
     text = cell.removeprefix(_MARK)
     return text if _may_change(text) else cell

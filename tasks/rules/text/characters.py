@@ -71,17 +71,18 @@ _HIDING = (
 """Code points that are commands, reorder text, end lines, have no width, or are no characters."""
 _JOINERS = "\u200c\u200d"
 _VARIANTS = "\ufe00-\ufe0f"
-"""Words of some scripts, and emoji, need these; anywhere else they only hide text."""
-_LETTER = f"[^\x00-\xa0{_HIDING}{_JOINERS}{_VARIANTS}]"
-_SHOWN = re.compile(
+"""Variation selectors. Some scripts and emoji need them and joiners; elsewhere they only hide text.
+"""
+_VISIBLE_NON_ASCII = f"[^\x00-\xa0{_HIDING}{_JOINERS}{_VARIANTS}]"
+_HIDDEN = re.compile(
     f"[{_HIDING}]"
     r"|\r(?!\n)"
-    f"|[{_JOINERS}](?!{_LETTER})|(?<!{_LETTER})(?<![{_VARIANTS}])[{_JOINERS}]"
-    f"|(?<!{_LETTER})(?<![0-9#*])[{_VARIANTS}]"
+    f"|[{_JOINERS}](?!{_VISIBLE_NON_ASCII})|(?<!{_VISIBLE_NON_ASCII})(?<![{_VARIANTS}])[{_JOINERS}]"
+    f"|(?<!{_VISIBLE_NON_ASCII})(?<![0-9#*])[{_VARIANTS}]"
 )
 
 
-HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _SHOWN.pattern)
+HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _HIDDEN.pattern)
 """The regular expression of hidden characters for JavaScript (with the flag `u`)."""
 
 
@@ -91,12 +92,12 @@ def visible(text: str) -> str:
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """
-    return _SHOWN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def visible_json(text: str) -> str:
     """Return a JSON text with hidden characters escaped; its value stays the same."""
-    return _SHOWN.sub(lambda match: json.dumps(match[0])[1:-1], text)
+    return _HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def with_visible_texts(value: Any) -> Any:

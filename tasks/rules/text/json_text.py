@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 _DEEPEST = 200
-"""Depth that no data and settings reach; all code that walks through them can handle several times
-as much.
+"""Data and settings are never nested as deeply; code that walks through them can handle several
+times this depth.
 """
 
 

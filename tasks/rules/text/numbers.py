@@ -59,19 +59,19 @@ def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
     Rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and `n_tasks_ranked`.
     """
-    compared = []
+    partial_splits = []
     unranked = []
     for row in rows:
         if row["rank"] is not None:
             if row["n_tasks_ranked"] < row["n_tasks"]:
-                compared.append(f"{row['split']} {row['n_tasks_ranked']}")
+                partial_splits.append(f"{row['split']} {row['n_tasks_ranked']}")
         elif row["mean_score"] is not None:
             n_tasks = counted(row["n_tasks"], "task")
             unranked.append(f"{row['model']} on {row['split']} ({n_tasks})")
-    if compared:
+    if partial_splits:
         yield (
             "Ranks compare only the tasks with a complete trial for every ranked model"
-            f" ({some(compared)}), so a higher score can stand below."
+            f" ({some(partial_splits)}), so a higher score can stand below."
         )
     if unranked:
         yield (

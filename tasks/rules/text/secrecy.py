@@ -6,7 +6,7 @@ from typing import Any
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A reference to a variable of the environment."""
-_NAME = re.compile(
+_SECRET_NAME = re.compile(
     r"api.?key|access.?key|authori[sz]ation|password|passwd|passphrase|secret|credential|cookie"
     r"|bearer|(?:^|[^a-z])(?:auth|pwd|jwt|pat)(?:$|[^a-z])|auth.?token|(?:^|[^a-z])(?:key|token)$"
     r"|(?-i:(?<=[a-z])(?:Key|Token|Auth)$)",
@@ -17,11 +17,12 @@ _NO_SECRET = re.compile(
 )
 """Parameters of models whose names only look like secrets."""
 _SCHEME = re.compile(r"[A-Za-z]{0,12}")
+"""A word before a secret, such as Bearer."""
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether a header, parameter or field of this name is a secret."""
-    return _NAME.search(name) is not None and _NO_SECRET.fullmatch(name) is None
+    return _SECRET_NAME.search(name) is not None and _NO_SECRET.fullmatch(name) is None
 
 
 def is_reference(value: str) -> bool:

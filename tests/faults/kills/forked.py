@@ -112,8 +112,7 @@ def be_the_stage():
 
 def _import_what_is_listed(path: Path):
     for name in path.read_text(encoding="utf-8").splitlines():
-        with contextlib.suppress(
-            Exception
-        ):  # some listed modules cannot be imported by name
+        # Some listed modules cannot be imported by name.
+        with contextlib.suppress(Exception):
             importlib.import_module(name)
     assert threading.active_count() == 1

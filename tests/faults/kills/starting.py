@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.faults.server import FaultServer
-from tests.kit import configure, endpoint, prepared_sample, rows_in, until
+from tests.kit import ROOT, configure, endpoint, prepared_sample, rows_in, until
 
-ROOT = Path(__file__).parents[3]
 TICK_S = 0.003
 
 

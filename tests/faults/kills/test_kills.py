@@ -70,9 +70,8 @@ class Killing:
         run = self.start(self.folder, self._undisturbed)
         assert run.wait() == 0, run.complaint
         self._expected = self._good_replies()
-        assert set(self._expected.values()) == {1, 2}, (
-            "a reply was paid twice without any kill"
-        )
+        counts = set(self._expected.values())
+        assert counts == {1, 2}, "a reply was paid twice without any kill"
 
     def kill(self, n_kills: int):
         """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and
@@ -128,13 +127,9 @@ class Killing:
         for name, expected_rows in tables(self._undisturbed).items():
             pairs = itertools.zip_longest(actual[name], expected_rows)
             differing = [(row, expected) for row, expected in pairs if row != expected]
-            assert differing[:2] == [], (
-                f"{name} differ from those of the undisturbed run"
-            )
+            assert differing[:2] == [], f"other {name} than in the undisturbed run"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
-        assert twice == [], (
-            "replies were called for again although their commit had been acknowledged"
-        )
+        assert twice == [], "replies are paid twice although the first was recorded"
         assert self._expected.keys() == paid.keys()
         assert self._expected <= paid, "a row has no reply behind it"
         self.n_again += (paid - self._expected).total()
@@ -224,7 +219,8 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages, tmp_path
 
 
 def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
-    stages, tmp_path
+    stages,
+    tmp_path,
 ):
     with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
@@ -253,7 +249,8 @@ def sometimes_unreadable(request, number: int) -> HttpResponse:
 
 @pytest.mark.long
 def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
-    stages, tmp_path
+    stages,
+    tmp_path,
 ):
     with FaultServer(sometimes_unreadable) as server:
         data = configured(tmp_path, server.api_base)
@@ -287,9 +284,8 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages, tmp_
         assert stages.start(tmp_path, data).wait() == 0
 
     assert 0 < n_recorded < N_CALLS
-    assert (
-        n_lost <= 2 * 8
-    )  # calls in flight, and calls that began before all batches knew
+    # Calls in flight, and calls that began before all batches knew.
+    assert n_lost <= 2 * 8
     assert len(server.paid) == N_CALLS + n_lost
     assert set(recorded(data).values()) == {1}
     assert is_complete(data)

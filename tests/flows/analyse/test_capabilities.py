@@ -41,9 +41,8 @@ def describing(request, _: int) -> HttpResponse:
     prompt = prompt_of(request)
     if is_naming(request):
         phrase, *_ = re.findall(r"phrase \d+ of \d+\]\n(.*)\n", prompt)
-        return HttpResponse(
-            json.dumps({"name": f"Rules on {phrase.partition(' of ')[0]}"})
-        )
+        subject, _, _ = phrase.partition(" of ")
+        return HttpResponse(json.dumps({"name": f"Rules on {subject}"}))
     point, _, topic = criterion_of(prompt).partition(": ")
     manner = MANNERS[int(point.split()[-1]) % 3]
     return HttpResponse(json.dumps({"capability": f"Applying the {topic} {manner}"}))
@@ -159,7 +158,13 @@ def planted(tmp_path_factory) -> Planted:
         command("capabilities")
         calls = list(provider.book)
         stderr = command("capabilities").stderr
-        return Planted(command, verdicts, calls, len(provider.book), stderr)
+        return Planted(
+            command,
+            verdicts,
+            calls,
+            len(provider.book),
+            stderr,
+        )
 
 
 def test_each_criterion_is_described_once(planted):
@@ -195,20 +200,16 @@ def test_scores_are_those_of_plain_loops(planted):
         rightness = defaultdict(list)
         for verdict in planted.verdicts:
             criterion_id = verdict["criterion"]
-            if (
-                verdict["model"] == score["model"]
-                and criterion_id in members[score["node_id"]]
-            ):
+            is_member = criterion_id in members[score["node_id"]]
+            if is_member and verdict["model"] == score["model"]:
                 is_right = verdict["criteria_met"] != is_undesired(criterion_id)
                 rightness[verdict["task"]].append(is_right)
         # All weights have the same size here, so the min-normalised score is a plain share.
         expected = np.mean([np.mean(values) for values in rightness.values()])
         assert score["value"] == pytest.approx(expected)
         assert score["n_tasks"] == len(rightness)
-        assert (
-            score["ci_low"] is None
-            or score["ci_low"] < score["value"] < score["ci_high"]
-        )
+        if score["ci_low"] is not None:
+            assert score["ci_low"] < score["value"] < score["ci_high"]
 
 
 def test_the_planted_weakness_alone_is_confirmed(planted):
@@ -251,10 +252,9 @@ def test_the_page_shows_weaknesses_and_candidates(planted):
 
 
 def test_a_model_that_does_not_exist_is_refused(planted):
-    assert (
-        "--model none: not found"
-        in planted.command("weaknesses", "none", code=2).stderr
-    )
+    output = planted.command("weaknesses", "none", code=2)
+
+    assert "--model none: not found" in output.stderr
 
 
 def whole_criterion(request, number: int) -> HttpResponse:

@@ -45,7 +45,11 @@ def reviewed(sheet: Path, reviewer: str, interval: int) -> Path:
             }
     target = sheet.with_name(f"{reviewer}.csv")
     with target.open("w", encoding="utf-8", newline="") as lines:
-        writer = csv.DictWriter(lines, list(rows[0]), delimiter=";")
+        writer = csv.DictWriter(
+            lines,
+            list(rows[0]),
+            delimiter=";",
+        )
         writer.writeheader()
         writer.writerows(rows)
     return target
@@ -88,26 +92,23 @@ def reviews(tmp_path_factory) -> Reviews:
 def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
     reviews,
 ):
+    sentence = "Some figures are missing; `prbench aggregate` computes them."
     assert "No criterion has been reviewed yet." in reviews.printed_before
-    assert (
-        "Some figures are missing; `prbench aggregate` computes them."
-        in reviews.printed_before_aggregating
-    )
+    assert sentence in reviews.printed_before_aggregating
 
 
 def test_an_exported_sheet_says_how_to_fill_it_in(reviews):
-    assert f"60 of {reviews.n_criteria} criteria" in reviews.printed_by_export
-    assert (
-        "fill in reviewer: your name; decision: agree or disagree"
-        in reviews.printed_by_export
-    )
+    output = reviews.printed_by_export
+
+    assert f"60 of {reviews.n_criteria} criteria" in output
+    assert "fill in reviewer: your name; decision: agree or disagree" in output
 
 
 def test_imported_sheets_are_counted(reviews):
-    assert (
-        reviews.printed_by_import.count("59 reviews imported, 0 already present") == 2
-    )
-    assert reviews.printed_by_import.count("1 rows without a decision skipped") == 2
+    output = reviews.printed_by_import
+
+    assert output.count("59 reviews imported, 0 already present") == 2
+    assert output.count("1 rows without a decision skipped") == 2
 
 
 def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews):
@@ -132,10 +133,8 @@ def test_the_agreement_of_two_reviewers_is_measured(reviews):
 def test_reviews_are_shown_beside_those_of_the_paper(reviews):
     page = reviews.command("reviews").stdout
 
-    assert (
-        "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)"
-        in page
-    )
+    source = "arXiv 2511.11562, appendix E; no interval given"
+    assert f"The benchmark's paper: 0.939 ({source})" in page
     assert "vague" in page
 
 

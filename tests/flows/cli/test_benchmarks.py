@@ -79,7 +79,7 @@ def world(tmp_path_factory) -> Iterator[tuple[Path, Outputs]]:
     """
     folder = tmp_path_factory.mktemp("benchmarks")
     (folder / "mine").mkdir()
-    (folder / "mine" / "twin.py").write_text(TWIN, encoding="utf-8")
+    (folder / "mine" / "twin.py").write_text(TWIN)
     sources = {}
     for name in ("prbench", "twin"):
         (folder / name).mkdir()
@@ -87,7 +87,11 @@ def world(tmp_path_factory) -> Iterator[tuple[Path, Outputs]]:
             write_jsonl(folder / name / "finance.jsonl", [{"of": name}])
         )
     twin = {"dataset": {"source": sources["twin"]}, "coverage": {"min": 0.5}}
-    configure(folder, dataset={"source": sources["prbench"]}, benchmarks={"twin": twin})
+    configure(
+        folder,
+        dataset={"source": sources["prbench"]},
+        benchmarks={"twin": twin},
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OWN_FOLDERS, str(folder / "mine"))
         aggregate(fill(folder, "prbench"))
@@ -118,13 +122,17 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world):
 
 
 def test_settings_of_a_benchmark_override_the_shared_ones(tmp_path, monkeypatch):
-    (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'), encoding="utf-8")
+    (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'))
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
     own_settings = {
         "dataset": {"source": "own/finance.jsonl"},
         "coverage": {"min": 0.5},
     }
-    configure(tmp_path, dataset={"source": "sample"}, benchmarks={"own": own_settings})
+    configure(
+        tmp_path,
+        dataset={"source": "sample"},
+        benchmarks={"own": own_settings},
+    )
 
     shared_settings = load_job(Arguments(tmp_path / "prbench.yaml")).settings
     settings = load_job(Arguments(tmp_path / "prbench.yaml", "own")).settings
@@ -187,7 +195,7 @@ def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name, n_tasks):
     ],
 )
 def test_a_bad_module_is_refused(tmp_path, monkeypatch, name, text, message):
-    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
 
     with pytest.raises(UsageError, match=one_line(message)):
@@ -197,12 +205,11 @@ def test_a_bad_module_is_refused(tmp_path, monkeypatch, name, text, message):
 def test_what_a_benchmark_declares_is_not_shown_without_its_template(
     tmp_path, monkeypatch
 ):
-    (tmp_path / "twin.py").write_text(
-        TWIN.replace("binary_v1", "gone_v1"), encoding="utf-8"
-    )
+    module = TWIN.replace("binary_v1", "gone_v1").replace('"twin"', '"bare"')
+    (tmp_path / "bare.py").write_text(module)
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
 
-    output = Command(tmp_path)("benchmarks", "twin", code=2)
+    output = Command(tmp_path)("benchmarks", "bare", code=2)
 
     assert "template: gone_v1 is neither a file nor" in output.stderr
 

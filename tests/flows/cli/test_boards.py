@@ -9,7 +9,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli.options import ENDINGS
+from flows.cli.options import FORMAT_BY_ENDING
 from tasks.rules.text.numbers import number
 from tests.flows.conftest import run_on
 from tests.kit import combined, response, stored, written
@@ -17,7 +17,7 @@ from tests.tasks.compare.comparisons import judged, tasks_of
 
 
 @pytest.fixture(scope="module")
-def uneven(tmp_path_factory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """Two models below zero, one that lacks a trial, and one without verdicts."""
     rubrics = {f"t{index:02d}": [(10, "Accuracy"), (-5, "Risk")] for index in range(60)}
     below_zero = {}
@@ -44,8 +44,7 @@ def line_of(model: str, table: str) -> str:
     return next(line for line in table.splitlines()[2:] if f" {model} " in line)
 
 
-def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(uneven, capsys):
-    run_here = run_on(uneven, capsys)
+def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(run_here):
     rows = {row["model"]: row for row in run_here.json("leaderboard")}
     table = run_here("leaderboard", "--wide")
 
@@ -61,8 +60,7 @@ def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(uneven, capsys):
     assert note in table
 
 
-def test_possible_ranks_are_those_of_the_unclipped_means(uneven, capsys):
-    run_here = run_on(uneven, capsys)
+def test_possible_ranks_are_those_of_the_unclipped_means(run_here):
     rows = run_here.json("leaderboard")
     table = run_here("leaderboard", "--wide")
 
@@ -76,8 +74,8 @@ def test_possible_ranks_are_those_of_the_unclipped_means(uneven, capsys):
     assert " 2 to 3 " in line_of("below", table)
 
 
-def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven, capsys):
-    table = run_on(uneven, capsys)("leaderboard", "--wide")
+def test_a_model_that_lacks_a_trial_or_verdicts_is_named(run_here):
+    table = run_here("leaderboard", "--wide")
 
     assert " 60                      59         60 " in line_of("good", table)
     assert "Not judged on a split by this judge: unheard" in table
@@ -101,14 +99,13 @@ def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path, 
     comparison_with_twin = run_here("diff", "good", "twin")
 
     assert "showing the only revision of prbench there" in run_here.err
-    assert (
-        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change"
-        " alike, p < 0.001): significant"
-    ) in comparison_with_fallen
-    assert (
+    reason = "no interval, since nearly all tasks change alike, p < 0.001"
+    difference = f"fallen is 0.500 lower than good on finance ({reason}): significant"
+    equality = (
         "twin and good have the same score on finance: no task differs (40 tasks)"
-        in comparison_with_twin
     )
+    assert difference in comparison_with_fallen
+    assert equality in comparison_with_twin
     assert "0 of 80 criteria flipped" in comparison_with_twin
 
 
@@ -124,32 +121,29 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_writes_every_format_to_a_file(command, uneven, tmp_path, capsys):
-    run_here = run_on(uneven, capsys)
-    paths = {ending: tmp_path / f"rows{ending}" for ending in ENDINGS}
+def test_every_command_writes_every_format_to_a_file(command, run_here, tmp_path):
+    paths = {ending: tmp_path / f"rows{ending}" for ending in FORMAT_BY_ENDING}
     for path in paths.values():
-        run_here(*command.split(), "-o", str(path))
+        run_here(
+            *command.split(),
+            "-o",
+            str(path),
+        )
 
     row = json.loads(paths[".jsonl"].read_text().splitlines()[0])
     assert json.loads(paths[".json"].read_text()) == run_here.json(*command.split())
     assert set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig")))) >= row.keys()
     assert set(pq.read_table(paths[".parquet"]).column_names) == row.keys()
     assert openpyxl.load_workbook(paths[".xlsx"]).worksheets[0].max_row > 1
-    assert paths[".md"].read_text() == run_here(
-        *command.split(),
-        "--format",
-        "markdown",
-    )
+    markdown = run_here(*command.split(), "--format", "markdown")
+    assert paths[".md"].read_text() == markdown
     assert paths[".txt"].read_text() == run_here(*command.split(), "--wide")
 
 
 def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_lacks(
-    uneven,
+    run_here,
     tmp_path,
-    capsys,
 ):
-    run_here = run_on(uneven, capsys)
-
     run_here("diff", "good", "below", "-o", tmp_path / "diff.csv")
 
     sentence = (
@@ -158,8 +152,8 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
     assert sentence in run_here.err
 
 
-def test_nothing_to_show_is_no_file(uneven, tmp_path, capsys):
-    line = run_on(uneven, capsys).refusal("reviews", "-o", tmp_path / "reviews.csv")
+def test_nothing_to_show_is_no_file(run_here, tmp_path):
+    line = run_here.refusal("reviews", "-o", tmp_path / "reviews.csv")
 
     assert "reviews.csv: not written. No criterion has been reviewed yet." in line
     assert list(tmp_path.iterdir()) == []
@@ -179,7 +173,5 @@ def test_nothing_to_show_is_no_file(uneven, tmp_path, capsys):
         ("sql --describe scorse", "scores"),
     ],
 )
-def test_a_mistyped_name_gets_a_hint(command, hint, uneven, capsys):
-    run_here = run_on(uneven, capsys)
-
+def test_a_mistyped_name_gets_a_hint(command, hint, run_here):
     assert f"(did you mean `{hint}`?)" in run_here.refusal(*command.split())

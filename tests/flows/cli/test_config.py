@@ -23,10 +23,10 @@ BILLION_LAUGHS = "a0: &a0 [x]\n"
 for number in range(1, 12):
     references = f"*a{number - 1}," * 9
     BILLION_LAUGHS += f"a{number}: &a{number} [{references}]\n"
-TWO = (
-    "models: [{name: openai/a, label: a}, {name: "
-    "openai/b, label: b}]\njudges: [{name: openai/j}]\n"
-)
+TWO = """
+models: [{name: openai/a, label: a}, {name: openai/b, label: b}]
+judges: [{name: openai/j}]
+"""
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def refusal(arguments: Arguments) -> str:
 
 
 def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file):
-    file.write_text("trials: 1", encoding="utf-8")
+    file.write_text("trials: 1")
 
     assert "helathbench" in refusal(Arguments(config=file, benchmark="helathbench"))
 
 
 @pytest.mark.parametrize(
     ("text", "path"),
-    yaml.safe_load(REFUSED.read_text(encoding="utf-8")).items(),
+    yaml.safe_load(REFUSED.read_text()).items(),
 )
 def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path):
     configured(text, file)
@@ -97,7 +97,7 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path
     ],
 )
 def test_a_file_that_says_nothing_usable_is_refused(file, text, message):
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text)
 
     assert refusal(Arguments(config=file)).startswith(f"{file}: {message}")
 
@@ -106,12 +106,10 @@ def test_a_file_that_says_nothing_usable_is_refused(file, text, message):
 def test_without_a_file_the_embedded_default_stands():
     settings = load_job(Arguments()).settings
 
-    assert [model.name for model in settings.models] == [
-        "embedded/smollm2-135m-instruct"
-    ]
-    assert [judge.name for judge in settings.judges] == [
-        "embedded/smollm2-135m-instruct"
-    ]
+    [model] = settings.models
+    [judge] = settings.judges
+    assert model.name == "embedded/smollm2-135m-instruct"
+    assert judge.name == "embedded/smollm2-135m-instruct"
     assert settings.dataset.source == "sample"
     assert settings.trials == 1
 
@@ -130,7 +128,7 @@ NIGHT = Path("sub", "night.yaml")
 
 
 def configured(text: str = "", file: Path = NIGHT) -> Path:
-    file.write_text(f"dataset: {{source: sample}}\n{text}", encoding="utf-8")
+    file.write_text(f"dataset: {{source: sample}}\n{text}")
     return file
 
 
@@ -234,9 +232,8 @@ def test_the_home_of_nobody_is_refused_in_one_line(settings, arguments, name):
 
     line = refusal(Arguments(**{"config": config, **arguments}))
 
-    assert (
-        line == f"{name}: ~nobody-at-all/x: there is no such user; write the whole path"
-    )
+    reason = "there is no such user; write the whole path"
+    assert line == f"{name}: ~nobody-at-all/x: {reason}"
 
 
 def test_doctor_and_status_name_the_data_folder_and_its_source(
@@ -369,9 +366,7 @@ def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_
 
     error = refusal(Arguments(warehouse=tmp_path))
 
-    assert (
-        f"warehouse {tmp_path} (--warehouse): contains apt and is no warehouse" in error
-    )
+    assert f"{tmp_path} (--warehouse): contains apt and is no warehouse" in error
     assert list(tmp_path.iterdir()) == [tmp_path / "apt"]
 
 

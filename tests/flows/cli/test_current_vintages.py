@@ -19,7 +19,12 @@ def folder(tmp_path_factory) -> Path:
     decisions = {task: [1.0, 0.0] for task in RUBRICS}
     one_decision = {"t0": [1.0, 0.0]}
     newer = {"vintage": PARTIAL, "created_at": at(5)}
-    failure = response("t0", "alpha", trial=2, status="refused")
+    failure = response(
+        "t0",
+        "alpha",
+        trial=2,
+        status="refused",
+    )
     rule = row(
         "coverage_rules",
         model="alpha",

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import run_on
 from tests.kit import Rows, combined, stored
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
@@ -26,7 +25,12 @@ def model(
     for task, rubric in rubrics.items():
         dice = random.Random(task)
         decisions[task] = [float(dice.random() < share_met) for _ in rubric]
-    return judged(decisions, name, rubrics=rubrics, of_response={"vintage": vintage})
+    return judged(
+        decisions,
+        name,
+        rubrics=rubrics,
+        of_response={"vintage": vintage},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,38 +51,35 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "code"),
+    "arguments",
     [
-        (("baseline", "worse"), (), 3),
-        (("baseline", "worse"), ("--least", "0.1"), 3),
-        (("baseline", "worse"), ("--least", "0.6"), 0),
-        (("worse", "baseline"), (), 0),
-        (("baseline", "alike"), (), 0),
-        (("baseline", "better", "worse"), (), 3),
-        (("baseline", "better"), ("--json",), 0),
-        (("baseline", "worse"), ("--json",), 3),
+        "baseline worse",
+        "baseline worse --least 0.1",
+        "baseline better worse",
+        "baseline worse --json",
     ],
 )
-def test_a_significantly_worse_model_is_exit_code_3(
-    folder,
-    capsys,
-    names,
-    options,
-    code,
-):
-    run_here = run_on(folder, capsys)
+def test_a_significantly_worse_model_is_exit_code_3(run_here, arguments):
+    run_here("diff", "--fail-if", "worse", *arguments.split(), code=3)
 
-    run_here("diff", *names, "--fail-if", "worse", *options, code=code)
-
-    reasons = [
-        line for line in run_here.err.splitlines() if line.startswith("exit code")
-    ]
-    assert len(reasons) == (1 if code else 0)
-    assert all(line.startswith("exit code 3 (worse): worse is 0.") for line in reasons)
+    assert run_here.err.count("exit code") == 1
+    assert "exit code 3 (worse): worse is 0." in run_here.err
 
 
-def test_without_the_option_a_worse_model_is_no_failure(folder, capsys):
-    run_on(folder, capsys)("diff", "baseline", "worse", code=0)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "baseline worse --least 0.6 --fail-if worse",
+        "worse baseline --fail-if worse",
+        "baseline alike --fail-if worse",
+        "baseline better --json --fail-if worse",
+        "baseline worse",
+    ],
+)
+def test_anything_else_is_exit_code_0(run_here, arguments):
+    run_here("diff", *arguments.split(), code=0)
+
+    assert "exit code" not in run_here.err
 
 
 @pytest.mark.parametrize(
@@ -93,32 +94,20 @@ def test_without_the_option_a_worse_model_is_no_failure(folder, capsys):
         (("baseline", "nobody"), (), "prbench: nobody: no model"),
     ],
 )
-def test_nothing_to_compare_is_never_exit_code_0(
-    folder,
-    capsys,
-    names,
-    options,
-    reason,
-):
-    run_here = run_on(folder, capsys)
-
+def test_nothing_to_compare_is_never_exit_code_0(run_here, names, options, reason):
     run_here("diff", *names, "--fail-if", "worse", *options, code=(1, 2))
 
     assert reason in run_here.err
 
 
-def test_the_summary_is_appended_with_the_conclusion_and_a_table(
-    folder,
-    capsys,
-    tmp_path,
-):
+def test_the_summary_is_appended_with_the_conclusion_and_a_table(run_here, tmp_path):
     summary = tmp_path / "summary.md"
-    summary.write_text("Before.\n", encoding="utf-8")
+    summary.write_text("Before.\n")
 
     command = ("diff", "baseline", "a|b", "--fail-if", "worse", "--summary", summary)
-    run_on(folder, capsys)(*command, code=3)
+    run_here(*command, code=3)
 
-    text = summary.read_text(encoding="utf-8").strip()
+    text = summary.read_text().strip()
     content, title, comparison, conclusion, table = text.split("\n\n")
     assert content == "Before."
     assert title == "## Comparison of baseline with a\\|b"
@@ -142,8 +131,7 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(
     ],
 )
 def test_a_summary_without_a_comparison_has_its_reason(
-    folder,
-    capsys,
+    run_here,
     tmp_path,
     name,
     code,
@@ -151,9 +139,9 @@ def test_a_summary_without_a_comparison_has_its_reason(
 ):
     summary = tmp_path / "summary.md"
 
-    run_on(folder, capsys)("diff", "baseline", name, "--summary", summary, code=code)
+    run_here("diff", "baseline", name, "--summary", summary, code=code)
 
-    assert sentence in summary.read_text(encoding="utf-8")
+    assert sentence in summary.read_text()
 
 
 @pytest.mark.parametrize(
@@ -168,22 +156,12 @@ def test_a_summary_without_a_comparison_has_its_reason(
         (("--summary", "no/such/folder"), "no/such/folder"),
     ],
 )
-def test_options_that_mean_nothing_together_are_refused(
-    folder,
-    capsys,
-    options,
-    reason,
-):
-    assert reason in run_on(folder, capsys).refusal(
-        "diff",
-        "baseline",
-        "worse",
-        *options,
-    )
+def test_options_that_mean_nothing_together_are_refused(run_here, options, reason):
+    assert reason in run_here.refusal("diff", "baseline", "worse", *options)
 
 
-def test_the_first_line_says_what_is_compared(folder, capsys):
-    output = run_on(folder, capsys)("diff", "baseline", "worse")
+def test_the_first_line_says_what_is_compared(run_here):
+    output = run_here("diff", "baseline", "worse")
 
     assert output.startswith(
         "Comparing baseline with worse, in vintage base, judged by a-judge, on finance.\n"

@@ -24,9 +24,7 @@ def reports(tmp_path, monkeypatch) -> list[Job]:
     monkeypatch.setattr(flows.report, "write_report", note)
     monkeypatch.chdir(tmp_path)
     dataset = {"source": "sample", "splits": ["finance"]}
-    (tmp_path / "prbench.yaml").write_text(
-        yaml.safe_dump({"dataset": dataset}), encoding="utf-8"
-    )
+    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": dataset}))
     return jobs
 
 

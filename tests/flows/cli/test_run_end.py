@@ -19,7 +19,7 @@ from tests.faults.server import (
     well_behaved,
 )
 from tests.flows.conftest import N_CRITERIA, N_TASKS, settings
-from tests.kit import call_entry, job_on, recorded, row, written
+from tests.kit import add_calls, call_entry, job_on, row, written
 
 NIGHT = "2026-11-22"
 PRICE = {"input_usd_per_mtok": 100.0, "output_usd_per_mtok": 1000.0}
@@ -47,12 +47,18 @@ def lines_of(
     outcome: str = outcomes.DONE,
 ) -> list[str]:
     """The last lines of a run with these reports."""
-    execution = Execution(job, outcome, [*reports], flow="night", seconds=75)
+    execution = Execution(
+        job,
+        outcome,
+        [*reports],
+        flow="night",
+        seconds=75,
+    )
     return list(end_lines(execution))
 
 
 def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job):
-    recorded(
+    add_calls(
         job,
         call_entry("1", "earlier"),
         call_entry("2", cost_usd=0.25),
@@ -75,7 +81,7 @@ def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job):
     ],
 )
 def test_calls_without_a_price_are_no_calls_for_nothing(costs, sentence, job):
-    recorded(
+    add_calls(
         job,
         *(call_entry(str(number), cost_usd=cost) for number, cost in enumerate(costs)),
     )
@@ -86,8 +92,16 @@ def test_calls_without_a_price_are_no_calls_for_nothing(costs, sentence, job):
 
 
 def test_failures_are_counted_by_cause_in_one_line(job):
-    sample = StageReport("sample", rows=9, failures=Counter(timeout=2))
-    judge = StageReport("judge", rows=9, failures=Counter(refused=1, parse_error=4))
+    sample = StageReport(
+        "sample",
+        rows=9,
+        failures=Counter(timeout=2),
+    )
+    judge = StageReport(
+        "judge",
+        rows=9,
+        failures=Counter(refused=1, parse_error=4),
+    )
 
     _, failures, _ = lines_of(job, sample, judge)
 
@@ -105,7 +119,11 @@ def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_ba
 
 
 def test_the_reason_for_exit_code_3_without_a_warning_is_the_line_of_the_stage(job):
-    report = StageReport("review", notes=["2 reviews made"], is_below_bar=True)
+    report = StageReport(
+        "review",
+        notes=["2 reviews made"],
+        is_below_bar=True,
+    )
 
     reason = lines_of(job, report, outcome=outcomes.BELOW_BAR)[-1]
 
@@ -144,7 +162,11 @@ def test_the_reason_for_a_failure_is_its_error(job):
 
 def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job):
     job = job.model_copy(update={"is_quiet": True})
-    report = StageReport("coverage", warnings=["alpha: 1 of 2"], is_below_bar=True)
+    report = StageReport(
+        "coverage",
+        warnings=["alpha: 1 of 2"],
+        is_below_bar=True,
+    )
 
     lines = lines_of(job, report, outcome=outcomes.BELOW_BAR)
 
@@ -211,11 +233,9 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command, provider):
 @pytest.mark.slow
 def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command):
     def unreadable(request, number):
-        return (
-            HttpResponse("true")
-            if is_judge_request(request)
-            else well_behaved(request, number)
-        )
+        if is_judge_request(request):
+            return HttpResponse("true")
+        return well_behaved(request, number)
 
     with FaultServer(unreadable) as server:
         configuration = settings(server, trials=1)

@@ -14,7 +14,7 @@ from tests.tasks.bundles.s3 import SECRET, bucket
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
-GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
+GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text()
 SAMPLES = PROJECT / "warehouse" / "samples"
 
 
@@ -94,11 +94,9 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data, tmp_path
 
     assert counts_in(tmp_path / "other") == counts_in(data)
     assert "verify: export, " in run("verify", "s3://results/shared")
-    output = run("export", "s3://results/shared", "--warehouse", data, code=2)
-    assert (
-        output
-        == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
-    )
+    error = run("export", "s3://results/shared", "--warehouse", data, code=2)
+    reason = "is not an empty folder; name a new one"
+    assert error == f"prbench: s3://results/shared: {reason}\n"
 
 
 def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatch):
@@ -116,9 +114,8 @@ def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatc
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(snippet, names)  # code from the project's own guide
 
-    scores = values_in(
-        data, "select model, mean_score from leaderboard where is_primary"
-    )
+    query = "select model, mean_score from leaderboard where is_primary"
+    scores = values_in(data, query)
     assert len(scores) > 1
     for name in ("from_file", "in_place", "arrow", "polars"):
         assert sorted(map(tuple, names[name])) == sorted(scores), name

@@ -83,8 +83,6 @@ PROSE = {
     "findings",
 }
 """Columns with sentences, which are wrapped."""
-READABLE = 12
-"""The width that is enough for sentences."""
 
 
 def usual_row(
@@ -130,9 +128,10 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
     figure = FIGURES[name]
     essential = figure.essential
     columns = terminal_columns(figure.columns, [usual_row(figure)], essential)
-    widths = {
-        column.name: column.shortened.width for column in columns if column.is_essential
-    }
+    widths = {}
+    for column in columns:
+        if column.is_essential:
+            widths[column.name] = column.shortened.width
 
     assert set(widths) == set(essential)
     assert 1 <= len(essential) <= 8
@@ -280,9 +279,8 @@ def test_a_cut_board_names_an_option_that_exists(
     with click.Context(command):
         show_figure(board, [usual_row(board, LONG)])
 
-    assert f"A wider terminal (or {option}) also shows: " in " ".join(
-        printed(capsys).split()
-    )
+    output = " ".join(printed(capsys).split())
+    assert f"A wider terminal (or {option}) also shows: " in output
 
 
 def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch, capsys):

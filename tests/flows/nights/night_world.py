@@ -169,7 +169,14 @@ class NightWorld:
         **weather: Any,
     ) -> NightRun:
         """Run a night by the command."""
-        return self.watched("nightly", "--night", label, *options, code=code, **weather)
+        return self.watched(
+            "nightly",
+            "--night",
+            label,
+            *options,
+            code=code,
+            **weather,
+        )
 
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> NightRun:
         """Run a command in this process, and return all that it caused."""
@@ -198,6 +205,12 @@ def night_world(folder: Path) -> Iterator[NightWorld]:
         Hook() as switch,
     ):
         failing.plan = [Plain(500)] * 1_000
-        world = NightWorld(Command(folder), server, receiver, failing, switch)
+        world = NightWorld(
+            Command(folder),
+            server,
+            receiver,
+            failing,
+            switch,
+        )
         world.configure()
         yield world

@@ -17,7 +17,7 @@ from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
-GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
+GUIDE = (PROJECT / "flows" / "operations.md").read_text()
 PRICE = {"input_usd_per_mtok": 20.0, "output_usd_per_mtok": 100.0}
 
 
@@ -65,8 +65,16 @@ def record_kill(world: NightWorld, night: str):
 @pytest.mark.long
 def test_the_guide_shows_the_messages_that_nights_send(tmp_path):
     with night_world(tmp_path) as world:
-        alpha = world.endpoint("alpha", resample="nightly", price=PRICE)
-        fresh = world.endpoint("fresh", resample="nightly", price=PRICE)
+        alpha = world.endpoint(
+            "alpha",
+            resample="nightly",
+            price=PRICE,
+        )
+        fresh = world.endpoint(
+            "fresh",
+            resample="nightly",
+            price=PRICE,
+        )
         strict = world.endpoint("strict", price=PRICE)
         mild = world.endpoint("mild", price=PRICE)
         world.configure(
@@ -83,8 +91,16 @@ def test_the_guide_shows_the_messages_that_nights_send(tmp_path):
         clean = world.night("2026-11-26")
         record_kill(world, "2026-11-27")
         regressed = world.night("2026-11-28", has_regressed=True)
-        outage = world.night("2026-11-29", code=3, silent=("strict", "alpha"))
-        second_outage = world.night("2026-11-30", code=3, silent=("strict", "alpha"))
+        outage = world.night(
+            "2026-11-29",
+            code=3,
+            silent=("strict", "alpha"),
+        )
+        second_outage = world.night(
+            "2026-11-30",
+            code=3,
+            silent=("strict", "alpha"),
+        )
 
     nights = [clean, regressed, outage, second_outage]
     messages = [without_cost(message_of(night, tmp_path)) for night in nights]

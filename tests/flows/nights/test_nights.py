@@ -31,7 +31,12 @@ class Nights:
 def nights(tmp_path_factory) -> Iterator[Nights]:
     with night_world(tmp_path_factory.mktemp("nights")) as world:
         folder = world.command.folder
-        gate = ("--fail-if", "worse", "--summary", str(folder / "summary.md"))
+        gate = (
+            "--fail-if",
+            "worse",
+            "--summary",
+            str(folder / "summary.md"),
+        )
         first = world.night("2026-11-01", *gate, code=1)
         second = world.night("2026-11-02", *gate)
         regressed = world.night("2026-11-03", "--json", has_regressed=True)
@@ -67,15 +72,9 @@ def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights):
 
 def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights):
     (alert,) = nights.regressed.alerts.values()
-    (comparison,) = nights.world.command.json(
-        "diff",
-        "2026-11-02",
-        "2026-11-03",
-        "--model",
-        "fresh",
-        "--warehouse",
-        "data",
-    )["comparisons"]
+    arguments = "diff 2026-11-02 2026-11-03 --model fresh --warehouse data"
+    diff = nights.world.command.json(*arguments.split())
+    (comparison,) = diff["comparisons"]
 
     assert alert["kind"] == "score_drop"
     assert alert["subject"] == "fresh"
@@ -118,7 +117,7 @@ def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights):
 
 
 def test_each_night_with_a_gate_adds_to_the_summary(nights):
-    summary = (nights.world.command.folder / "summary.md").read_text(encoding="utf-8")
+    summary = (nights.world.command.folder / "summary.md").read_text()
 
     assert [line for line in summary.splitlines() if line.startswith("## ")] == [
         "## prbench, night 2026-11-01",
@@ -184,7 +183,11 @@ def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_show
 ):
     stored_configs = nights.world.command.sql("select config from runs")
     stored_deliveries = nights.world.command.sql("from alert_deliveries")
-    outputs = (nights.regressed.output, nights.drifted.output, nights.failed.output)
+    outputs = (
+        nights.regressed.output,
+        nights.drifted.output,
+        nights.failed.output,
+    )
 
     assert "127.0.0.1" in str(stored_configs)
     assert "a-secret-path" in nights.world.receiver.address
@@ -276,9 +279,8 @@ def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills):
     n_sampled = Counter(backfills.refused.sampled_models)
 
     assert n_sampled["late"] == N_TASKS
-    assert (
-        1 <= n_sampled["locked"] <= CONCURRENCY + 1
-    )  # the last one is a harmless request
+    # The last call is a harmless request.
+    assert 1 <= n_sampled["locked"] <= CONCURRENCY + 1
     assert backfills.refused.n_judge_calls == N_CRITERIA
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.report_server.compare_page import ComparePage, compare_page
-from tasks.compare.differences import apart, rows_of, with_verdicts
+from tasks.compare.differences import difference_details, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.figure import terminal_columns
 from tasks.figures.shown.comparisons import COMPARE, DIFF
@@ -167,7 +167,7 @@ def test_only_what_can_be_compared_is_offered_and_chosen(job, kind, texts, choic
 
 def test_the_table_and_its_notes_are_those_of_the_command(job, reader):
     result = ask(reader, "a", "b", judges=("a-judge",))
-    verdicts = apart(reader, result, result.differences)["verdicts"]
+    verdicts = difference_details(reader, result, result.differences)["verdicts"]
     rows = list(map(with_verdicts, rows_of(result), verdicts))
 
     difference = figures_of(job, MODELS | {"judge": "a-judge"})["diff"]

@@ -34,7 +34,12 @@ def job(tmp_path) -> Job:
         "trials": 2,
         "limits": {"max_usd": 4},
     }
-    job = job_on("sample", tmp_path / "data", run_id="r1", **settings)
+    job = job_on(
+        "sample",
+        tmp_path / "data",
+        run_id="r1",
+        **settings,
+    )
     return job.looking_up(lambda: data_on(("finance",)))
 
 
@@ -50,7 +55,13 @@ def store(job: Job, outcome: str, **values: Any):
     """Publish the row of a run."""
     warehouse = Warehouse(job.warehouse)
     ended_at = None if outcome == RUNNING else at(90)
-    row = run_row(job, [], at(0), ended_at, RUNNING)
+    row = run_row(
+        job,
+        [],
+        at(0),
+        ended_at,
+        RUNNING,
+    )
     warehouse.write("runs", [row | {"outcome": outcome} | values])
     warehouse.publish()
 
@@ -180,9 +191,14 @@ def test_the_record_of_a_run_gives_back_its_job(job):
 
     for name in (*narrowed, "night", "settings", "run_id", "warehouse"):
         assert getattr(restored, name) == getattr(narrowed_job, name), name
-    assert "selection" not in json.loads(
-        run_row(job, [], at(0), None, RUNNING)["config"]
+    run = run_row(
+        job,
+        [],
+        at(0),
+        None,
+        RUNNING,
     )
+    assert "selection" not in json.loads(run["config"])
 
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -207,8 +223,18 @@ CALL = {
 
 
 def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path):
-    job = job_on("sample", tmp_path, limits={"max_usd": 5.0})
-    run = RunState("r1", row=ROW, job=job, cells=[CELL], calls=[CALL])
+    job = job_on(
+        "sample",
+        tmp_path,
+        limits={"max_usd": 5.0},
+    )
+    run = RunState(
+        "r1",
+        row=ROW,
+        job=job,
+        cells=[CELL],
+        calls=[CALL],
+    )
 
     texts = run_texts(run, NOW, PRBENCH)
 
@@ -231,7 +257,11 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path):
 def test_a_run_that_ended_has_its_outcome():
     row = ROW | {"ended_at": NOW - timedelta(seconds=75)}
 
-    texts = run_texts(RunState("r1", "stopped_at_budget", row), NOW, PRBENCH)
+    texts = run_texts(
+        RunState("r1", "stopped_at_budget", row),
+        NOW,
+        PRBENCH,
+    )
 
     assert texts["outcome"] == "Stopped at the budget (0:01:15 ago)"
     assert texts["level"] == "warn"
@@ -267,7 +297,11 @@ def ranking(job: Job) -> list[dict[str, Any]]:
 def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
     job,
 ):
-    rows = combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
+    rows = combined(
+        tasks_of(SMALL_RUBRICS),
+        judged_rows("a", 7),
+        judged_rows("few", 2),
+    )
     written(job.warehouse, rows).publish()
 
     fresh_ranking = ranking(job)

@@ -58,7 +58,11 @@ def port(folder: Path) -> Iterator[int]:
     index = folder / "report/prbench/index.html"
     index.parent.mkdir(parents=True)
     index.write_text("a report")
-    renderers = renderers_of(job_on("sample", folder / "data"), index, is_live=True)
+    renderers = renderers_of(
+        job_on("sample", folder / "data"),
+        index,
+        is_live=True,
+    )
     with serving(folder / "report", renderers) as server:
         yield server.server_port
 
@@ -74,9 +78,17 @@ class Served:
 
 def fetch(port: int, path: str, method: str = "GET", **headers: str) -> Served:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request(method, path, headers={"Host": "127.0.0.1:8765", **headers})
+    connection.request(
+        method,
+        path,
+        headers={"Host": "127.0.0.1:8765", **headers},
+    )
     response = connection.getresponse()
-    return Served(response.status, response.headers, response.read().decode())
+    return Served(
+        response.status,
+        response.headers,
+        response.read().decode(),
+    )
 
 
 def get(port: int, path: str, method: str = "GET", **headers: str) -> Served:
@@ -188,7 +200,11 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path, capfd):
         server.daemon_threads = False
         # Such a socket resets the connection when it closes.
         browser = socket.create_connection(("127.0.0.1", server.server_port))
-        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        browser.setsockopt(
+            socket.SOL_SOCKET,
+            socket.SO_LINGER,
+            struct.pack("ii", 1, 0),
+        )
         browser.sendall(b"GET /large.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert browser.recv(1)
         browser.close()
@@ -252,7 +268,7 @@ def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(
     assert "<script>other" not in page
 
 
-def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody():
+def test_the_page_of_a_folder_says_how_to_compare_any_two_and_may_connect_nowhere():
     report = {
         "heading": "A benchmark",
         "pages": (COMPARE,),
@@ -309,7 +325,7 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path):
 
 
 def test_a_folder_of_other_files_is_not_served(tmp_path):
-    (tmp_path / ".env").write_text("A_KEY=secret", encoding="utf-8")
+    (tmp_path / ".env").write_text("A_KEY=secret")
     job = job_on("sample", tmp_path / "data")
 
     with pytest.raises(UsageError, match="has files that are not a report"):

@@ -1,6 +1,7 @@
 """The project's Prefect server obeys its user alone: it refuses what foreign pages try."""
 
 import asyncio
+import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -13,10 +14,11 @@ from flows.server import PrefectServer
 from tests.flows.prefect_server import browser
 from tests.tasks.report.browser import browsing
 
+pytestmark = pytest.mark.slow
+
 REFUSED = {401, 403}
 
 
-@pytest.mark.slow
 def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
     prefect_server,
 ):
@@ -35,20 +37,20 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
             assert secret not in http_response.text
 
 
-@pytest.mark.slow
 def test_the_server_serves_its_own_page_also_through_a_tunnel(prefect_server):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         assert client.post("/flows/filter", json={}).status_code == 200
         assert client.get("/admin/version").status_code == 200
         for host in ("127.0.0.1:5000", "localhost:5000"):
             headers = {"Host": host, "Origin": f"http://{host}"}
-            assert (
-                client.post("/flows/filter", json={}, headers=headers).status_code
-                == 200
+            reply = client.post(
+                "/flows/filter",
+                json={},
+                headers=headers,
             )
+            assert reply.status_code == 200
 
 
-@pytest.mark.slow
 def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server):
     with httpx.Client(timeout=60) as client:
         for origin in (EVIL, "null", "http://127.0.0.1:1"):
@@ -61,7 +63,6 @@ def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server):
         assert health.status_code == 403
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/events/in", "/events/out", "/logs/out"])
 def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
     prefect_server, path
@@ -77,18 +78,13 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
     assert socket_ended(address, secret, Origin=EVIL) == "403"
 
 
-@pytest.mark.slow
 def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
     prefect_server,
 ):
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
-        flow = (
-            client.post("/flows/", json={"name": "seen"})
-            .raise_for_status()
-            .json()["id"]
-        )
+        flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()
         run = {
-            "flow_id": flow,
+            "flow_id": flow["id"],
             "name": "a-run-to-see",
             "state": {"type": "COMPLETED"},
         }
@@ -118,10 +114,8 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
 
 
 EVIL = "http://evil.example"
-_PATCH = (
-    '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": '
-    '{"script": "touch pwned"}}]}'
-)
+_STEP = {"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}
+_PATCH = json.dumps({"pull_steps": [_STEP]})
 _ANY = "00000000-0000-4000-8000-000000000000"
 _CHANGES = (
     ("PATCH", f"/deployments/{_ANY}", _PATCH),
@@ -244,9 +238,8 @@ def socket_ended(address: str, token: str, **headers: str) -> str:
                 additional_headers=headers,
             ) as socket:
                 await socket.send(f'{{"type": "auth", "token": "{token}"}}')
-                return (
-                    "open" if "auth_success" in str(await socket.recv()) else "unclear"
-                )
+                reply = str(await socket.recv())
+                return "open" if "auth_success" in reply else "unclear"
         except websockets.InvalidStatus as refused:
             return str(refused.response.status_code)
         except websockets.ConnectionClosed as closed:

@@ -49,9 +49,8 @@ class Api:
         return replies[-1].json() if replies[-1].content else None
 
     def deployment(self, name: str) -> Any:
-        return self.get(
-            f"/deployments/name/prbench-{name.split('-', maxsplit=1)[0]}/{name}"
-        )
+        flow, _, _ = name.partition("-")
+        return self.get(f"/deployments/name/prbench-{flow}/{name}")
 
     def runs_of(self, name: str) -> list[Any]:
         """The runs of a deployment, the earliest first."""
@@ -108,21 +107,19 @@ def served(world: NightWorld) -> Iterator[Served]:
     """The server with all deployments; the last test ends it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (
-        process,
-        log,
-    ):
+    options = ("--port", str(port), "--warehouse", "data")
+    with serving(world.command.folder, *options) as (process, log):
         until(
             lambda: "nights start at" in log.read_text() or process.poll() is not None
         )
-        assert process.poll() is None, log.read_text()
-        [access] = re.findall(
-            r"Prefect: (\S+), the password is in (\S+)", log.read_text()
-        )
-        url = f"{access[0]}/api"
+        text = log.read_text()
+        assert process.poll() is None, text
+        [access] = re.findall(r"Prefect: (\S+), the password is in (\S+)", text)
+        address, password_file = access
+        url = f"{address}/api"
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PREFECT_API_URL", url)
-            patch.setenv("PREFECT_API_AUTH_STRING", Path(access[1]).read_text())
+            patch.setenv("PREFECT_API_AUTH_STRING", Path(password_file).read_text())
             api = Api(url)
             # A night every minute would slow down the other tests.
             api.set_clock("nightly", "pause")
@@ -245,9 +242,8 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     until(lambda: not by_the_clock(api, "RUNNING"))
 
     assert backfill["state_name"] == "Completed", backfill["state"]
-    responses = world.command.sql(
-        "select task_id, model from responses where trial = 2"
-    )
+    query = "select task_id, model from responses where trial = 2"
+    responses = world.command.sql(query)
     assert responses == [{"task_id": "sample-leg-2", "model": "pinned"}]
     night = by_the_clock(api, "COMPLETED")[0]
     label = night["expected_start_time"][:16]
@@ -257,7 +253,11 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     assert row["verdicts_made"] == N_CRITERIA
     tags = set(night["tags"]) - {"auto-scheduled", row["run_id"]}
     assert "prbench" in tags
-    words = ["nightly", *sorted(tags), label.replace("T", " ")]
+    words = [
+        "nightly",
+        *sorted(tags),
+        label.replace("T", " "),
+    ]
     assert night["name"] == " ".join(words)
     # Only the control set was judged twice, as it should be.
     n_repeated = 0
@@ -278,26 +278,23 @@ def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
     until(lambda: len(world.receiver.seen) > n_messages)
 
     assert crashed["state_type"] == "CRASHED"
-    [line] = [
-        line for line in served.log.read_text().splitlines() if " UTC crashed: " in line
-    ]
+    log_lines = served.log.read_text().splitlines()
+    [line] = [line for line in log_lines if " UTC crashed: " in line]
     assert line.startswith("nightly of ")
     assert "SIGKILL" in line
     [alert] = world.receiver.seen[n_messages].json["alerts"]
     assert alert["kind"] == "failure"
-    assert alert["line"].startswith(
-        "the night of 2026-11-19 crashed before it began: Process exited with status code: -9"
-    )
+    cause = "Process exited with status code: -9"
+    sentence = f"the night of 2026-11-19 crashed before it began: {cause}"
+    assert alert["line"].startswith(sentence)
 
 
 def killed_run(run_id: str) -> bool:
     """Kill the process of a run, and return whether there was one."""
+    variable = f"PREFECT__FLOW_RUN_ID={run_id}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if (
-                f"PREFECT__FLOW_RUN_ID={run_id}".encode()
-                in (process / "environ").read_bytes()
-            ):
+            if variable in (process / "environ").read_bytes():
                 os.kill(int(process.name), signal.SIGKILL)
                 return True
     return False
@@ -310,11 +307,8 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
     runs = []
     for run in api.runs_of("nightly"):
         did_nothing = run["state_name"] in {"Missed", "Skipped"}
-        if (
-            run["auto_scheduled"]
-            and run["state_type"] == state_type
-            and not did_nothing
-        ):
+        is_in_state = run["state_type"] == state_type
+        if run["auto_scheduled"] and is_in_state and not did_nothing:
             runs.append(run)
     return runs
 
@@ -331,10 +325,9 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
         served.api.set_clock("nightly-other", "pause")
         parameters = served.api.deployment("nightly-other")["parameters"]
         assert parameters["warehouse"] == str(world.command.folder / "other")
-        assert (
-            served.api.deployment("nightly")["parameters"] == deployment["parameters"]
-        )
-        assert served.api.deployment("nightly")["updated"] == deployment["updated"]
+        later_deployment = served.api.deployment("nightly")
+        assert later_deployment["parameters"] == deployment["parameters"]
+        assert later_deployment["updated"] == deployment["updated"]
         assert refusal(world, "elsewhere/other", 2).endswith("; choose another --name")
         n_messages = len(world.receiver.seen)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
@@ -349,7 +342,13 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
 
 @pytest.mark.long
 def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served, world):
-    run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
+    run_id = under_way(
+        served.api,
+        world,
+        "backfill",
+        models=["pinned"],
+        trials=[4],
+    )
     served.api.set_clock("nightly", "resume")
     os.killpg(served.process.pid, signal.SIGINT)
 

@@ -26,7 +26,7 @@ from tests.flows.prefect_server import UNUSED
 from tests.kit import endpoint, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-_GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
+_GUIDE = (PROJECT / "flows" / "operations.md").read_text()
 _SECTION = _GUIDE.partition("## Several machines\n")[2].partition("\n## ")[0]
 STEPS = dict(re.findall(r"\*\*(\d)\. .*?```sh\n(.*?)```", _SECTION, re.DOTALL))
 _PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -58,13 +58,15 @@ class World:
         for name, replacement in replacements.get(number, {}).items():
             assert name in commands
             commands = commands.replace(name, replacement)
-        commands = commands.replace(
-            "/etc/prefect.secret", str(self.folder / "prefect.secret")
-        )
-        commands = commands.replace(
-            "https://prefect.example.org", f"http://127.0.0.1:{self.port}"
-        )
-        return commands.replace(".venv/bin/", "").replace("$HOME", str(self.folder))
+        replacements_everywhere = {
+            "/etc/prefect.secret": str(self.folder / "prefect.secret"),
+            "https://prefect.example.org": f"http://127.0.0.1:{self.port}",
+            ".venv/bin/": "",
+            "$HOME": str(self.folder),
+        }
+        for name, replacement in replacements_everywhere.items():
+            commands = commands.replace(name, replacement)
+        return commands
 
     def environment(self, home: str) -> dict[str, str]:
         """The environment of a machine: without the tests' own server, and with its own folder for
@@ -227,10 +229,11 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
     assert command.sql("select distinct outcome from runs") == [{"outcome": "done"}]
 
 
-STATES_OF_RUNS = (
-    "select state_name from flow_run where "
-    "parent_task_run_id is null and not auto_scheduled"
-)
+STATES_OF_RUNS = """
+    select state_name
+    from flow_run
+    where parent_task_run_id is null and not auto_scheduled
+"""
 
 
 @contextmanager
@@ -249,9 +252,8 @@ def prefect_server_of(world: World) -> Iterator[str]:
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
     """Start a run that fills in one task, and return the machine whose worker took it."""
     n_chars = {name: len(log.read_text()) for name, log in logs.items()}
-    access = "\n".join(
-        line for line in world.step(5).splitlines() if "PREFECT_API" in line
-    )
+    step_lines = world.step(5).splitlines()
+    access = "\n".join(line for line in step_lines if "PREFECT_API" in line)
     start = f"""{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
     assert "Completed" in world.do(f"{access}\n{start}")
     machines = []

@@ -44,9 +44,8 @@ class Script:
 
     def __call__(self, request, number: int) -> HttpResponse:
         if not is_judge_request(request):
-            return HttpResponse(
-                f"{well_behaved(request, number).text} Version {self.version}."
-            )
+            text = well_behaved(request, number).text
+            return HttpResponse(f"{text} Version {self.version}.")
         prompt = prompt_of(request)
         model = next(name for name in self.shares if f" by {name}." in prompt)
         verdicts = []

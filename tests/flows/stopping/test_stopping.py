@@ -125,9 +125,8 @@ def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(stopped_run
     uninterrupted_looks = json.loads("\n".join(lines[1:]))
 
     for look, uninterrupted in zip(stopped_run.looks, uninterrupted_looks, strict=True):
-        assert (
-            round(look["mean_difference"], DIGITS) == uninterrupted["mean_difference"]
-        )
+        difference = round(look["mean_difference"], DIGITS)
+        assert difference == uninterrupted["mean_difference"]
         for name in ("model", "compared_model", "block", "decision"):
             assert look[name] == uninterrupted[name]
 
@@ -145,9 +144,8 @@ def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command):
             server.behaviour = Script({"good": share}, version=number)
             n_entries = len(server.entries)
             night = f"2026-11-0{number}"
-            outputs.append(
-                command.json("nightly", "--warehouse", "data", "--night", night)
-            )
+            output = command.json("nightly", "--warehouse", "data", "--night", night)
+            outputs.append(output)
             sample_counts.append(n_samples(server.entries[n_entries:])["good"])
 
     # In the first night there is nothing to compare with.

@@ -65,20 +65,12 @@ class LabelledWorld:
             weight = -4.0 if is_negative else float(dice.randint(1, 10))
             line = criterion(f"t{number}", position, weight, CATEGORIES[position % 2])
             self.criteria[f"t{number}"].append(line)
-        self.cells = [
-            Cell(*parts)
-            for parts in itertools.product(
-                self.tasks,
-                MODELS,
-                TRIALS,
-                range(n_criteria),
-            )
-        ]
+        cells = itertools.product(self.tasks, MODELS, TRIALS, range(n_criteria))
+        self.cells = list(itertools.starmap(Cell, cells))
         self.truth: dict[Cell, float] = {}
         for cell in self.cells:
-            self.truth[cell] = float(
-                dice.random() < (0.7 if cell.model == "ada" else 0.5)
-            )
+            met_share = 0.7 if cell.model == "ada" else 0.5
+            self.truth[cell] = float(dice.random() < met_share)
         self.judge = _with_errors(dice, self.truth)
         sampled = dice.sample(self.cells, 520)
         empty_cells = set(sampled[:8])
@@ -126,6 +118,13 @@ class LabelledWorld:
                     import_batch="b",
                 )
                 verdicts.append(label)
+        draws = []
+        for cell, share in self.first_sheet.items():
+            draws.append(self._draw("s1", cell, share))
+        for cell, share in self.second_sheet.items():
+            draws.append(self._draw("s2", cell, share))
+        for cell in self.known:
+            draws.append(self._draw("s2", cell, 1.0, is_known=True))
         return {
             **admitted(self.tasks),
             "criteria": list(itertools.chain.from_iterable(self.criteria.values())),
@@ -139,17 +138,7 @@ class LabelledWorld:
                 self._sheet("s1", self.first_sheet, n_known=0),
                 self._sheet("s2", self.second_sheet, n_known=len(self.known)),
             ],
-            "label_draws": [
-                *(
-                    self._draw("s1", cell, share)
-                    for cell, share in self.first_sheet.items()
-                ),
-                *(
-                    self._draw("s2", cell, share)
-                    for cell, share in self.second_sheet.items()
-                ),
-                *(self._draw("s2", cell, 1.0, is_known=True) for cell in self.known),
-            ],
+            "label_draws": draws,
         }
 
     def _sheet(self, sheet_id: str, sampled: Mapping[Cell, float], n_known: int) -> Row:
@@ -446,7 +435,8 @@ def _unseen_variance(
 
 
 def _resampled(
-    values: Sequence[float], n_resamples: int = 2_000
+    values: Sequence[float],
+    n_resamples: int = 2_000,
 ) -> tuple[float, float]:
     """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and
     Tibshirani 1993, 12.5).

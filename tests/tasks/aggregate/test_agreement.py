@@ -5,6 +5,7 @@ import statistics
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import pytest
@@ -75,16 +76,10 @@ class Graded:
             for line in world["criteria"]
         }
         for verdict in world["verdicts"]:
-            criterion = criteria.get(
-                (verdict["criterion_id"], verdict["criterion_hash"])
-            )
+            content = (verdict["criterion_id"], verdict["criterion_hash"])
             task = tasks.get(verdict["task_id"])
-            if (
-                criterion is not None
-                and task is not None
-                and verdict["value"] is not None
-            ):
-                self._add(verdict, criterion, task)
+            if content in criteria and task and verdict["value"] is not None:
+                self._add(verdict, criteria[content], task)
         for cell, value in self.decisions["tern"].items():
             self.decisions[AS_BINARY][cell] = float(value == 1)
         for name, members in MEMBERS.items():
@@ -144,9 +139,8 @@ def graded(world: Rows) -> Graded:
 
 @pytest.fixture(scope="module")
 def figures(reader: Reader) -> dict[FigureKey, Row]:
-    rows = reader.rows(
-        "from intermediate.agreement_figures where breakdown <> 'length'"
-    )
+    query = "from intermediate.agreement_figures where breakdown <> 'length'"
+    rows = reader.rows(query)
     by_key = {}
     for figure in rows:
         by_key[FigureKey(*(figure[name] for name in FigureKey._fields))] = figure
@@ -163,11 +157,8 @@ def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
     pairs_by_key = {}
     for graders, (breakdown, label) in itertools.product(compared, graded.breakdowns()):
         pairs = Pairs([], [], [])
-        for cell, (value_a, value_b) in graded.shared(
-            graders,
-            breakdown,
-            label,
-        ).items():
+        shared = graded.shared(graders, breakdown, label)
+        for cell, (value_a, value_b) in shared.items():
             pairs.values_a.append(round(2 * value_a))
             pairs.values_b.append(round(2 * value_b))
             pairs.task_ids.append(graded.task_ids[cell])
@@ -200,7 +191,8 @@ def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
 
 @pytest.mark.slow
 def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
-    figures, decision_pairs
+    figures,
+    decision_pairs,
 ):
     expected = {}
     for key, pairs in decision_pairs.items():
@@ -208,23 +200,15 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
             continue
         scores = []
         scores_with_absent = []
-        by_task = sorted(
+        decisions_by_task = sorted(
             zip(pairs.task_ids, pairs.values_a, pairs.values_b, strict=True)
         )
-        for _, decisions in itertools.groupby(
-            by_task, key=lambda decision: decision[0]
-        ):
+        for _, decisions in itertools.groupby(decisions_by_task, key=itemgetter(0)):
             _, values_a, values_b = zip(*decisions, strict=True)
-            scores.append(f1_score(values_a, values_b, average="macro"))
-            scores_with_absent.append(
-                f1_score(
-                    values_a,
-                    values_b,
-                    average="macro",
-                    labels=[0, 2],
-                    zero_division=0.0,
-                )
-            )
+            sides = (values_a, values_b)
+            scores.append(f1_score(*sides, average="macro"))
+            absent_as_0 = {"labels": [0, 2], "zero_division": 0.0}
+            scores_with_absent.append(f1_score(*sides, average="macro", **absent_as_0))
         expected[key] = {
             "macro_f1_task_mean": statistics.fmean(scores),
             "macro_f1_task_mean_absent_as_0": statistics.fmean(scores_with_absent),
@@ -234,22 +218,19 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
 
 
 def test_graders_are_named_and_majorities_know_their_members(reader):
-    expected = {name: ("judge", [name]) for name in ("a-judge", "judge-b", "tern")}
-    for name in ("a-judge#2", "a-judge#3", "judge-b#2"):
+    expected = {}
+    for name in ("a-judge", "a-judge#2", "a-judge#3", "judge-b", "judge-b#2", "tern"):
         expected[name] = ("judge", [name])
     expected["people"] = ("imported", ["people"])
     expected[AS_BINARY] = ("judge", ["tern"])
     for name, members in MEMBERS.items():
-        expected[name] = (
-            "majority",
-            sorted(member.split(" ")[0] for member in members),
-        )
+        judges = sorted(member.removesuffix(" (as binary)") for member in members)
+        expected[name] = ("majority", judges)
 
     rows = reader.rows("from graders")
 
-    assert {
-        grader["grader"]: (grader["kind"], grader["members"]) for grader in rows
-    } == expected
+    graders = {row["grader"]: (row["kind"], row["members"]) for row in rows}
+    assert graders == expected
 
 
 # effective votes

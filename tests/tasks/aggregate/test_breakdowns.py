@@ -252,7 +252,11 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published):
     rubrics = {task_id: [(1, "Risk")] * 10 for task_id in "abc"}
     boards = []
-    for model, n_met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
+    for model, n_met in {
+        "x": (0, 0, 3),
+        "y": (1, 1, 1),
+        "z": (0, 1, 2),
+    }.items():
         decisions = {
             task_id: [1.0] * n + [0.0] * (10 - n)
             for task_id, n in zip(rubrics, n_met, strict=True)
@@ -283,13 +287,23 @@ def test_a_vintage_that_nobody_judged_replaces_none(partly_judged):
         " where is_primary order by all"
     )
 
-    unranked = {"rank": None, "rank_high": None}
-    leading = {"rank": 1, "rank_high": 1}
     assert boards == [
-        {"model": "imported", "vintage": "base", "is_judged": False, "is_latest": True}
-        | unranked,
-        {"model": "judged", "vintage": "base", "is_judged": True, "is_latest": True}
-        | leading,
+        {
+            "model": "imported",
+            "vintage": "base",
+            "is_judged": False,
+            "is_latest": True,
+            "rank": None,
+            "rank_high": None,
+        },
+        {
+            "model": "judged",
+            "vintage": "base",
+            "is_judged": True,
+            "is_latest": True,
+            "rank": 1,
+            "rank_high": 1,
+        },
     ]
 
 
@@ -446,7 +460,11 @@ def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations)
     expected = {}
     for key, row in correlations.items():
         correlation = row["rank_correlation"]
-        expected[key] = {"is_small": row["n"] < 50, "ci_low": None, "ci_high": None}
+        expected[key] = {
+            "is_small": row["n"] < 50,
+            "ci_low": None,
+            "ci_high": None,
+        }
         if correlation is not None and row["n"] >= 10 and abs(correlation) <= 1 - 1e-9:
             centre = math.atanh(correlation)
             error = math.sqrt((1 + correlation**2 / 2) / (row["n"] - 3))

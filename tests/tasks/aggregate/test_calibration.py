@@ -44,7 +44,11 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
         verdict(RESPONSE, MET, 1.0, probability=0.95, confidence=0.95),
         verdict(RESPONSE, UNMET, 0.0, probability=0.05, confidence=0.95),
     ]
-    world = {"criteria": list(CRITERIA), "responses": [RESPONSE], "verdicts": judge}
+    world = {
+        "criteria": list(CRITERIA),
+        "responses": [RESPONSE],
+        "verdicts": judge,
+    }
     return combined(
         admitted(["t0"]),
         world,
@@ -100,23 +104,17 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
 ):
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
     bo = decided("bo", {0: 0.0}, source="imported")
-    warehouse = aggregated(
-        tmp_path, world(eva, bo, decided("strong", {0: 0.0, 1: 1.0}))
-    )
+    strong = decided("strong", {0: 0.0, 1: 1.0})
 
-    columns = "reference, n, met_share, brier"
-    measured = rows_in(
-        warehouse.root,
-        f"select {columns} from calibration where breakdown = 'all' and judge = 'a-judge' order by"
-        " reference",
-    )
+    aggregated(tmp_path, world(eva, bo, strong))
+
+    query = """
+        from calibration where breakdown = 'all' and judge = 'a-judge' order by reference
+    """
+    measured = rows_in(tmp_path, query)
     people = measured[0]
-    assert [figure["reference"] for figure in measured] == [
-        "(people together)",
-        "bo",
-        "eva",
-        "strong",
-    ]
+    references = [figure["reference"] for figure in measured]
+    assert references == ["(people together)", "bo", "eva", "strong"]
     assert people["n"] == 3
     assert people["met_share"] == pytest.approx(1 / 3)
     assert people["brier"] == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 3)

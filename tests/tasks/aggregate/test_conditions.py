@@ -155,7 +155,15 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
     tmp_path,
 ):
     rubrics = {name: [(8, "Accuracy")] for name in "abc"}
-    plain = judged({"a": [1], "b": [1], "c": [1]}, "plain", rubrics=rubrics)
+    plain = judged(
+        {
+            "a": [1],
+            "b": [1],
+            "c": [1],
+        },
+        "plain",
+        rubrics=rubrics,
+    )
     search = judged({"a": [1], "b": [1]}, "search", rubrics=rubrics)
     measured = ("chars_alnum", "completion_tokens", "cost_usd", "latency_s")
     responses = [*plain["responses"], *search["responses"]]

@@ -1,7 +1,6 @@
 """Every recipe of the cookbook has rows on a small world with everything that recipes ask for."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from warehouse import Reader
 
 NIGHT = "2026-11-20"
 RECIPES = {recipe.name: recipe for recipe in recipes()}
-OF_NO_VINTAGE = {
+WITHOUT_VINTAGE = {
     "judges-and-people",
     "wordings",
     "hard-tasks",
@@ -33,21 +32,21 @@ OF_NO_VINTAGE = {
 
 
 def attempt(number: int, **values: Any) -> dict[str, Any]:
-    finished_at = at(0) + timedelta(minutes=number)
+    columns = {
+        "status": "provider_error",
+        "attempt": 1,
+        "cost_usd": 0.0,
+        **values,
+    }
     return row(
         "attempt_rows",
         attempt_id=f"attempt-{number}",
         run_id="night",
         purpose="sample",
         called_model="openai/bell",
-        finished_at=finished_at,
+        finished_at=at(60 * number),
         latency_s=2.0,
-        **{
-            "status": "provider_error",
-            "attempt": 1,
-            "cost_usd": 0.0,
-            **values,
-        },
+        **columns,
     )
 
 
@@ -100,9 +99,9 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
         yield opened
 
 
-@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_every_recipe_has_rows(reader, recipe):
-    columns, rows = reader.table(recipe.query)
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_has_rows(reader, name):
+    columns, rows = reader.table(RECIPES[name].query)
 
     assert rows
     assert len(columns) == len(set(columns))
@@ -113,7 +112,7 @@ def test_a_recipe_reads_only_tables_that_describe_lists(name):
     assert tables_in(RECIPES[name].query) <= sql.public_tables().keys()
 
 
-@pytest.mark.parametrize("name", sorted(RECIPES.keys() - OF_NO_VINTAGE))
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - WITHOUT_VINTAGE))
 def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader, name):
     columns, _ = reader.table(RECIPES[name].query)
 
@@ -134,29 +133,27 @@ def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader, na
     ],
 )
 def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
-    reader, name
+    reader,
+    name,
 ):
-    columns, rows = reader.table(RECIPES[name].query)
+    rows = reader.rows(RECIPES[name].query)
 
-    for values in rows:
-        row = dict(zip(columns, values, strict=True))
-        names = {row.get("model"), row.get("vintage"), row.get("judge")}
+    for recipe_row in rows:
+        names = {recipe_row.get(column) for column in ("model", "vintage", "judge")}
         assert "judge-b" not in names
         assert not names >= {"bell", "base"}
 
 
 def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(reader):
-    columns, rows = reader.table(RECIPES["flips"].query)
-    flips = [dict(zip(columns, row, strict=True)) for row in rows]
+    flips = reader.rows(RECIPES["flips"].query)
 
     assert {flip["model"] for flip in flips} == {"bell"}
     assert {flip["first_night"] for flip in flips} == {"base"}
     assert {flip["second_night"] for flip in flips} == {NIGHT}
     assert {flip["judge"] for flip in flips} == {"a-judge"}
     assert not [flip for flip in flips if flip["first_status"] == flip["second_status"]]
-    assert len(
-        {(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}
-    ) == len(flips)
+    criteria = {(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}
+    assert len(criteria) == len(flips)
 
 
 def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published):
@@ -174,32 +171,26 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
         sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"]),
     )
 
-    columns, rows = reader.table(RECIPES["flips"].query)
-    flips = [dict(zip(columns, row, strict=True)) for row in rows]
+    flips = reader.rows(RECIPES["flips"].query)
     nights = {
         (flip["task_id"], flip["first_night"], flip["second_night"]) for flip in flips
     }
-    assert nights == {(task, "2026-11-27", NEXT_NIGHT) for task in FINANCE} | {
-        (task, "base", "2026-11-27") for task in LEGAL
-    }
+    expected = {(task, "2026-11-27", NEXT_NIGHT) for task in FINANCE}
+    expected |= {(task, "base", "2026-11-27") for task in LEGAL}
+    assert nights == expected
     assert len(flips) == len(task_ids)
 
 
 def test_failed_requests_are_counted_by_night_and_cause(reader):
-    columns, rows = reader.table(RECIPES["retries"].query)
-    retries = [dict(zip(columns, row, strict=True)) for row in rows]
+    retries = reader.rows(RECIPES["retries"].query)
 
-    assert [
-        (retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries
-    ] == [
-        (NIGHT, "HTTP 429", 2),
-        (NIGHT, "timeout", 1),
-    ]
+    counts = {retry["cause"]: retry["failed_requests"] for retry in retries}
+    assert {retry["night"] for retry in retries} == {NIGHT}
+    assert counts == {"HTTP 429": 2, "timeout": 1}
 
 
 def test_the_spend_of_a_night_is_that_of_its_runs(reader):
-    columns, rows = reader.table(RECIPES["spend-by-night"].query)
-    spend = dict(zip(columns, rows[0], strict=True))
+    spend = reader.rows(RECIPES["spend-by-night"].query)[0]
 
     assert spend["night"] == NIGHT
     assert spend["called_model"] == "openai/bell"

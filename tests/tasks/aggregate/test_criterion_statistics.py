@@ -150,7 +150,8 @@ def rest_correlation(
 
 @pytest.fixture(scope="module")
 def correlations(
-    world: Rows, complete: Complete
+    world: Rows,
+    complete: Complete,
 ) -> dict[GradedCriterion, float | None]:
     weights = {
         criterion["criterion_id"]: criterion["weight"]

@@ -78,7 +78,8 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
 
 @pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
 def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
-    reader, table
+    reader,
+    table,
 ):
     rows = reader.rows(
         f"select distinct vintage, model_config_hash, judge, template_hash from {table} where"

@@ -138,9 +138,8 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published):
         "select judge, split, vintage from leaderboard where is_latest and is_primary and is_judged"
         " order by all"
     )
-    assert [
-        (row["judge"], row["split"], row["vintage"]) for row in reader.rows(query)
-    ] == [
+    _, rows = reader.table(query)
+    assert rows == [
         ("a-judge", "finance", NIGHT),
         ("a-judge", "legal", "base"),
         ("another", "finance", "base"),
@@ -177,19 +176,16 @@ def test_tasks_that_stopping_left_out_count_as_covered(published):
         {"stopping_scores": [STOPPED]},
     )
 
-    assert current(reader, "(from leaderboard where judge = 'a-judge')") == {
-        "finance": NIGHT
-    }
-    assert current(reader, "(from leaderboard where judge = 'another')") == {
-        "finance": NIGHT
-    }
+    for judge in ("a-judge", "another"):
+        board = f"(from leaderboard where judge = '{judge}')"
+        assert current(reader, board) == {"finance": NIGHT}
 
 
 def test_a_split_that_stopping_did_not_see_is_not_covered(published):
     reader = published(
         tasks_of_both(),
         sampled("base", 1, [*FINANCE, *LEGAL]),
-        sampled(NIGHT, 2, [*[*FINANCE][:4], "l0"]),
+        sampled(NIGHT, 2, ["f0", "f1", "f2", "f3", "l0"]),
         {"stopping_scores": [STOPPED]},
     )
 
@@ -201,29 +197,27 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
 ):
     tasks = tasks_of_both()
     tasks["split_members"] += admitted([*FINANCE][:3], "hard")["split_members"]
-    night = sampled(NIGHT, 2, [*[*FINANCE][:3], *LEGAL])
+    night = sampled(NIGHT, 2, ["f0", "f1", "f2", *LEGAL])
     for verdict in night["verdicts"]:
         verdict |= {"value": 0.0, "status": "unmet"}
 
     reader = published(tasks, sampled("base", 1, [*FINANCE, *LEGAL]), night)
 
-    means = {}
+    expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
+    _, board = reader.table(
+        "select split, vintage, mean_score from leaderboard where is_latest and is_primary order"
+        " by 1"
+    )
+    assert board == expected
     for table, score in (
         ("(from task_scores where is_primary)", "mean_score"),
         ("verdict_details", "value"),
     ):
-        query = (
+        _, means = reader.table(
             f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits)"
             f" as split from {table}) group by split order by split"
         )
-        means[table] = [tuple(row.values()) for row in reader.rows(query)]
-    expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
-    board = reader.rows(
-        "select split, vintage, mean_score from leaderboard where is_latest and is_primary order"
-        " by 1"
-    )
-    assert [tuple(row.values()) for row in board] == expected
-    assert [*means.values()] == [expected, expected]
+        assert means == expected, table
     twice = (
         "select task_id from task_scores where is_primary and is_latest group by task_id having"
         " count(*) > 1"
@@ -238,18 +232,17 @@ def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
         model_config_hash="a-configuration",
         vintage=NIGHT,
     )
-    rules = [
-        sampled(vintage, day, tasks, model=model)
-        for model in ("a", "b")
-        for vintage, day, tasks in (("base", 1, [*FINANCE]), (NIGHT, 2, [*FINANCE][:4]))
-    ]
+    samplings = []
+    for model in ("a", "b"):
+        samplings.append(sampled("base", 1, [*FINANCE], model=model))
+        samplings.append(sampled(NIGHT, 2, [*FINANCE][:4], model=model))
 
-    reader = published(tasks_of(FINANCE), rule(0.9), rule_of_b, *rules)
+    reader = published(tasks_of(FINANCE), rule(0.9), rule_of_b, *samplings)
 
-    assert current(reader, "(from leaderboard where model = 'a')") == {
-        "finance": "base"
-    }
-    assert current(reader, "(from leaderboard where model = 'b')") == {"finance": NIGHT}
+    vintages_of_a = current(reader, "(from leaderboard where model = 'a')")
+    vintages_of_b = current(reader, "(from leaderboard where model = 'b')")
+    assert vintages_of_a == {"finance": "base"}
+    assert vintages_of_b == {"finance": NIGHT}
 
 
 def board(reader: Reader) -> dict[str, Any]:
@@ -283,12 +276,8 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
         "n_tasks": N_TASKS,
         "mean_score": 1.0,
     }
-    assert (
-        reader.value(
-            "select count(*) from scores where score_name = 'score' and trial = 3"
-        )
-        == 2
-    )
+    query = "select count(*) from scores where score_name = 'score' and trial = 3"
+    assert reader.value(query) == 2
 
 
 def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published):
@@ -317,14 +306,9 @@ def configured(
     vintage: str = "base",
 ) -> Job:
     """A job of a configuration with one model."""
+    settings = {"trials": trials, "coverage": {"min": bar}}
     models = [{"name": f"openai/{model}", "label": model}]
-    job = job_on(
-        "sample",
-        folder,
-        models=models,
-        trials=trials,
-        coverage={"min": bar},
-    )
+    job = job_on("sample", folder, models=models, **settings)
     return job.model_copy(update={"vintage": vintage})
 
 
@@ -355,7 +339,7 @@ def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path
     is_stale = []
     for job in (rules_before, configured(tmp_path, "a", 2, 0.9)):
         with Warehouse(tmp_path).reader() as reader:
-            is_stale.append(has_stale_measures(reader, job))
+            is_stale.append(has_stale_measures(job, reader))
 
     assert is_stale == [False, True]
 
@@ -374,12 +358,8 @@ def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
     samplings = [
         sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)
     ]
-    at_bar = [i for i, count in enumerate(counts) if count >= bar * N_TASKS]
-    expected = (
-        max(at_bar)
-        if at_bar
-        else max(i for i, count in enumerate(counts) if count == max(counts))
-    )
+    n_needed = min(bar * N_TASKS, max(counts))
+    expected = max(i for i, count in enumerate(counts) if count >= n_needed)
 
     reader = published(tasks_of(FINANCE), rule(bar), *samplings)
 

@@ -23,9 +23,8 @@ def labelled() -> LabelledWorld:
 
 @pytest.fixture(scope="module")
 def reader(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reader]:
-    with aggregated(
-        tmp_path_factory.mktemp("debiased"), labelled.tables()
-    ).reader() as opened:
+    folder = tmp_path_factory.mktemp("debiased")
+    with aggregated(folder, labelled.tables()).reader() as opened:
         yield opened
 
 
@@ -54,7 +53,13 @@ def figure_of(
         ("min_normalized", CATEGORIES[1]),
     ],
 )
-def test_it_is_that_of_python(reader, labelled, model, score, category):
+def test_a_debiased_score_is_that_of_plain_python(
+    reader,
+    labelled,
+    model,
+    score,
+    category,
+):
     figure = figure_of(reader, model, score, category)
 
     expected = labelled.expected(model, score, category or None)

@@ -96,7 +96,14 @@ def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(
 ):
     reader = published(
         tasks_of(FOUR_TASKS),
-        judged({"a": [1.0], "b": [0.0], "c": [0.0]}, rubrics=FOUR_TASKS),
+        judged(
+            {
+                "a": [1.0],
+                "b": [0.0],
+                "c": [0.0],
+            },
+            rubrics=FOUR_TASKS,
+        ),
         {"stopping_scores": [stopped_after(2)]},
     )
 
@@ -169,9 +176,9 @@ def test_a_reviewer_that_is_not_configured_counts_beside_one_that_is(published):
 
 
 def test_a_response_without_a_decision_has_met_nothing(published):
-    reader = published(
-        tasks_of({"a": FOUR_TASKS["a"]}), judged({"a": [None]}, rubrics=FOUR_TASKS)
-    )
+    task = tasks_of({"a": FOUR_TASKS["a"]})
+
+    reader = published(task, judged({"a": [None]}, rubrics=FOUR_TASKS))
 
     points = reader.rows(
         "select n_met from intermediate.response_points where breakdown = 'all'"
@@ -302,15 +309,17 @@ def test_the_cached_tokens_of_a_run_are_a_sum(published):
 
     reader = published({"responses": responses})
 
-    assert reader.rows("select cached_tokens from run_costs") == [
-        {"cached_tokens": 200}
-    ]
+    assert reader.value("select cached_tokens from run_costs") == 200
 
 
 def test_only_the_members_of_a_configured_majority_decide_its_grading(published):
     responses = judged({"a": [1.0]}, rubrics=FOUR_TASKS)["responses"]
     criteria = criteria_of("a", FOUR_TASKS["a"])
-    gradings = {"one": "ternary", "two": "ternary", "three": "binary"}
+    gradings = {
+        "one": "ternary",
+        "two": "ternary",
+        "three": "binary",
+    }
     verdicts = [
         verdict(responses[0], criteria[0], 1.0, judge=judge, grading=grading)
         for judge, grading in gradings.items()
@@ -319,7 +328,11 @@ def test_only_the_members_of_a_configured_majority_decide_its_grading(published)
 
     reader = published(
         tasks_of({"a": FOUR_TASKS["a"]}),
-        {"responses": responses, "verdicts": verdicts, "grader_sets": [majority]},
+        {
+            "responses": responses,
+            "verdicts": verdicts,
+            "grader_sets": [majority],
+        },
     )
 
     majorities = reader.rows("select grading from graders where grader = 'one and two'")
@@ -335,9 +348,9 @@ def test_a_severity_without_a_negative_weight_is_no_mistake(published):
         row("severities", severity="minor", min_weight=0, max_weight=3),
     ]
 
-    reader = published(
-        tasks, judged({"t1": [1.0, 1.0]}, criteria={"t1": tasks["criteria"]})
-    )
+    verdicts = judged({"t1": [1.0, 1.0]}, criteria={"t1": tasks["criteria"]})
+
+    reader = published(tasks, verdicts)
 
     (risks,) = reader.rows("from severity_leaderboard")
     assert risks["n_critical"] == 1

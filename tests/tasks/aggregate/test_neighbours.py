@@ -78,7 +78,8 @@ ARRANGED = [
 
 @pytest.mark.parametrize("is_judged", [False, True])
 def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
-    is_judged, tmp_path
+    is_judged,
+    tmp_path,
 ):
     verdicts = verdicts_of("other", CRITERIA)
     if is_judged:
@@ -111,17 +112,24 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path):
             "select measure_of from neighbour_effects where breakdown = 'all' order by all"
         )
 
-    assert [effect["measure_of"] for effect in effects] == [
-        "agreement with other (as binary)",
-        "met",
-    ]
+    measures = [effect["measure_of"] for effect in effects]
+    assert measures == ["agreement with other (as binary)", "met"]
 
 
 @pytest.mark.parametrize(
-    ("names", "judges"),
-    [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())],
+    ("names", "judges", "measures"),
+    [
+        ((), {"a-judge"}, {"met", "agreement with other"}),
+        (("a-judge",), {"a-judge"}, {"met", "agreement with other"}),
+        (("other",), set(), set()),
+    ],
 )
-def test_the_figure_shows_a_judge_without_any_other_verdict(names, judges, tmp_path):
+def test_the_figure_shows_a_judge_without_any_other_verdict(
+    names,
+    judges,
+    measures,
+    tmp_path,
+):
     rows = responses_to(
         CRITERIA,
         neighbour_verdicts=ARRANGED,
@@ -132,10 +140,9 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(names, judges, tmp_p
 
     effects = scope.rows_of(figure_of("neighbour_effects"))
 
+    total_effects = [effect for effect in effects if effect["breakdown"] == "all"]
     assert {effect["judge_config"] for effect in effects} == judges
-    assert {
-        effect["measure_of"] for effect in effects if effect["breakdown"] == "all"
-    } == ({"met", "agreement with other"} if judges else set())
+    assert {effect["measure_of"] for effect in total_effects} == measures
 
 
 def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(tmp_path):
@@ -154,23 +161,20 @@ def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(tmp
 
 THIRDS = {
     2: "",
-    3: "fml",
-    4: "fmll",
-    5: "fmmll",
-    6: "ffmmll",
-    7: "ffmmlll",
+    3: "first middle last",
+    4: "first middle last last",
+    5: "first middle middle last last",
+    6: "first first middle middle last last",
+    7: "first first middle middle last last last",
 }
-"""Number of criteria in a call -> the third of each position: first, middle or last; fewer than
-three have none.
-"""
+"""Number of criteria in a call -> the third of each position; fewer than three have none."""
 
 
 def test_a_position_belongs_to_the_third_of_its_call(tmp_path):
-    calls = {
-        f"{position} of {n}": (position, n)
-        for n in THIRDS
-        for position in range(1, n + 1)
-    }
+    calls = {}
+    for n in THIRDS:
+        for position in range(1, n + 1):
+            calls[f"{position} of {n}"] = (position, n)
     criteria = {task_id: criterion(task_id, 0, 5) for task_id in calls}
     alone_verdicts = [arranged(line, 0.0, "alone") for line in criteria.values()]
     grouped = [
@@ -178,24 +182,16 @@ def test_a_position_belongs_to_the_third_of_its_call(tmp_path):
         for task_id, call in calls.items()
     ]
 
-    with reading(
-        tmp_path,
-        responses_to(
-            list(criteria.values()), neighbour_verdicts=alone_verdicts + grouped
-        ),
-    ) as reader:
+    tables = responses_to(
+        list(criteria.values()), neighbour_verdicts=alone_verdicts + grouped
+    )
+    with reading(tmp_path, tables) as reader:
         rows = reader.rows(
             "from intermediate.neighbour_changes where breakdown = 'position'"
         )
 
-    names = {
-        "f": "first third",
-        "m": "middle third",
-        "l": "last third",
-    }
-    expected = {
-        f"{position} of {n}": names[letter]
-        for n, letters in THIRDS.items()
-        for position, letter in enumerate(letters, start=1)
-    }
+    expected = {}
+    for n, thirds in THIRDS.items():
+        for position, third in enumerate(thirds.split(), start=1):
+            expected[f"{position} of {n}"] = f"{third} third"
     assert {change["task_id"]: change["label"] for change in rows} == expected

@@ -52,9 +52,8 @@ class Reviews:
     def __init__(self, seed: int):
         dice = random.Random(seed)
         self.criteria: dict[Key, Row] = {}
-        for task_id, (position, category) in itertools.product(
-            TASKS, enumerate(CATEGORIES)
-        ):
+        cells = itertools.product(TASKS, enumerate(CATEGORIES))
+        for task_id, (position, category) in cells:
             line = criterion(task_id, position, 5.0, category)
             self.criteria[task_id, line["criterion_id"]] = line
         keys = list(self.criteria)
@@ -64,13 +63,11 @@ class Reviews:
         # probabilities.
         self.samples: dict[str, Values] = {
             "s1": dict.fromkeys(first_sample, 0.25),
-            "s2": {
-                key: 0.35
-                if self.criteria[key]["category"] == "Practical Utility"
-                else 0.05
-                for key in second_sample
-            },
+            "s2": {},
         }
+        for key in second_sample:
+            is_rare = self.criteria[key]["category"] == "Practical Utility"
+            self.samples["s2"][key] = 0.35 if is_rare else 0.05
         reviewed_keys = sorted({*first_sample, *second_sample})
         self.people: dict[str, Values] = {}
         for name in ("eva", "ben"):
@@ -147,7 +144,13 @@ class Reviews:
         findings = []
         for check in CHECKS:
             passes = self.checks[trial, check][key] == 1.0
-            findings.append({"name": check, "passes": passes, "reason": "so"})
+            findings.append(
+                {
+                    "name": check,
+                    "passes": passes,
+                    "reason": "so",
+                }
+            )
         return json.dumps(findings)
 
     def agreeing_shares(self) -> Values:
@@ -176,9 +179,8 @@ def reviews() -> Reviews:
 
 @pytest.fixture(scope="module")
 def reader(reviews: Reviews, tmp_path_factory) -> Iterator[Reader]:
-    with aggregated(
-        tmp_path_factory.mktemp("reviews"), reviews.tables()
-    ).reader() as opened:
+    folder = tmp_path_factory.mktemp("reviews")
+    with aggregated(folder, reviews.tables()).reader() as opened:
         yield opened
 
 
@@ -220,9 +222,8 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader, revie
         assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
     # The weights must matter here, or the test could not distinguish the two definitions.
     all_criteria = actual["all", ""]
-    assert (
-        abs(all_criteria["agreeing_share"] - all_criteria["unweighted_share"]) > 0.002
-    )
+    effect = all_criteria["agreeing_share"] - all_criteria["unweighted_share"]
+    assert abs(effect) > 0.002
 
 
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader, reviews):
@@ -264,7 +265,8 @@ def failing_shares(reviews: Reviews, checks: tuple[str, ...]) -> Values:
 
 
 def prediction(
-    failing: Mapping[Key, float], outcomes: Mapping[Key, float]
+    failing: Mapping[Key, float],
+    outcomes: Mapping[Key, float],
 ) -> dict[str, Any]:
     """The figures of a check that predicts an outcome."""
     keys = sorted(failing.keys() & outcomes.keys())
@@ -284,7 +286,8 @@ def prediction(
 
 
 def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
-    reader, reviews
+    reader,
+    reviews,
 ):
     rows = reader.rows("from review_predictions")
     actual = {
@@ -311,18 +314,11 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
 
 def test_an_older_configuration_of_a_reviewer_counts_no_more(published, reviews):
     tables = reviews.tables()
-    older_reviews = []
-    for review in tables["model_reviews"]:
-        review_id = f"older {review['review_id']}"
-        older_reviews.append(
-            review
-            | {
-                "review_id": review_id,
-                "reviewer_config_hash": "older",
-                "created_at": at(-1),
-            }
-        )
-    tables["model_reviews"] += older_reviews
+    older = {"reviewer_config_hash": "older", "created_at": at(-1)}
+    tables["model_reviews"] += [
+        review | older | {"review_id": f"older {review['review_id']}"}
+        for review in tables["model_reviews"]
+    ]
 
     reader = published(tables)
 

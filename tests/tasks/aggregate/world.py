@@ -296,7 +296,13 @@ def figures_of(tables: Rows) -> Figures:
         tasks.append(task | {"is_admitted": task_id not in refused_ids})
         for kind in ("decision_type", "economic_pathway"):
             for label in task[f"{kind}s"] or ():
-                labels.append({"task_id": task_id, "kind": kind, "label": label})
+                labels.append(
+                    {
+                        "task_id": task_id,
+                        "kind": kind,
+                        "label": label,
+                    }
+                )
     certified = {
         "criterion_labels": [],
         "criterion_variants": [],

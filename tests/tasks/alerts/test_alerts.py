@@ -105,10 +105,8 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
         " in 2026-11-21; 95 % interval -0.150 to -0.090, corrected p 0.0002, 300 tasks"
     )
     assert alert.facts == FELL | {"p_adjusted": 0.0002, "judge_drifted": False}
-    assert (
-        "corrected p below 0.0001, 280 of 300 tasks; other drifted the same night"
-        in alert_on_drifted.line
-    )
+    facts = "corrected p below 0.0001, 280 of 300 tasks; other drifted the same night"
+    assert facts in alert_on_drifted.line
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning():
@@ -130,7 +128,11 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
     )
     warnings = ["another_check (warn): 2 of 9 rows fail: t2", refusal]
     ingest = StageReport("ingest", is_below_bar=True, warnings=warnings)
-    coverage = StageReport("coverage", is_below_bar=True, warnings=["1 of 2 are done"])
+    coverage = StageReport(
+        "coverage",
+        is_below_bar=True,
+        warnings=["1 of 2 are done"],
+    )
 
     [alert] = alerts_of_reports([ingest, coverage])
 
@@ -155,10 +157,8 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind,
     [alert] = alerts_of_reports(reports)
 
     assert alert.kind == kind
-    assert (
-        alert.line
-        == f"the run reached {limit}; skipped: 3 in sample, 70 in judge; {notice}"
-    )
+    skipped = "skipped: 3 in sample, 70 in judge"
+    assert alert.line == f"the run reached {limit}; {skipped}; {notice}"
     assert alert.facts["skipped"] == {"sample": 3, "judge": 70}
 
 
@@ -191,10 +191,9 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path):
     assert drift["detail"] == "a-judge decided 80.0% as the first time"
     assert json.loads(drift["facts"]) == {"agreement": 0.8}
     assert drop["kind"] == "score_drop"
-    assert values_in(
-        tmp_path,
-        "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver",
-    ) == [
+    columns = "run_id, receiver, status, attempts, error"
+    query = f"select {columns} from alert_deliveries order by receiver"
+    assert values_in(tmp_path, query) == [
         ("run-1", "slack 2", "failed", 4, "no connection"),
         ("run-1", "webhook 1", "sent", 1, None),
     ]
@@ -219,10 +218,8 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         store(night_job(tmp_path, night, run_id), alerts)
         Warehouse(tmp_path).publish()
 
-    assert values_in(
-        tmp_path,
-        "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind",
-    ) == [
+    query = "select kind, count(*), min(run_id) from alerts group by kind order by kind"
+    assert values_in(tmp_path, query) == [
         ("failure", 3, "run-1"),
         ("quality", 1, "run-1"),
         ("score_drop", 4, "run-1"),

@@ -139,13 +139,10 @@ def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_resp
 
     model, judge = coverage_alerts(incomplete)
 
-    assert (
-        model.line
-        == "model gamma stayed below the coverage bar: 0 of 40 responses, 40 refused"
-    )
-    assert judge.line == (
-        "judge other stayed below the coverage bar: 300 of 400 verdicts, 100 parse_error"
-    )
+    happened = "stayed below the coverage bar"
+    assert model.line == f"model gamma {happened}: 0 of 40 responses, 40 refused"
+    judge_line = f"judge other {happened}: 300 of 400 verdicts, 100 parse_error"
+    assert judge.line == judge_line
 
 
 def test_what_a_run_at_its_budget_has_not_begun_is_no_alert_but_what_failed_is():
@@ -170,9 +167,8 @@ def test_a_label_without_imported_responses_is_an_alert():
 def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is():
     assert [str(stop.callee) for stop in stops(gamma=SILENT)] == ["model gamma"]
     assert [str(stop.callee) for stop in stops(strict=SILENT)] == ["judge strict"]
-    assert (
-        stops(alpha=SILENT) == []
-    )  # a judge of that name was stopped, and there is none
+    # A judge of that name was stopped, and there is none.
+    assert stops(alpha=SILENT) == []
 
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])

@@ -13,7 +13,7 @@ from tasks.alerts.findings import KINDS, Alert, alert_id, drifts, drops, failure
 from tasks.alerts.message import MOST_LINES, Results, escaped, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, store
 from tasks.config.job import Job
-from tests.kit import row
+from tests.kit import row, written
 from tests.tasks.alerts.conftest import DRIFTED, FELL, NIGHT, alerts_to, night_job
 from tests.tasks.alerts.servers import Hook
 from warehouse import Warehouse
@@ -31,8 +31,8 @@ SCORES = [
 ]
 RESULTS = Results(SCORES, 1.234, 480)
 RESULTS_LINE = (
-    "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD for 480"
-    " calls."
+    "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered)."
+    " Cost: 1.23 USD for 480 calls."
 )
 
 
@@ -45,7 +45,17 @@ def silent(whom: str, share: float = 0.0) -> Alert:
         "share": share,
     }
     line = f"{whom} gave no reply: 0 of 40 responses; no reply for 60 s"
-    return Alert("coverage", label, line, facts, whom=whom, happened="gave no reply")
+    return Alert(
+        "coverage",
+        label,
+        line,
+        facts,
+        whom=whom,
+        happened="gave no reply",
+    )
+
+
+GAMMA = silent("model gamma")
 
 
 def fell(**changes: Any) -> Alert:
@@ -57,15 +67,19 @@ def fell(**changes: Any) -> Alert:
     [
         ([fell()], "beta fell on finance_hard: .53 to .41"),
         (
-            [silent("judge strict"), silent("model gamma")],
+            [silent("judge strict"), GAMMA],
             "2 endpoints gave no reply: judge strict, model gamma",
         ),
         (
-            [fell(), silent("model gamma")],
+            [fell(), GAMMA],
             "model gamma gave no reply; beta fell on finance_hard: .53 to .41",
         ),
         (
-            [fell(split="a"), fell(split="b"), fell(split="c")],
+            [
+                fell(split="a"),
+                fell(split="b"),
+                fell(split="c"),
+            ],
             "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more",
         ),
     ],
@@ -105,7 +119,7 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path):
     job = night_job(tmp_path, report={"url": "https://evals.example.org/"})
     job = job.model_copy(update={"location": ("--config /srv/prbench.yaml",)})
 
-    message = night_message(job, [silent("model gamma")], RESULTS)
+    message = night_message(job, [GAMMA], RESULTS)
 
     next_steps = (
         "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors;"
@@ -126,9 +140,8 @@ def test_the_same_drop_under_several_judges_is_one_line():
         RESULTS,
     )
 
-    assert (
-        message.title == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
-    )
+    title = "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
+    assert message.title == title
     assert message.lines[0].endswith("; judged by others: other .53 to .42")
     assert len(message.lines) == 3
 
@@ -147,16 +160,13 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
 
     message = night_message(NIGHT, [*alerts, *drifts([DRIFTED])], RESULTS)
 
+    drift, falls_line = message.lines[:2]
     assert message.title == "judge a-judge drifted (prbench, 2026-11-22)"
-    assert (
-        "a-judge repeated its first decision on 91.0% of 200 control verdicts"
-        in message.lines[0]
+    assert "repeated its first decision on 91.0% of 200 control verdicts" in drift
+    assert falls_line == (
+        "Perhaps caused by that: 3 models fell on finance_hard: .53 to .41:"
+        " alpha, beta, gamma."
     )
-    expected = (
-        "Perhaps caused by that: 3 models fell on "
-        "finance_hard: .53 to .41: alpha, beta, gamma."
-    )
-    assert message.lines[1] == expected
 
 
 def test_a_drop_is_no_consequence_where_the_drift_is_known_already():
@@ -177,9 +187,8 @@ def test_a_killed_night_is_continued_by_its_own_label():
 
     message = night_message(NIGHT, [alert])
 
-    assert (
-        "Next: `prbench nightly --night 2026-11-20` continues it" in message.lines[-1]
-    )
+    advice = "Next: `prbench nightly --night 2026-11-20` continues it"
+    assert advice in message.lines[-1]
 
 
 def test_a_clean_night_is_three_lines(tmp_path):
@@ -198,12 +207,20 @@ def test_a_clean_night_is_three_lines(tmp_path):
 
 
 def test_an_unknown_cost_and_a_night_without_scores_are_shown_as_such():
-    message = night_message(NIGHT, [], Results((), None, 1))
+    message = night_message(
+        NIGHT,
+        [],
+        Results((), None, 1),
+    )
 
     assert message.lines[0] == "Scores: none. Cost: unknown for 1 call."
 
 
-names = st.text(st.sampled_from("ab1 &<>@here\n\u202e'`"), min_size=1, max_size=9)
+names = st.text(
+    st.sampled_from("ab1 &<>@here\n\u202e'`"),
+    min_size=1,
+    max_size=9,
+)
 
 
 @st.composite
@@ -242,11 +259,13 @@ def night_of(folder: Path, day: int) -> Job:
 def store_run(job: Job):
     """Publish the row of a night's run."""
     config = '{"benchmark": "prbench"}'
-    warehouse = Warehouse(job.warehouse)
-    warehouse.write(
-        "runs", [row("runs", run_id=job.run_id, night=job.night, config=config)]
+    run = row(
+        "runs",
+        run_id=job.run_id,
+        night=job.night,
+        config=config,
     )
-    warehouse.publish()
+    written(job.warehouse, {"runs": [run]}).publish()
 
 
 def hold_nights(
@@ -261,35 +280,26 @@ def hold_nights(
         job = night_of(folder, day)
         store_run(job)
         store(job, alerts)
+        history = history_of(job, alerts)
         store(
             job,
             [],
-            deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts)),
+            deliver(settings, alerts, job, RESULTS, history=history),
         )
         Warehouse(folder).publish()
     return [call.json["title"].partition(" (")[0] for call in hook.seen]
 
 
 def test_a_standing_alert_is_sent_once(tmp_path, hook):
-    gamma = silent("model gamma")
-    strict = silent("judge strict")
+    both = [GAMMA, silent("judge strict")]
 
-    titles = hold_nights(
-        tmp_path,
-        hook,
-        [gamma],
-        [gamma],
-        [gamma, strict],
-        [gamma, strict],
-    )
+    titles = hold_nights(tmp_path, hook, [GAMMA], [GAMMA], both, both)
 
     assert titles == ["model gamma gave no reply", "judge strict gave no reply"]
 
 
 def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path, hook):
-    gamma = silent("model gamma")
-
-    assert len(hold_nights(tmp_path, hook, [gamma], [], [gamma])) == 2
+    assert len(hold_nights(tmp_path, hook, [GAMMA], [], [GAMMA])) == 2
 
 
 def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, hook):
@@ -303,33 +313,24 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, 
 
 
 def test_another_cause_is_a_change(tmp_path, hook):
-    gamma = silent("model gamma")
-    facts = {**gamma.facts, "happened": "refused all calls"}
-    refusal = replace(gamma, happened="refused all calls", facts=facts)
+    facts = {**GAMMA.facts, "happened": "refused all calls"}
+    refusal = replace(GAMMA, happened="refused all calls", facts=facts)
 
-    assert len(hold_nights(tmp_path, hook, [gamma], [refusal])) == 2
+    assert len(hold_nights(tmp_path, hook, [GAMMA], [refusal])) == 2
 
 
 def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path):
-    gamma = silent("model gamma")
     job = night_of(tmp_path, 1)
     store_run(job)
-    failed = Delivery(
-        "webhook 1",
-        "failed",
-        4,
-        "no connection",
-        1,
-        (alert_id(job, gamma),),
-    )
-    store(job, [gamma], [failed])
+    ids = (alert_id(job, GAMMA),)
+    failed = Delivery("webhook 1", "failed", 4, "no connection", 1, ids)
+    store(job, [GAMMA], [failed])
     Warehouse(tmp_path).publish()
 
     tonight = night_of(tmp_path, 2)
+    history = history_of(tonight, [GAMMA])
 
-    assert not history_of(tonight, [gamma]).has_received(
-        "webhook 1", alert_id(tonight, gamma)
-    )
+    assert not history.has_received("webhook 1", alert_id(tonight, GAMMA))
 
 
 def test_a_failed_night_is_news_every_night(tmp_path, hook):
@@ -339,9 +340,7 @@ def test_a_failed_night_is_news_every_night(tmp_path, hook):
 
 
 def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook):
-    gamma = silent("model gamma")
-
-    titles = hold_nights(tmp_path, hook, [], [gamma], [gamma], when="always")
+    titles = hold_nights(tmp_path, hook, [], [GAMMA], [GAMMA], when="always")
 
     assert titles == [
         "complete, no alerts",
@@ -350,27 +349,21 @@ def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook)
     ]
 
 
-@pytest.mark.parametrize("is_standing", [True, False])
+@pytest.mark.parametrize(("alerts", "n_deliveries"), [([GAMMA], 0), ([], 1)])
 def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_something_else(
     tmp_path,
     hook,
-    is_standing,
+    alerts,
+    n_deliveries,
 ):
-    gamma = silent("model gamma")
-    hold_nights(tmp_path, hook, [], [gamma], when="always")
+    hold_nights(tmp_path, hook, [], [GAMMA], when="always")
     job = night_of(tmp_path, 2)
-    alerts = [gamma] if is_standing else []
-
     settings = alerts_to({"webhook": hook.address}, when="always")
-    deliveries = deliver(
-        settings,
-        alerts,
-        job,
-        RESULTS,
-        history=history_of(job, alerts),
-    )
+    history = history_of(job, alerts)
 
-    assert len(deliveries) == (0 if is_standing else 1)
+    deliveries = deliver(settings, alerts, job, RESULTS, history=history)
+
+    assert len(deliveries) == n_deliveries
 
 
 def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +72,12 @@ def small(
     **settings: Any,
 ) -> Job:
     rows = rows or (good_row("t0"), good_row("t1"))
-    own_settings = {
+    source = write_jsonl(folder / "finance.jsonl", rows)
+    usual_settings = {
         "reviewer": reviewer(server),
         "limits": {"concurrency": 4, "attempts": 2},
-    } | settings
-    return prepared(
-        job_on(
-            write_jsonl(folder / "finance.jsonl", rows),
-            folder / "warehouse",
-            **own_settings,
-        )
-    )
+    }
+    return prepared(job_on(source, folder / "warehouse", **usual_settings | settings))
 
 
 def wanted(job: Job) -> list[Any]:
@@ -97,13 +92,16 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(server, tmp_p
         tmp_path,
         reviewer=[reviewer(server, trials=2), reviewer(server, "other")],
     )
+
     report = reviewed(job)
+
     prompts = [prompt_of(request) for request in server.book]
     rows = rows_in(job, "select * from criterion_reviews")
-
-    assert report.rows == len(rows_in(job, "select * from model_reviews")) == 2 * 10 * 3
+    n_reviews = 2 * 10 * 3
+    assert report.rows == n_reviews
+    assert len(rows_in(job, "select * from model_reviews")) == n_reviews
     assert all(map(is_reviewing, server.book))
-    assert 2 * 10 * 3 * len(CHECKS) == len(rows)
+    assert len(rows) == n_reviews * len(CHECKS)
     # The stored findings are those of the replies, which depend on the prompt alone.
     findings = Counter()
     for prompt in prompts:
@@ -125,16 +123,22 @@ def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(
     server, tmp_path
 ):
     job = small(server, tmp_path)
-    reviewed(job)
-    n_requests = len(server.book)
-    assert reviewed(job).rows == 0
-    assert 20 == n_requests == len(server.book)
     reviewers = [reviewer(server), reviewer(server, "new")]
-    settings = job.settings.model_validate(
-        {**job.settings.model_dump(), "reviewer": reviewers}
+    enlarged_job = job_on(
+        tmp_path / "finance.jsonl",
+        job.warehouse,
+        reviewer=reviewers,
     )
-    assert reviewed(job.model_copy(update={"settings": settings})).rows == 20
-    assert {request["model"] for request in server.book[n_requests:]} == {"new"}
+
+    report = reviewed(job)
+    repeated_report = reviewed(job)
+    enlarged_report = reviewed(enlarged_job)
+
+    assert report.rows == 20
+    assert repeated_report.rows == 0
+    assert enlarged_report.rows == 20
+    assert len(server.book) == 40
+    assert {request["model"] for request in server.book[20:]} == {"new"}
 
 
 def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
@@ -143,18 +147,14 @@ def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
     items = wanted(small(server, tmp_path))
     for _, group in groupby(items, key=lambda item: item.group):
         prompts = [item.prompt() for item in group]
-        alike = takewhile(
-            lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False)
-        )
-        shared = "".join(letters[0] for letters in alike)
+        words = "The criterion to check is number "
+        beginning, _, _ = prompts[0].partition(words)
 
         assert len(prompts) == 10
-        assert all(shared.count(criterion_of(prompt)) >= 1 for prompt in prompts)
-        assert (
-            shared.rstrip().endswith("The criterion to check is number")
-            or shared[-1].isdigit()
-        )
-        assert max(map(len, prompts)) - len(shared) < 400
+        for prompt in prompts:
+            assert criterion_of(prompt) in beginning
+            assert prompt.startswith(beginning + words)
+            assert len(prompt) - len(beginning) < 400
 
 
 def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server, tmp_path):
@@ -171,8 +171,8 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server, tmp_path
         assert marker not in attack
         assert prompt.count(f"[{marker} criterion ") == 10
         assert prompt.count(f"[{marker} end of the rubric]") == 1
-        assert (2 if index == 3 else 1) == prompt.count(attack)
-    assert attack == criterion_of(prompts[3])
+        assert prompt.count(attack) == (2 if index == 3 else 1)
+    assert criterion_of(prompts[3]) == attack
 
 
 def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(
@@ -192,15 +192,13 @@ def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(
 
 def test_a_reply_that_is_no_review_is_requested_once_more(server, tmp_path):
     def behaviour(request, number):
-        is_broken = criterion_of(prompt_of(request)) == broken
-        return (
-            HttpResponse(json.dumps({"atomic": True}))
-            if is_broken
-            else well_behaved(request, number)
-        )
+        if criterion_of(prompt_of(request)) == broken_title:
+            return HttpResponse(json.dumps({"atomic": True}))
+        return well_behaved(request, number)
 
     job = small(server, tmp_path)
-    broken = min(row["title"] for row in rows_in(job, "select title from criteria"))
+    titles = [row["title"] for row in rows_in(job, "select title from criteria")]
+    broken_title = min(titles)
     server.behaviour = behaviour
     reviewed(job)
     has_cause = "contains(error, 'atomic is missing')"
@@ -208,14 +206,14 @@ def test_a_reply_that_is_no_review_is_requested_once_more(server, tmp_path):
         job,
         f"select status, findings, attempts, {has_cause} from model_reviews where status <> 'ok'",
     )
-    n_broken = len(values_in(job, "select title from criteria where title = ?", broken))
+    n_broken = titles.count(broken_title)
 
-    assert [("parse_error", None, 2, True)] * n_broken == failed
+    assert failed == [("parse_error", None, 2, True)] * n_broken
     query = "select count(*), count(value) from criterion_reviews where review_check is null"
-    assert [(n_broken, 0)] == values_in(job, query)
+    assert values_in(job, query) == [(n_broken, 0)]
     # The next run retries a temporary failure, and keeps decided rows.
     server.behaviour = well_behaved
     n_requests = len(server.book)
     reviewed(job)
-    assert n_requests + n_broken == len(server.book)
+    assert len(server.book) == n_requests + n_broken
     assert values_in(job, "select distinct status from model_reviews") == [("ok",)]

@@ -25,20 +25,18 @@ def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
 
 def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
     tree = build_tree(PHRASES)
-    is_under = leaves_under(tree.parents)[
-        np.unique(tree.leaves, return_inverse=True)[1]
-    ]
-    sizes = is_under.sum(axis=0)
 
-    assert max(len(_way(tree, node)) - 1 for node in range(len(tree.parents))) <= LEVELS
+    _, leaf_of_item = np.unique(tree.leaves, return_inverse=True)
+    sizes = leaves_under(tree.parents)[leaf_of_item].sum(axis=0)
+    leaves = set(tree.leaves.tolist())
     assert min(sizes) >= FEWEST_CRITERIA
-    assert len(PHRASES) == sizes[0]
-    assert len(set(tree.leaves.tolist())) <= MOST_LEAVES
-    assert not set(tree.leaves.tolist()) & set(tree.parents)
-    assert all(
-        parent < node and tree.parents.count(node) != 1
-        for node, parent in enumerate(tree.parents)
-    )
+    assert sizes[0] == len(PHRASES)
+    assert len(leaves) <= MOST_LEAVES
+    assert leaves.isdisjoint(tree.parents)
+    for node, parent in enumerate(tree.parents):
+        assert parent < node
+        assert tree.parents.count(node) != 1
+        assert len(_way(tree, node)) - 1 <= LEVELS
 
 
 @settings(max_examples=8, deadline=None)
@@ -51,11 +49,12 @@ def test_the_order_of_items_changes_nothing(order):
 
 
 def test_equal_phrases_stay_together_but_for_case_and_space():
-    leaves = build_tree(
-        [*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]
-    ).leaves
+    phrases = PHRASES[:150]
+    changed_phrases = [f" {phrase.upper()} " for phrase in phrases]
 
-    assert leaves[:150].tolist() == leaves[150:].tolist()
+    leaves = build_tree([*phrases, *changed_phrases]).leaves.tolist()
+
+    assert leaves[:150] == leaves[150:]
 
 
 def test_words_in_common_make_a_group():
@@ -64,15 +63,12 @@ def test_words_in_common_make_a_group():
         "inheritance estates probate",
         "options margin collateral",
     )
-    top = tops(
-        build_tree([f"{topics[number % 3]} number{number}" for number in range(90)])
-    )
+    phrases = [f"{topics[number % 3]} number{number}" for number in range(90)]
 
-    assert (
-        3
-        == len({(number % 3, node) for number, node in enumerate(top)})
-        == len(set(top))
-    )
+    nodes = tops(build_tree(phrases))
+
+    assert nodes == nodes[:3] * 30
+    assert len(set(nodes)) == 3
 
 
 def _way(tree: Tree, node: int) -> list[int]:
@@ -88,10 +84,12 @@ def test_vectors_are_compared_by_their_direction():
     dice = np.random.default_rng(1)
     directions = np.repeat(np.eye(8)[:2], 40, axis=0) + dice.normal(0, 0.01, (80, 8))
     vectors = (directions * dice.uniform(1, 9, (80, 1))).tolist()
-    top = tops(build_tree([f"phrase {number}" for number in range(80)], vectors))
+    phrases = [f"phrase {number}" for number in range(80)]
 
-    assert 1 == len(set(top[:40])) == len(set(top[40:]))
-    assert top[0] != top[40]
+    nodes = tops(build_tree(phrases, vectors))
+
+    assert nodes == [nodes[0]] * 40 + [nodes[40]] * 40
+    assert nodes[0] != nodes[40]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +106,8 @@ def test_vectors_are_compared_by_their_direction():
 def test_what_cannot_be_divided_is_a_root_alone(items):
     tree = build_tree(items)
 
-    assert ((-1,) if items else ()) == tree.parents
-    assert [0] * len(items) == tree.leaves.tolist()
+    assert tree.parents == ((-1,) if items else ())
+    assert tree.leaves.tolist() == [0] * len(items)
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from tests.kit import (
 
 pytestmark = pytest.mark.slow
 
-GUIDE = Path(benchmarks.__file__).with_name("guide.md").read_text(encoding="utf-8")
+GUIDE = Path(benchmarks.__file__).with_name("guide.md").read_text()
 FILES = dict(
     re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE)
 )
@@ -65,15 +65,11 @@ def behaviour(request, _number: int) -> HttpResponse:
     if not prompt.startswith("You check minutes of a meeting."):
         return HttpResponse(f"Minutes of one who {request['model']}.")
     conversation, _, title = prompt.partition("Does this hold for the minutes?")
-    position = next(
-        titles.index(title.strip()) for titles in TITLES if title.strip() in titles
-    )
+    titles = next(titles for titles in TITLES if title.strip() in titles)
     model = next(name for name in (EVEN, ODD) if name in conversation)
-    return HttpResponse(
-        json.dumps(
-            {"explanation": "as the test says", "criteria_met": meets(model, position)}
-        )
-    )
+    is_met = meets(model, titles.index(title.strip()))
+    verdict = {"explanation": "as the test says", "criteria_met": is_met}
+    return HttpResponse(json.dumps(verdict))
 
 
 @dataclass(frozen=True)
@@ -82,19 +78,14 @@ class World:
     config: Path
     n_judged: int
 
-    def command(
-        self,
-        capsys,
-        *arguments: str,
-    ) -> Any:
-        options = [
+    def command(self, capsys, *arguments: str) -> Any:
+        location = [
             "--config",
             str(self.config),
             "--warehouse",
             str(self.job.warehouse),
-            "--json",
         ]
-        assert main([*arguments, *options]) == 0
+        assert main([*arguments, *location, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
 
@@ -105,7 +96,7 @@ def world(tmp_path_factory) -> Iterator[World]:
     """
     folder = tmp_path_factory.mktemp("mine")
     for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text)
     write_jsonl(folder / "minutes.jsonl", [*ROWS, BAD])
     with pytest.MonkeyPatch.context() as patch, FaultServer(behaviour) as server:
         patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
@@ -178,26 +169,20 @@ def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world):
 def test_all_declared_invariants_are_checked(world):
     names = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
-    assert {name for (name,) in names} == set(
-        benchmarks.load_benchmark("minutes").invariants
-    )
+    invariants = benchmarks.load_benchmark("minutes").invariants
+    assert {name for (name,) in names} == set(invariants)
 
 
 @pytest.mark.parametrize("model", [EVEN, ODD])
 @pytest.mark.parametrize("name", ["share", "from_worst"])
 def test_both_scores_are_those_of_the_formulas(world, model, name):
-    query = (
-        "select mean_score from leaderboard where judge "
-        "= 'judge' and model = ? and score_name = ?"
-    )
-    expected_score = fmean(scores_of(model, row)[name] for row in ROWS)
+    conditions = "judge = 'judge' and model = ? and score_name = ?"
+    query = f"select mean_score from leaderboard where {conditions}"
 
-    assert values_in(
-        world.job,
-        query,
-        model,
-        name,
-    ) == [(pytest.approx(expected_score),)]
+    [[mean_score]] = values_in(world.job, query, model, name)
+
+    expected_score = fmean(scores_of(model, row)[name] for row in ROWS)
+    assert mean_score == pytest.approx(expected_score)
 
 
 def scores_by(world: World, capsys, kind: str) -> dict[tuple[str, str], float]:

@@ -35,11 +35,9 @@ ROWS = {
 
 def flat(value: Any) -> Any:
     """A value as an export of a table has it."""
-    return (
-        json.dumps(value, ensure_ascii=False)
-        if isinstance(value, list | dict)
-        else value
-    )
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return value
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -56,10 +54,9 @@ def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name):
 def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name):
     benchmark, row = ROWS[name]
     column = "rubric" if name == "prbench" else "rubrics"
+    criteria = [flat(criterion) for criterion in row[column]]
 
-    task = benchmark.parse_row(
-        row | {column: [flat(criterion) for criterion in row[column]]}
-    )
+    task = benchmark.parse_row(row | {column: criteria})
 
     assert task == benchmark.parse_row(row)
 

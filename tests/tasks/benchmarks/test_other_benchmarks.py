@@ -257,11 +257,8 @@ def behaviour(request, number: int) -> HttpResponse:
     title = criterion_of(prompt)
     if title.startswith("Says 7 about subject 1"):
         return HttpResponse(json.dumps({"criterion": "Shorter."}))
-    return HttpResponse(
-        json.dumps(
-            {"criterion": f"{title} Which means that it is said in so many words."}
-        )
-    )
+    longer_title = f"{title} Which means that it is said in so many words."
+    return HttpResponse(json.dumps({"criterion": longer_title}))
 
 
 JUDGES = {
@@ -276,29 +273,22 @@ class World:
     def __init__(self, server: FaultServer, folder: Path):
         self.server = server
         self.folder = folder
-        self.source = write_jsonl(
-            folder / "research.jsonl",
-            [research_row(i) for i in range(TASKS)],
-        )
+        rows = map(research_row, range(TASKS))
+        self.source = write_jsonl(folder / "research.jsonl", rows)
 
     def job(self, *judges: str) -> Job:
         """A job with judges that are the same model with different settings."""
         address = self.server.api_base
-        same_model = {"name": "hosted_vllm/three"}
+        judge_settings = []
+        for judge in judges:
+            settings = {"name": "hosted_vllm/three", **JUDGES[judge]}
+            judge_settings.append(endpoint(judge, address, **settings))
         return job_on(
             self.source,
             self.folder / "w",
             benchmark="researchrubrics",
             models=[endpoint("reporter", address)],
-            judges=[
-                endpoint(
-                    judge,
-                    address,
-                    **same_model,
-                    **JUDGES[judge],
-                )
-                for judge in judges
-            ],
+            judges=judge_settings,
             rubric_writer=endpoint("writer", address),
         )
 
@@ -326,9 +316,7 @@ def world(tmp_path_factory) -> Iterator[World]:
         assert derive_plan.calls == TASKS * CRITERIA
         assert judge_plan.purpose == "judge"
         assert judge_plan.calls == 0
-        assert (
-            f"{TASKS * CRITERIA} criteria that are not rewritten yet" in judge_plan.note
-        )
+        assert "40 criteria that are not rewritten yet" in judge_plan.note
         assert research_world.does("three", "two") == TASKS * CRITERIA
         # Without examples the rewritten criterion is equal, and its call was made already.
         assert research_world.does("three", "two", "removed") == TASKS * CRITERIA // 2
@@ -359,10 +347,8 @@ def test_three_steps_are_read_as_two_without_a_call(world):
         (0.5, "ternary"),
         (1.0, "ternary"),
     ]
-    query = (
-        "select count(*) from scores where grading = 'ternary_as_binary' and judge = 'three' and"
-        " value is not null"
-    )
+    scores = "from scores where judge = 'three' and value is not null"
+    query = f"select count(*) {scores} and grading = 'ternary_as_binary'"
     assert values_in(world.job(), query) == [(2 * TASKS,)]
 
 
@@ -408,6 +394,7 @@ COMPILED = {
     "rubrics": '[{"title": "Says 0.", "category": "A"}, {"title": "Says 0.", "category": "B"}]',
     "final_presence": '{"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}',
 }
+FAILED_CALLS = '{"gemini_present": {"values": ["Error", "Unknown"]}}'
 SINGLE = {
     "sample_id": "r0",
     "rubric_title": "Says 0.",
@@ -467,8 +454,7 @@ def test_a_table_may_name_its_judge():
     [
         EVALUATION | {"verdict": "Error", "success": False},
         EVALUATION | {"verdict": "Unknown"},
-        COMPILED
-        | {"final_presence": '{"gemini_present": {"values": ["Error", "Unknown"]}}'},
+        COMPILED | {"final_presence": FAILED_CALLS},
     ],
 )
 def test_a_failed_call_of_the_published_code_is_no_verdict(row):

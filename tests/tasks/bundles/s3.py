@@ -15,14 +15,17 @@ SECRET = "a-planted-secret-value"
 def bucket() -> Iterator[None]:
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = ThreadedMotoServer(
+        ip_address="127.0.0.1",
+        port=0,
+        verbose=False,
+    )
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patched.setenv(
-            "AWS_ALLOW_HTTP", "true"
-        )  # else the library of Polars accepts only TLS
+        # Without it the library of Polars accepts only TLS.
+        patched.setenv("AWS_ALLOW_HTTP", "true")
         patched.setenv("AWS_ACCESS_KEY_ID", "planted-key-id")
         patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         patched.setenv("AWS_REGION", "us-east-1")

@@ -131,9 +131,8 @@ def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fet
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_without_a_manifest_are_no_bundle(kind, source):
-    with pytest.raises(
-        Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"
-    ):
+    reason = f"is not a complete {kind}, {manifest_of(kind)} is missing"
+    with pytest.raises(Damaged, match=reason):
         read_bundle(Folder(source), kind)
 
 
@@ -288,10 +287,9 @@ SECRETS = {
     "command", ["backup", "restore", "export", "import warehouse", "publish"]
 )
 def test_keys_in_an_address_are_refused(address, command, tmp_path, capsys):
-    assert (
-        main([*command.split(), address, "--warehouse", str(tmp_path / "data"), "-v"])
-        == 2
-    )
+    location = ("--warehouse", str(tmp_path / "data"))
+
+    assert main([*command.split(), address, *location, "-v"]) == 2
 
     message = capsys.readouterr().err
     assert "planted" not in message
@@ -329,10 +327,9 @@ def test_an_address_to_nowhere_is_refused(address, reason, tmp_path, capsys):
 
 def test_a_store_without_its_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    with pytest.raises(
-        UsageError,
-        match=r"gs://b/x: .* is not installed; .*gcsfs.* \(s3://: `uv sync --extra s3`\)",
-    ):
+
+    advice = r".*gcsfs.* \(s3://: `uv sync --extra s3`\)"
+    with pytest.raises(UsageError, match=rf"gs://b/x: .* is not installed; {advice}"):
         open_location("gs://b/x")
 
 
@@ -356,9 +353,8 @@ def test_what_a_library_raises_is_one_line_without_secrets(store, monkeypatch):
 def test_names_of_files_are_those_below_the_prefix_alone(store, tmp_path):
     (tmp_path / "file").write_bytes(b"12345")
     store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
-    Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write(
-        "d", b"other"
-    )
+    neighbour = Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2")
+    neighbour.write("d", b"other")
 
     assert store.files() == {"a/b": 5, "c": 5}
     assert store.below("a").files() == {"b": 5}

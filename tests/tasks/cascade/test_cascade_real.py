@@ -101,7 +101,7 @@ def simulated(strong: list[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def strong() -> list[Row]:
-    lines = VERDICTS.read_text(encoding="utf-8").splitlines()
+    lines = VERDICTS.read_text().splitlines()
     return [json.loads(line) | {"judge": "strong"} for line in lines]
 
 
@@ -120,7 +120,12 @@ def job(strong: list[Row], cheap: list[Row], tmp_path_factory) -> Job:
         "threshold": 0.4,
     }
     quality = {"criteria_per_task": "warn"}
-    job = job_on(TASKS, folder / "warehouse", quality=quality, judges=[judge])
+    job = job_on(
+        TASKS,
+        folder / "warehouse",
+        quality=quality,
+        judges=[judge],
+    )
     ingest(job)
     import_responses(job, RESPONSES)
     import_verdicts(job, write_jsonl(folder / "strong.jsonl", strong))
@@ -131,9 +136,19 @@ def job(strong: list[Row], cheap: list[Row], tmp_path_factory) -> Job:
 
 @pytest.fixture(scope="module")
 def result(job: Job) -> CascadeResult:
-    parameters = {**job.key, "cheap": "cheap", "strong": "strong", "splits": []}
+    parameters = {
+        **job.key,
+        "cheap": "cheap",
+        "strong": "strong",
+        "splits": [],
+    }
     with Warehouse(job.warehouse).reader() as reader:
-        return evaluated(reader, parameters, Bound("agreement", 0.95), 500)
+        return evaluated(
+            reader,
+            parameters,
+            Bound("agreement", 0.95),
+            500,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -181,18 +196,15 @@ class Count:
 
     @property
     def agreement(self) -> float:
-        return (
-            self.verdicts[True, True] + self.verdicts[False, False]
-        ) / self.n_verdicts
+        n_agreeing = self.verdicts[True, True] + self.verdicts[False, False]
+        return n_agreeing / self.n_verdicts
 
     @property
     def kappa(self) -> float:
-        rule_share = (
-            self.verdicts[True, True] + self.verdicts[True, False]
-        ) / self.n_verdicts
-        strong_share = (
-            self.verdicts[True, True] + self.verdicts[False, True]
-        ) / self.n_verdicts
+        n_rule = self.verdicts[True, True] + self.verdicts[True, False]
+        n_strong = self.verdicts[True, True] + self.verdicts[False, True]
+        rule_share = n_rule / self.n_verdicts
+        strong_share = n_strong / self.n_verdicts
         by_chance = rule_share * strong_share + (1 - rule_share) * (1 - strong_share)
         return (self.agreement - by_chance) / (1 - by_chance)
 
@@ -220,10 +232,8 @@ def is_escalated(
         return True
     if when.weight_above is not None and abs(criterion.weight) > when.weight_above:
         return True
-    if (
-        when.confidence_below is not None
-        and repetitions[0]["confidence"] < when.confidence_below
-    ):
+    confidence = repetitions[0]["confidence"]
+    if when.confidence_below is not None and confidence < when.confidence_below:
         return True
     return (
         criterion.category in when.categories
@@ -332,11 +342,10 @@ def test_the_picked_rule_is_the_cheapest_that_keeps_the_bound(result):
     figures = [evaluation.chosen_on for evaluation in result.evaluations]
     within_bound = [row for row in figures if (row["agreement_ci_low"] or 0.0) >= 0.95]
 
+    fewest_calls = min(row["strong_calls"] for row in within_bound)
     assert result.picked is not None
     assert result.picked.chosen_on in within_bound
-    assert result.picked.chosen_on["strong_calls"] == min(
-        row["strong_calls"] for row in within_bound
-    )
+    assert result.picked.chosen_on["strong_calls"] == fewest_calls
 
 
 def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result, strong):
@@ -350,7 +359,12 @@ def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result, stro
 
 
 def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(job):
-    parameters = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
+    parameters = {
+        "cheap": "cheap",
+        "strong": "strong",
+        "bound": None,
+        "splits": [],
+    }
     Warehouse(job.warehouse).publish()
 
     with Warehouse(job.warehouse).reader() as reader:

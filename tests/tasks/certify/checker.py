@@ -42,14 +42,17 @@ def read(path, digest=None):
         content = archive.read(member["name"])
         assert hashlib.sha256(content).hexdigest() == member["sha256"], member["name"]
         if member["name"].endswith(".jsonl"):
-            tables[Path(member["name"]).stem] = list(
-                map(json.loads, content.splitlines())
-            )
+            rows = list(map(json.loads, content.splitlines()))
+            tables[Path(member["name"]).stem] = rows
     return manifest, tables
 
 
 def digest_of(*parts):
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(
+        parts,
+        sort_keys=True,
+        separators=(",", ":"),
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -77,18 +80,11 @@ def check_ids(manifest, tables, texts):
         response_id = row["response_id"]
         text = texts_by_response[response_id]
         if text is not None:
-            parts = [
-                row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)
-            ]
-            parts.append("base")
+            names = ("criterion_id", "criterion_hash", *JUDGE_CONFIG)
+            parts = [response_id, text, *(row[name] for name in names), "base"]
             if row["piece_hash"] is not None:
                 parts.append(pieces[row["task_id"], row["piece_hash"]])
-            assert row["verdict_id"] == digest_of(
-                "verdict",
-                response_id,
-                text,
-                *parts,
-            ), row
+            assert row["verdict_id"] == digest_of("verdict", *parts), row
 
 
 def pieces_of(tables):
@@ -112,9 +108,9 @@ def check_calls(manifest, tables):
     for row in sorted(tables["verdicts"], key=lambda row: row["verdict_id"]):
         if row["n_in_call"] is not None:
             lines.append(f"{row['verdict_id']} {row['n_in_call']}")
-    calls_hash = (
-        hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
-    )
+    calls_hash = None
+    if lines:
+        calls_hash = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     assert manifest["calls_sha256"] == calls_hash
 
 
@@ -255,9 +251,8 @@ def criteria_of(tables, tasks):
     """Criterion -> its weight and labels; and (task, label) -> rubric."""
     further_labels = defaultdict(list)
     for row in tables["criterion_labels"]:
-        further_labels[row["task_id"], row["criterion_id"]].append(
-            (row["kind"], row["label"])
-        )
+        label = (row["kind"], row["label"])
+        further_labels[row["task_id"], row["criterion_id"]].append(label)
     criteria = {}
     rubrics = defaultdict(Rubric)
     for row in tables["criteria"]:
@@ -270,10 +265,8 @@ def criteria_of(tables, tasks):
             ("severity", or_none(row["severity"])),
             *further_labels[task, row["criterion_id"]],
         ]
-        criteria[task, row["criterion_id"], row["content_hash"]] = (
-            row["weight"],
-            labels,
-        )
+        criterion = (task, row["criterion_id"], row["content_hash"])
+        criteria[criterion] = (row["weight"], labels)
         for label in labels:
             rubric = rubrics[task, label]
             rubric.positive += max(row["weight"] or 0.0, 0.0)
@@ -289,9 +282,8 @@ def tasks_under(tables, tasks, hard):
         by_label[ALL].add(task)
         for kind in ("topic", "expert", "turns"):
             by_label[kind, or_none(row[kind])].add(task)
-        by_label[
-            "reference_texts", "with" if row["has_reference_texts"] else "without"
-        ].add(task)
+        has_texts = "with" if row["has_reference_texts"] else "without"
+        by_label["reference_texts", has_texts].add(task)
         by_label["subset", "full"].add(task)
         if task in hard:
             by_label["subset", "hard"].add(task)
@@ -304,17 +296,26 @@ def verdicts_of(tables, criteria):
     verdicts = Verdicts()
     originals = {}
     for row in tables["criterion_variants"]:
-        variant = (row["task_id"], row["criterion_id"], row["content_hash"])
-        originals[variant] = (row["task_id"], row["original_id"], row["original_hash"])
+        variant = (
+            row["task_id"],
+            row["criterion_id"],
+            row["content_hash"],
+        )
+        originals[variant] = (
+            row["task_id"],
+            row["original_id"],
+            row["original_hash"],
+        )
     for row in tables["verdicts"]:
-        key = (row["task_id"], row["criterion_id"], row["criterion_hash"])
+        key = (
+            row["task_id"],
+            row["criterion_id"],
+            row["criterion_hash"],
+        )
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
         for grading, value in readings_of(row).items():
-            judge_config = (
-                *(row[name] for name in JUDGE_CONFIG[:3]),
-                grading,
-                row["judge_trial"],
-            )
+            config_row = row | {"grading": grading}
+            judge_config = tuple(config_row[name] for name in JUDGE_CONFIG)
             judged = (judge_config, row["response_id"])
             verdicts.add(row, judged, value)
             for label in labels:
@@ -381,9 +382,8 @@ def bar_of(tables, run):
     """
     bar_of_others = 0.99
     bar_of_model = None
-    for rule in sorted(
-        tables.get("coverage_rules", ()), key=lambda row: row["created_at"]
-    ):
+    rules = tables.get("coverage_rules", ())
+    for rule in sorted(rules, key=lambda row: row["created_at"]):
         if (rule["model"], rule["model_config_hash"]) == run[:2]:
             bar_of_model = rule["min_coverage"]
         if not rule["model"]:
@@ -486,7 +486,12 @@ class Figures:
         by_task = {}
         for task in self.sets[task_set]:
             if label not in self.under or task in self.under[label]:
-                trials = self.responses(run, task, self.rubric_label(label), score)
+                trials = self.responses(
+                    run,
+                    task,
+                    self.rubric_label(label),
+                    score,
+                )
                 if trials is not None:
                     by_task[task] = trials
         return by_task
@@ -539,22 +544,19 @@ class Figures:
         responses = self.all_responses(*key)
         floor = self.floor(score)
         raw_mean = sum(means.values()) / len(means) if means else None
-        n_tasks_full = sum(
-            len(trials) == len(state.trials) for trials in by_task.values()
-        )
+        mean_lower = np.mean([response.lower for response in responses])
+        mean_upper = np.mean([response.upper for response in responses])
+        n_trials = len(state.trials)
+        n_tasks_full = sum(len(trials) == n_trials for trials in by_task.values())
         figures = {
             "n_tasks": len(means),
             "n_tasks_wanted": len(by_task),
             "n_tasks_full": n_tasks_full,
-            "n_trials": len(state.trials),
+            "n_trials": n_trials,
             "coverage": coverage_of(responses),
             "is_complete": n_tasks_full == len(by_task),
-            "mean_lower": max(
-                np.mean([response.lower for response in responses]), floor
-            ),
-            "mean_upper": max(
-                np.mean([response.upper for response in responses]), floor
-            ),
+            "mean_lower": max(mean_lower, floor),
+            "mean_upper": max(mean_upper, floor),
             "raw_mean_score": raw_mean,
             "mean_score": None if raw_mean is None else max(raw_mean, floor),
             "is_latest": self.is_latest(run, task_set),
@@ -605,7 +607,11 @@ class Figures:
         ends = (None, None)
         if means:
             values = np.array(list(means.values()))
-            ends = interval(values, np.ones(len(values)), self.counts(task_set, means))
+            ends = interval(
+                values,
+                np.ones(len(values)),
+                self.counts(task_set, means),
+            )
         n_skipped = None
         unbiased_mean = None
         stop = self.stopped.get((run, task_set, label, score))
@@ -616,12 +622,9 @@ class Figures:
             if n_left > 0:
                 n_skipped = min(n_left, stop["n_tasks_skipped"])
                 unbiased_mean = stop["unbiased_mean_score"]
-                is_valid = n_skipped == stop["n_tasks_skipped"]
-                ends = (
-                    (stop["sequence_low"], stop["sequence_high"])
-                    if is_valid
-                    else (None, None)
-                )
+                ends = (None, None)
+                if n_skipped == stop["n_tasks_skipped"]:
+                    ends = (stop["sequence_low"], stop["sequence_high"])
         floor = self.floor(score)
         low, high = ends
         return {
@@ -638,29 +641,29 @@ class Figures:
         figures = dict.fromkeys(("trials_mean", "trials_ci_low", "trials_ci_high"))
         n_trials = len(self.runs[key[0]].trials)
         means = np.array([mean for _, mean in self.trial_scores(*key).values()])
-        has_part = any(
-            0 < len(trials) < n_trials for trials in self.of_tasks(*key).values()
-        )
+        by_task = self.of_tasks(*key).values()
+        has_part = any(0 < len(trials) < n_trials for trials in by_task)
         if len(means) and not has_part:
-            figures["trials_mean"] = means.mean()
+            mean = means.mean()
+            figures["trials_mean"] = mean
             if len(means) > 1:
-                half = (
-                    student(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
-                )
-                figures["trials_ci_low"] = means.mean() - half
-                figures["trials_ci_high"] = means.mean() + half
+                error = means.std(ddof=1) / math.sqrt(len(means))
+                half = student(len(means) - 1) * error
+                figures["trials_ci_low"] = mean - half
+                figures["trials_ci_high"] = mean + half
         return figures
 
     def row(self, stated):
         """The figures of a row with a score."""
         run, *key = self.about(stated)
-        runs_of_judge = [rival for rival in self.runs if rival[3:] == run[3:]]
-        latest_runs = [
-            rival for rival in runs_of_judge if self.is_latest(rival, key[0])
-        ]
-        runs_of_vintage = [
-            rival for rival in runs_of_judge if rival.vintage == run.vintage
-        ]
+        latest_runs = []
+        runs_of_vintage = []
+        for rival in self.runs:
+            if rival[3:] == run[3:]:
+                if self.is_latest(rival, key[0]):
+                    latest_runs.append(rival)
+                if rival.vintage == run.vintage:
+                    runs_of_vintage.append(rival)
         return (
             self.unranked(run, *key)
             | self.rank(run, runs_of_vintage, "rank", "n_tasks_ranked", *key)
@@ -694,10 +697,8 @@ class Figures:
         run = Run(*(row[name] for name in Run._fields))
         label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
         for split, is_own_hard in self.sets:
-            if (
-                split == row["split"]
-                and row.get("is_own_hard", is_own_hard) == is_own_hard
-            ):
+            has_same_kind = row.get("is_own_hard", is_own_hard) == is_own_hard
+            if split == row["split"] and has_same_kind:
                 return run, (split, is_own_hard), label, row["score_name"]
         raise LookupError(row["split"])
 
@@ -729,12 +730,8 @@ class Figures:
             coverage += n_left_out / sum(self.n_criteria[task] for task in members)
         coverage = round(coverage, 12)
         is_at_bar = coverage >= self.bar(run)
-        return (
-            is_at_bar,
-            0 if is_at_bar else coverage,
-            min(self.runs[run].times),
-            run.vintage,
-        )
+        coverage_below = 0 if is_at_bar else coverage
+        return is_at_bar, coverage_below, min(self.runs[run].times), run.vintage
 
     def rank(self, run, rivals, name, n_name, *key):
         """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of
@@ -789,7 +786,12 @@ def is_same(name, stated, recomputed):
     if isinstance(stated, int) or None in (stated, recomputed):
         return stated == recomputed
     tolerance = 2e-6 if "ci_" in name else 1e-9
-    return math.isclose(stated, recomputed, rel_tol=tolerance, abs_tol=tolerance)
+    return math.isclose(
+        stated,
+        recomputed,
+        rel_tol=tolerance,
+        abs_tol=tolerance,
+    )
 
 
 def check(path, digest=None, resamples=None):

@@ -48,17 +48,15 @@ Spoil = Callable[[dict[str, Any]], None]
 @pytest.fixture(scope="session")
 def research(research_job: Job, tmp_path_factory) -> Path:
     """The certificate of a made-up warehouse of ResearchRubrics."""
-    return certified(
-        research_job, tmp_path_factory.mktemp("certificates") / "research.zip"
-    )
+    folder = tmp_path_factory.mktemp("certificates")
+    return certified(research_job, folder / "research.zip")
 
 
 @pytest.fixture
 def resampling_less() -> Iterator[None]:
     """Verify with the few resamples of the made-up warehouse of ResearchRubrics."""
-    with patch(
-        "tasks.measures.scores.draws", partial(draws, resamples=RESEARCH_RESAMPLES)
-    ):
+    few_draws = partial(draws, resamples=RESEARCH_RESAMPLES)
+    with patch("tasks.measures.scores.draws", few_draws):
         yield
 
 
@@ -117,9 +115,8 @@ def with_true_ids(
     responses = {}
     for response in rows["responses"]:
         responses[response["response_id"]] = response
-        response["response_id"] = response_id(
-            **{name: response[name] for name in RESPONSE}
-        )
+        parts = {name: response[name] for name in RESPONSE}
+        response["response_id"] = response_id(**parts)
     for verdict in rows["verdicts"]:
         response = responses[verdict["response_id"]]
         verdict["response_id"] = response["response_id"]

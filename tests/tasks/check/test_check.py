@@ -98,10 +98,8 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked, case):
     root, report = checked
     _, check_name = WARNED[case]
 
-    [warning] = [
-        line for line in report.warnings if line.startswith(f"{check_name} (warn)")
-    ]
-
+    beginning = f"{check_name} (warn)"
+    [warning] = [line for line in report.warnings if line.startswith(beginning)]
     assert case in warning
     assert case in admitted_in(root)
 
@@ -109,18 +107,16 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked, case):
 def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked):
     root, _ = checked
 
-    [criterion] = rows_in(
-        root, "from criteria where task_id = 'weight-text' and position = 0"
-    )
+    query = "from criteria where task_id = 'weight-text' and position = 0"
+    [criterion] = rows_in(root, query)
     [finding] = rows_in(root, "from checks where check_name = 'positive_criterion'")
 
     assert criterion["weight"] is None
     assert criterion["weight_text"] == "five points"
     assert finding["n_failed"] == 3
     assert finding["failing_keys"] == ["criteria-0", "criteria-none", "no-positive"]
-    assert values_in(root, "select count(*) from tasks where not is_admitted") == [
-        (20,)
-    ]
+    refused_tasks = rows_in(root, "from tasks where not is_admitted")
+    assert len(refused_tasks) == 20
 
 
 def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked, bad_rows):
@@ -149,7 +145,12 @@ def test_a_check_is_repeated_when_its_policy_changes(bad_rows, unchecked):
     check(job_on(bad_rows, unchecked), ["ingest"])
 
     policies = dict.fromkeys(QUARANTINING, "warn")
-    job = job_on(bad_rows, unchecked, run_id="second", quality=policies)
+    job = job_on(
+        bad_rows,
+        unchecked,
+        run_id="second",
+        quality=policies,
+    )
     report = check(job, ["ingest"], reuse=True)
 
     assert not report.is_below_bar
@@ -160,16 +161,23 @@ def test_a_check_is_repeated_when_its_policy_changes(bad_rows, unchecked):
 def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(
     bad_rows, unchecked
 ):
-    job = job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"})
+    job = job_on(
+        bad_rows,
+        unchecked,
+        quality={"positive_criterion": "fail"},
+    )
 
-    with pytest.raises(
-        PipelineError, match=r"^positive_criterion \(fail\): .*no-positive.*$"
-    ):
+    line = r"^positive_criterion \(fail\): .*no-positive.*$"
+    with pytest.raises(PipelineError, match=line):
         check(job, ["ingest"])
 
 
 def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows, unchecked):
-    job = job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED)})
+    job = job_on(
+        bad_rows,
+        unchecked,
+        quality={"accepted": sorted(EXPECTED)},
+    )
 
     report = check(job, ["ingest"])
 
@@ -182,10 +190,11 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows, unchecked):
 
 
 def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows, unchecked):
+    accepted = sorted(EXPECTED.keys() - {"weight-0"})
     job = job_on(
         bad_rows,
         unchecked,
-        quality={"accepted": sorted(EXPECTED.keys() - {"weight-0"})},
+        quality={"accepted": accepted},
     )
 
     report = check(job, ["ingest"])
@@ -301,15 +310,27 @@ def test_a_verdict_has_the_value_of_its_status(published):
         if not is_right:
             wrong_ids.append(decision["verdict_id"])
 
-    failures = failing(published, responses=[RESPONSE], verdicts=verdicts)
+    failures = failing(
+        published,
+        responses=[RESPONSE],
+        verdicts=verdicts,
+    )
 
     assert failures["verdict_value"] == set(wrong_ids)
 
 
 def test_a_verdict_without_its_response_is_found(published):
-    orphan = verdict(response("t", trial=9), CRITERION, 1.0)
+    orphan = verdict(
+        response("t", trial=9),
+        CRITERION,
+        1.0,
+    )
 
-    failures = failing(published, responses=[RESPONSE], verdicts=[*VERDICTS, orphan])
+    failures = failing(
+        published,
+        responses=[RESPONSE],
+        verdicts=[*VERDICTS, orphan],
+    )
 
     assert failures == {"verdict_has_response": {orphan["verdict_id"]}}
 
@@ -347,7 +368,13 @@ def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(publishe
 
 def test_what_people_did_not_label_is_not_missing_beside_a_judge(published):
     imported = {"judge_config_hash": "imported", "source": "imported"}
-    label = verdict(RESPONSE, CRITERION, 1.0, judge="eva", **imported)
+    label = verdict(
+        RESPONSE,
+        CRITERION,
+        1.0,
+        judge="eva",
+        **imported,
+    )
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
 
     failures = failing(

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from tasks.compare.differences import ComparisonResult, apart, compare
+from tasks.compare.differences import ComparisonResult, compare, difference_details
 from tasks.compare.pairs import Comparison
 from tasks.config.job import DataRevision
 from tests.kit import (
@@ -169,6 +169,6 @@ def verdicts_behind(reader: Reader, result: ComparisonResult) -> list[Row]:
     """For each difference the counts of its verdicts, with categories, tasks and flips."""
     rows = []
     for difference in result.differences:
-        parts = apart(reader, result, [difference])
+        parts = difference_details(reader, result, [difference])
         rows.append(parts["verdicts"][0] | parts)
     return rows

@@ -134,12 +134,8 @@ def test_flips_and_their_tasks_are_sorted_by_loss_and_explain_the_difference(
     tasks = regression_verdicts["tasks"]
     losses = pytest.approx([-10 / 9, -7 / 15, -6 / 20, -2 / 10])
 
-    assert [flip["criterion_id"] for flip in flips] == [
-        "t4-c1",
-        "t3-c1",
-        "t1-c1",
-        "t2-c1",
-    ]
+    criterion_ids = [flip["criterion_id"] for flip in flips]
+    assert criterion_ids == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
     assert [flip["effect"] for flip in flips] == losses
     assert [task["task_id"] for task in tasks] == ["t4", "t3", "t1", "t2"]
     assert [task["difference"] for task in tasks] == losses
@@ -172,7 +168,8 @@ def judged_in_t3_with_another_wording() -> Rows:
     "second", [undecided_in_t3(), judged_in_t3_with_another_wording()]
 )
 def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
-    published, second
+    published,
+    second,
 ):
     reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), second)
 
@@ -366,9 +363,9 @@ def test_models_are_compared_in_a_requested_vintage(samplings):
 
 
 def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings):
-    assert vintages_in(ask(samplings, "a", "only-base", vintage="later")) == [
-        ("later", "base")
-    ]
+    result = ask(samplings, "a", "only-base", vintage="later")
+
+    assert vintages_in(result) == [("later", "base")]
 
 
 def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(samplings):
@@ -377,22 +374,25 @@ def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(sampl
     result = ask(samplings, "night", "a", vintage="tonight", configured=[pinned])
 
     assert vintages_in(result) == [("tonight", "base")]
-    with pytest.raises(
-        PipelineError,
-        match=r"nothing to compare: a has no verdict in vintage tonight under these options.*"
-        r"; a has verdicts in base, later by a-judge",
-    ):
+    message = (
+        "nothing to compare: a has no verdict in vintage tonight under these options.*"
+        "; a has verdicts in base, later by a-judge"
+    )
+    with pytest.raises(PipelineError, match=message):
         ask(samplings, "night", "a", vintage="tonight")
 
 
 def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(
     samplings,
 ):
-    nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
+    nightly = {
+        "name": "openai/only-base",
+        "label": "only-base",
+        "resample": "nightly",
+    }
 
-    with pytest.raises(
-        PipelineError, match="only-base has no verdict in vintage tonight"
-    ):
+    message = "only-base has no verdict in vintage tonight"
+    with pytest.raises(PipelineError, match=message):
         ask(samplings, "night", "only-base", vintage="tonight", configured=[nightly])
 
 
@@ -509,10 +509,8 @@ def test_models_without_a_split_in_common_are_refused_with_that_reason(published
         judged(selected(ALL_MET, "t4"), "b"),
     )
 
-    with pytest.raises(
-        PipelineError,
-        match="nothing to compare: finance: no task is complete for both a and b; a has",
-    ):
+    reason = "nothing to compare: finance: no task is complete for both a and b; a has"
+    with pytest.raises(PipelineError, match=reason):
         ask(reader, "a", "b", splits=["finance", "legal"])
 
 
@@ -582,10 +580,8 @@ def test_a_name_that_could_be_two_things_needs_the_option_of(published):
     (difference,) = ask(reader, "base", "later", kind="vintage").differences
 
     assert difference.pair.sides[0].model_run.model == "base"
-    with pytest.raises(
-        UsageError,
-        match="base and later: could be model or vintage; say which with --of",
-    ):
+    message = "base and later: could be model or vintage; say which with --of"
+    with pytest.raises(UsageError, match=message):
         ask(reader, "base", "later")
 
 
@@ -604,19 +600,13 @@ def revisions(tmp_path_factory) -> Iterator[Reader]:
     old_revision = {"dataset_revision": "aaaaaa-old"}
     new_revision = {"dataset_revision": "bbbbbb-new"}
     criteria = [
-        criterion("t1", 2, 14, "Risk")
-        | new_revision
-        | {"criterion_id": "new-0", "position": 0},
-        criterion("t1", 1, 6, "Risk")
-        | new_revision
-        | {"criterion_id": "new-1", "position": 1},
-        criterion("t1", 0, 10, "Risk")
-        | new_revision
-        | {"criterion_id": "new-2", "position": 2},
-        criterion("t1", 7, -5, "Risk")
-        | new_revision
-        | {"criterion_id": "new-3", "position": 3},
+        criterion("t1", 2, 14, "Risk"),
+        criterion("t1", 1, 6, "Risk"),
+        criterion("t1", 0, 10, "Risk"),
+        criterion("t1", 7, -5, "Risk"),
     ]
+    for position, line in enumerate(criteria):
+        line.update(new_revision, criterion_id=f"new-{position}", position=position)
     new_tasks = tasks_of(
         {"t5": [(1, "Risk")], "t1": RUBRICS["t1"]}, revision="bbbbbb-new"
     )
@@ -674,10 +664,11 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings):
 
 
 def test_a_warehouse_without_verdicts_has_nothing_to_compare(published):
-    with pytest.raises(
-        PipelineError, match="nothing to compare: no verdict on prbench yet"
-    ):
-        ask(published(tasks_of(RUBRICS)), "a", "b")
+    reader = published(tasks_of(RUBRICS))
+
+    message = "nothing to compare: no verdict on prbench yet"
+    with pytest.raises(PipelineError, match=message):
+        ask(reader, "a", "b")
 
 
 @pytest.mark.parametrize(

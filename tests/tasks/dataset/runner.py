@@ -33,11 +33,10 @@ def outcome(function: str, *arguments: str) -> dict[str, Any]:
     error = None
     cause = None
     try:
-        value = (
-            rows_of_file(*arguments)
-            if function == "rows_of_file"
-            else getattr(source, function)(*arguments)
-        )
+        if function == "rows_of_file":
+            value = rows_of_file(*arguments)
+        else:
+            value = getattr(source, function)(*arguments)
     except source.SourceError as failure:
         error = str(failure)
         cause = type(failure.__cause__).__name__

@@ -60,20 +60,17 @@ def data_file(split: str) -> str:
 def parquet(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """A Parquet file of rows in the hub's shape."""
     buffer = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_pylist([dict(row) for row in rows], schema=HUB_SCHEMA), buffer
-    )
+    table = pa.Table.from_pylist(list(map(dict, rows)), schema=HUB_SCHEMA)
+    pq.write_table(table, buffer)
     return buffer.getvalue()
 
 
 def _readme(splits: Iterable[str]) -> bytes:
     """A data card with a header that maps splits to files, like the real one."""
-    paths = "".join(
-        f"  - split: {split}\n    path: data/{split}-*\n" for split in splits
-    )
-    return (
-        f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n".encode()
-    )
+    entries = [f"  - split: {split}\n    path: data/{split}-*\n" for split in splits]
+    paths = "".join(entries)
+    text = f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n"
+    return text.encode()
 
 
 class HubServer(AnyServer):
@@ -118,38 +115,47 @@ class HubServer(AnyServer):
         for pattern, respond in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
             match = pattern.fullmatch(path)
             if match:
-                refusal = self._refusals.get(match["id"])
-                if refusal and refusal.paths in path:
-                    return _error(refusal.status, refusal.code)
-                if not any(
-                    dataset_id == match["id"] for dataset_id, _ in self._snapshots
-                ):
-                    return _error(
-                        401, "RepoNotFound"
-                    )  # as for a private id without a token
-                snapshot = self._snapshots.get(
-                    (match["id"], unquote(match["rev"] or "main"))
-                )
-                if snapshot is None:
-                    return _error(404, "RevisionNotFound")
-                response = respond(
-                    snapshot, unquote(match.groupdict().get("path") or "")
-                )
+                response = self._refused(match)
+                if response is None:
+                    file_path = unquote(match.groupdict().get("path") or "")
+                    response = respond(self._snapshots[_key_of(match)], file_path)
                 if seen.method == "HEAD":
                     response = dataclasses.replace(response, body=tuple)
                 return response
         return Plain(501)
 
+    def _refused(self, match: re.Match[str]) -> Plain | None:
+        """The error that a request gets, if any."""
+        refusal = self._refusals.get(match["id"])
+        if refusal and refusal.paths in match.string:
+            return _error(refusal.status, refusal.code)
+        if match["id"] not in {dataset_id for dataset_id, _ in self._snapshots}:
+            # As for a private id without a token.
+            return _error(401, "RepoNotFound")
+        if _key_of(match) not in self._snapshots:
+            return _error(404, "RevisionNotFound")
+        return None
+
+
+def _key_of(match: re.Match[str]) -> tuple[str, str]:
+    """The id and the revision that a request names."""
+    return match["id"], unquote(match["rev"] or "main")
+
 
 def _content(body: bytes, **headers: str) -> Plain:
-    return Plain(200, {"Content-Length": str(len(body)), **headers}, lambda: [body])
+    return Plain(
+        200,
+        {"Content-Length": str(len(body)), **headers},
+        lambda: [body],
+    )
 
 
 def _error(status: int, code: str | None) -> Plain:
     """Return an error response; the hub states the kind of error in a header, not in the status."""
-    return Plain(
-        status, {"Content-Length": "0"} | ({"X-Error-Code": code} if code else {})
-    )
+    headers = {"Content-Length": "0"}
+    if code:
+        headers["X-Error-Code"] = code
+    return Plain(status, headers)
 
 
 def _info(snapshot: Snapshot, _: str) -> Plain:
@@ -171,15 +177,14 @@ def _tree(snapshot: Snapshot, folder: str) -> Plain:
     for name, body in sorted(snapshot.files.items()):
         child, _, rest = name.removeprefix(prefix).partition("/")
         if name.startswith(prefix):
-            kind, size, oid = (
-                ("directory", 0, child) if rest else ("file", len(body), _etag(body))
-            )
-            entries[prefix + child] = {
-                "type": kind,
-                "path": prefix + child,
-                "size": size,
-                "oid": oid,
+            entry = {
+                "type": "file",
+                "size": len(body),
+                "oid": _etag(body),
             }
+            if rest:
+                entry = {"type": "directory", "size": 0, "oid": child}
+            entries[prefix + child] = entry | {"path": prefix + child}
     if not entries:
         return _error(404, "EntryNotFound")
     return _content(json.dumps(list(entries.values())).encode())
@@ -189,9 +194,8 @@ def _file(snapshot: Snapshot, path: str) -> Plain:
     """One file's bytes, with the headers by which the client's cache knows its version."""
     commit = {"X-Repo-Commit": snapshot.commit}
     if path not in snapshot.files:
-        return Plain(
-            404, {"Content-Length": "0", "X-Error-Code": "EntryNotFound"} | commit
-        )
+        error = _error(404, "EntryNotFound")
+        return dataclasses.replace(error, headers=error.headers | commit)
     body = snapshot.files[path]
     return _content(body, ETag=f'"{_etag(body)}"', **commit)
 

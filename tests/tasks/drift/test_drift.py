@@ -43,8 +43,16 @@ def job_at(
 ) -> Job:
     """A job on the sample with one nightly model and one judge."""
     address = {"api_base": server.api_base, "max_tokens": 1000}
-    model = {"name": "hosted_vllm/a", "label": "a", "resample": "nightly"}
-    judge = {"name": "openai/judge", "label": "judge", "mode": mode}
+    model = {
+        "name": "hosted_vllm/a",
+        "label": "a",
+        "resample": "nightly",
+    }
+    judge = {
+        "name": "openai/judge",
+        "label": "judge",
+        "mode": mode,
+    }
     return job_on(
         "sample",
         folder,
@@ -80,7 +88,7 @@ def folder(server: FaultServer, judged_once: Path, tmp_path) -> Path:
 
 
 @dataclass
-class Seen:
+class Night:
     """A night: the stage's report, its calls, and the judges that drifted."""
 
     report: StageReport
@@ -88,13 +96,13 @@ class Seen:
     drifted: list[dict[str, Any]]
 
 
-def night(server: FaultServer, job: Job, label: str) -> Seen:
+def night(server: FaultServer, job: Job, label: str) -> Night:
     """Run the stage as in a night."""
     tonight = job.model_copy(update={"night": label, "run_id": f"run {label}"})
     n_calls = len(server.book)
     choose_control_set(tonight)
     report = asyncio.run(judge_control_set(tonight))
-    return Seen(report, server.book[n_calls:], drifted(tonight))
+    return Night(report, server.book[n_calls:], drifted(tonight))
 
 
 def prompts(calls: Sequence[Request]) -> Counter[str]:
@@ -103,18 +111,15 @@ def prompts(calls: Sequence[Request]) -> Counter[str]:
 
 def bucket(request) -> float:
     """A number from 0 to 1 that depends on the prompt alone."""
-    digest = hashlib.sha256(
-        b"bucket" + json.dumps(request["messages"]).encode()
-    ).digest()
-    return digest[0] / 256
+    content = b"bucket" + json.dumps(request["messages"]).encode()
+    return hashlib.sha256(content).digest()[0] / 256
 
 
 def lenient(request, number: int) -> HttpResponse:
     """A judge that now calls two in five criteria met, whatever it decided before."""
     if is_judge_request(request) and bucket(request) < 0.4:
-        return HttpResponse(
-            json.dumps({"explanation": "let pass", "criteria_met": True})
-        )
+        content = {"explanation": "let pass", "criteria_met": True}
+        return HttpResponse(json.dumps(content))
     return well_behaved(request, number)
 
 
@@ -173,15 +178,14 @@ def test_another_judge_configuration_gets_its_own_control_set(server, folder):
     judged(warm_job)
     choose_control_set(warm_job)
 
-    assert (
-        len(rows_in(job, "select distinct set_id, judge_config_hash from control_set"))
-        == 2
-    )
+    query = "select distinct set_id, judge_config_hash from control_set"
+    assert len(rows_in(job, query)) == 2
     assert set(members) < set(values_in(job, CONTROL_SET))
 
 
 def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
-    server, folder
+    server,
+    folder,
 ):
     job = job_at(server, folder)
     calls = night(server, job, "2026-11-20").calls
@@ -217,9 +221,8 @@ def test_no_score_sees_the_control_verdicts(server, folder, monkeypatch):
     server.behaviour = lenient
     night(server, job, "2026-11-20")
 
-    assert {
-        table: rows_in(job, f"from {table} order by all") for table in tables
-    } == rows
+    rows_after = {table: rows_in(job, f"from {table} order by all") for table in tables}
+    assert rows_after == rows
 
 
 def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, folder):
@@ -291,14 +294,12 @@ def test_members_without_their_response_are_lost(server, folder, changes):
     ((response_id, n_lost),) = values_in(job, query)
     replace_response(job, response_id, **changes)
 
-    seen = night(server, job, "2026-11-21")
+    result = night(server, job, "2026-11-21")
 
     n_decided = N - n_lost
-    assert len(seen.calls) == n_decided
-    assert (
-        f"judge: {n_lost} members of its control set are lost"
-        in seen.report.warnings[0]
-    )
+    assert len(result.calls) == n_decided
+    warning = f"judge: {n_lost} members of its control set are lost"
+    assert warning in result.report.warnings[0]
     query = "select night, n_decided, n_failed, n_lost from judge_drift order by night"
     assert values_in(job, query) == [
         ("2026-11-20", N, 0, 0),
@@ -311,25 +312,25 @@ def test_members_without_their_response_are_lost(server, folder, changes):
 
 def test_the_bar_is_the_one_that_was_configured_in_its_night(server, folder):
     server.behaviour = lenient
-    seen = night(server, job_at(server, folder, min_agreement=0.99), "2026-11-20")
+    result = night(server, job_at(server, folder, min_agreement=0.99), "2026-11-20")
     job = job_at(server, folder)
     server.behaviour = well_behaved
     night(server, job, "2026-11-21")
 
-    (drift,) = seen.drifted
+    (drift,) = result.drifted
     assert drift["cause"] == "bar"
-    assert "below the bar (bar 99.0%)" in str(seen.report.warnings)
+    assert "below the bar (bar 99.0%)" in str(result.report.warnings)
     query = "select min_agreement, cause from judge_drift order by night"
     assert values_in(job, query) == [(0.99, "bar"), (None, None)]
 
 
 def test_a_judge_with_provider_batches_gets_live_calls(server, folder):
     n_requests = len(server.entries)
-    seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
+    result = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 
-    assert len(seen.calls) == N
-    assert seen.report.rows == N
-    assert seen.report.skipped == 0
+    assert len(result.calls) == N
+    assert result.report.rows == N
+    assert result.report.skipped == 0
     assert {entry.path for entry in server.entries[n_requests:]} == {
         "/v1/chat/completions"
     }

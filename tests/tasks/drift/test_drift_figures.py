@@ -88,14 +88,8 @@ def random_verdicts(
             value = criterion["first_value"]
             if source.random() < change:
                 value = source.choice([None, *VALUES])
-            verdicts.append(
-                verdict_on(
-                    criterion,
-                    night,
-                    value,
-                    source.choice(FAILED),
-                )
-            )
+            failure = source.choice(FAILED)
+            verdicts.append(verdict_on(criterion, night, value, failure))
     return verdicts
 
 
@@ -168,13 +162,7 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
 ):
     members = [member("binary", number, 1.0) for number in range(40)]
     verdicts = [
-        verdict_on(
-            criterion,
-            "2026-11-01",
-            1.0,
-            "",
-        )
-        for criterion in members[:38]
+        verdict_on(criterion, "2026-11-01", 1.0, "") for criterion in members[:38]
     ]
     limit = row(
         "control_limits",

@@ -79,14 +79,23 @@ def values_of(
     if model == "good" and task == 2 and trial == 1 and judge == "strict":
         return (1.0, None, 0.0)
     base = task + trial + (3 if judge == "mild" else 0) + (0 if model == "good" else 1)
-    return (float(base % 2), float(base % 3 > 0), float(base % 5 == 0))
+    return (
+        float(base % 2),
+        float(base % 3 > 0),
+        float(base % 5 == 0),
+    )
 
 
 def rows_of_world() -> Rows:
     """Two models in two trials under two judges; `t7` times out, and not all judges judged `t6`."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
     for task in HARD:
-        member = row("split_members", split="finance_hard", task_id=task, position=0)
+        member = row(
+            "split_members",
+            split="finance_hard",
+            task_id=task,
+            position=0,
+        )
         rows["split_members"].append(member)
     for member in rows["split_members"]:
         member["canary"] = CANARY
@@ -168,7 +177,11 @@ def inspected(tmp_path_factory) -> Job:
     for split in ("finance", "finance_hard"):
         write_jsonl(source / f"{split}.jsonl", [{}])
     job = job_on(source, folder / "data")
-    written(job.warehouse, rows_of_world(), job.data.revision)
+    written(
+        job.warehouse,
+        rows_of_world(),
+        job.data.revision,
+    )
     aggregate(job)
     return job
 

@@ -40,10 +40,10 @@ from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 
 without_scores = pytest.mark.usefixtures("without_scores")
-LEADERBOARD = (
-    "select * from leaderboard order by split, "
-    "judge, judge_trial, model, score_name, vintage"
-)
+LEADERBOARD = """
+    from leaderboard
+    order by split, judge, judge_trial, model, score_name, vintage
+"""
 
 
 def marked(tables: kit.Rows) -> kit.Rows:
@@ -97,9 +97,8 @@ def received(exported: Path, tmp_path_factory) -> Job:
     job = job_on("sample", tmp_path_factory.mktemp("received"))
     report = imported(job, exported)
 
-    assert report.rows == sum(
-        table["n_rows"] for table in file_list_of(exported)["tables"]
-    )
+    tables = file_list_of(exported)["tables"]
+    assert report.rows == sum(table["n_rows"] for table in tables)
     return job
 
 
@@ -114,12 +113,10 @@ def test_an_import_has_all_rows_of_an_export(filled, received, table):
 
 
 def test_an_import_has_the_leaderboard_with_its_intervals(filled, received):
-    assert values_in(received, "select count(ci_low) > 0 from leaderboard") == [(True,)]
-    for expected, actual in zip(
-        rows_in(filled, LEADERBOARD),
-        rows_in(received, LEADERBOARD),
-        strict=True,
-    ):
+    board = rows_in(received, LEADERBOARD)
+
+    assert any(row["ci_low"] is not None for row in board)
+    for actual, expected in zip(board, rows_in(filled, LEADERBOARD), strict=True):
         # Rows may be in another order, so the last digits of sums may differ.
         assert numbers_in(actual) == pytest.approx(numbers_in(expected), rel=1e-12)
         assert actual | numbers_in(expected) == expected
@@ -158,9 +155,8 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
 
     assert report.warnings == ["intervals: not imported: unknown table"]
     assert rows_in(empty, "from measures") == []
-    assert values_in(empty, "select count(*), any_value(expert) from tasks") == [
-        (13, None)
-    ]
+    experts = values_in(empty, "select expert from tasks")
+    assert experts == [(None,)] * 13
 
 
 def test_a_large_table_is_cut_into_files_that_hold_it(filled, tmp_path, monkeypatch):
@@ -171,11 +167,9 @@ def test_a_large_table_is_cut_into_files_that_hold_it(filled, tmp_path, monkeypa
 
     assert len(files) > 2
     assert max(file.num_rows for file in files) <= 100
-    exported_ids = pa.concat_tables(files)["verdict_id"].to_pylist()
-    stored_ids = [
-        row["verdict_id"] for row in rows_in(filled, "select verdict_id from verdicts")
-    ]
-    assert sorted(exported_ids) == sorted(stored_ids)
+    exported_ids = pa.concat_tables(files).select(["verdict_id"]).to_pylist()
+    query = "select verdict_id from verdicts order by verdict_id"
+    assert sorted(exported_ids, key=str) == rows_in(filled, query)
 
 
 def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
@@ -191,10 +185,8 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path):
     foreign_tasks = [task | {"benchmark": "other"} for task in tables["task_rows"]]
     runs = [row("runs", run_id="ended", outcome="done")]
     job = job_on("sample", tmp_path / "warehouse")
-    written(
-        job.warehouse,
-        kit.combined(tables, {"task_rows": foreign_tasks, "runs": runs}),
-    ).publish()
+    rows = kit.combined(tables, {"task_rows": foreign_tasks, "runs": runs})
+    written(job.warehouse, rows).publish()
 
     export_tables(job, tmp_path / "out", benchmark="prbench")
 
@@ -314,10 +306,8 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
 def job(tmp_path) -> Job:
     """A warehouse with tasks, their canaries and a response."""
     job = job_on("sample", tmp_path / "warehouse")
-    written(
-        job.warehouse,
-        marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]},
-    ).publish()
+    rows = marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]}
+    written(job.warehouse, rows).publish()
     return job
 
 
@@ -345,22 +335,18 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
     job, store
 ):
     publish(job, store)
+
     publication = latest(store)
     bundle = read_bundle(publication, "publication")
     files = publication.files()
     verify_bundle(publication, bundle)
-
     assert files.keys() == {"manifest.json", *(file.name for file in bundle.files)}
+    public_names = {*TABLES, *sql.schema()["marts"]} - {"retractions", "removals"}
     names = {table["name"] for table in bundle.meta["tables"]}
-    assert (
-        names
-        == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
-    )
+    assert names == public_names
     assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
-    assert (
-        publication.read("prbench.duckdb")
-        == (job.warehouse / "prbench.duckdb").read_bytes()
-    )
+    database = (job.warehouse / "prbench.duckdb").read_bytes()
+    assert publication.read("prbench.duckdb") == database
     version = json.loads((job.warehouse / "warehouse.json").read_text())["version"]
     assert bundle.meta["warehouse_version"] == version
     members = publication.read("tables/split_members/part-0.parquet")
@@ -489,12 +475,9 @@ def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
     (folder / "report.json").write_text(mark % "../warehouse.json")
     (folder / "prbench" / "report.json").write_text(mark % "gone.html")
-    for path in (
-        folder / "index.html",
-        folder / "prbench" / "index.html",
-        folder / "private.txt",
-    ):
-        path.write_text(path.name)
+    for name in ("index.html", "prbench/index.html", "private.txt"):
+        (folder / name).write_text(name)
+
     publish(job, store)
 
     assert latest(store).below("report").files().keys() == {

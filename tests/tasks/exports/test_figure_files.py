@@ -42,15 +42,7 @@ def odd(tmp_path) -> tuple[Job, list[dict[str, Any]]]:
         "is_complete": True,
         "ci_low": None,
         "selections": ["a", "b"],
-        "first_response_at": datetime(
-            2026,
-            1,
-            2,
-            3,
-            4,
-            5,
-            tzinfo=UTC,
-        ),
+        "first_response_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         "created_at": date(2026, 1, 2),
     }
     return job_on("sample", tmp_path / "data"), [row]
@@ -58,9 +50,8 @@ def odd(tmp_path) -> tuple[Job, list[dict[str, Any]]]:
 
 def opened(job: Job, rows: list[dict[str, Any]]) -> Any:
     """The workbook of a leaderboard."""
-    return openpyxl.load_workbook(
-        io.BytesIO(figures_as_workbook(job.key, [(LEADERBOARD, rows)]))
-    )
+    content = figures_as_workbook(job.key, [(LEADERBOARD, rows)])
+    return openpyxl.load_workbook(io.BytesIO(content))
 
 
 def columns_of(sheet: Any) -> list[str]:
@@ -78,7 +69,11 @@ def test_every_leaderboard_column_is_explained(choice, inspected, tmp_path):
     if not rows:
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
         with Warehouse(inspected.warehouse).reader() as reader:
-            scope = Scope(inspected, reader, is_hard=choice.get("is_hard", False))
+            scope = Scope(
+                inspected,
+                reader,
+                is_hard=choice.get("is_hard", False),
+            )
             query = scope.query_of(*chosen_board(scope, choice.get("by")))
             rows = [dict.fromkeys(reader.table(query)[0])]
     write_csv(inspected.key, LEADERBOARD, rows, tmp_path / "board.csv")
@@ -116,7 +111,11 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd):
 
     cells = {}
     for name, cell in zip(columns_of(sheet), sheet[2], strict=True):
-        cells[name] = (cell.value, cell.data_type, bool(cell.quotePrefix))
+        cells[name] = (
+            cell.value,
+            cell.data_type,
+            bool(cell.quotePrefix),
+        )
     assert cells == {
         "model": (FORMULA, "s", True),
         "judge": ("-3 %", "s", True),
@@ -128,18 +127,15 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd):
         "ci_low": (None, "n", False),
         "selections": ("a, b", "s", False),
         "first_response_at": (
-            datetime(
-                2026,
-                1,
-                2,
-                3,
-                4,
-                5,
-            ),
+            datetime(2026, 1, 2, 3, 4, 5),
             "d",
             False,
         ),
-        "created_at": (datetime(2026, 1, 2), "d", False),
+        "created_at": (
+            datetime(2026, 1, 2),
+            "d",
+            False,
+        ),
     }
 
 
@@ -163,16 +159,15 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
 ):
     rows = leaderboard(inspected)
     book = opened(inspected, rows)
+
     names = columns_of(book.worksheets[0])
     hash_names = columns_of(book.worksheets[1])
     declared = [column.name for column in LEADERBOARD.columns]
-
+    keys = {"row", "benchmark", "dataset_revision", "model_config_hash"}
     assert book.sheetnames == ["leaderboard", "leaderboard hashes", "columns"]
     assert names[: len(declared)] == declared
     assert not [name for name in names if name.endswith("_hash")]
-    assert {"row", "benchmark", "dataset_revision", "model_config_hash"} <= set(
-        hash_names
-    )
+    assert keys <= set(hash_names)
     assert set(rows[0]) <= {*names, *hash_names}
 
 
@@ -196,7 +191,7 @@ def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path):
     assert formats["rank"] == "#,##0"
 
 
-def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path):
+def test_a_workbook_of_several_figures_has_a_sheet_for_each():
     parts = [
         (FIGURES["judge_agreement"], [{"kappa": 0.5}]),
         (FIGURES["judge_reliability"], [{"alpha": 0.25}]),
@@ -209,7 +204,8 @@ def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path):
 
 
 def test_a_text_too_long_for_a_cell_is_refused():
-    with pytest.raises(
-        PipelineError, match="row 1, column text: a workbook has at most"
-    ):
-        workbook([Sheet("rows", [{"text": "x" * 40_000}])])
+    sheet = Sheet("rows", [{"text": "x" * 40_000}])
+
+    reason = "row 1, column text: a workbook has at most"
+    with pytest.raises(PipelineError, match=reason):
+        workbook([sheet])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from itertools import product
+from operator import mul
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -62,15 +63,12 @@ def sample(
 def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     """Equation 1: points / positive weights; None while a criterion is undecided."""
     values = values_of(model, judge, task, trial)
-    if (
-        None in values
-        or (judge == "mild" and task == 6)
-        or (model == "poor" and task == 7)
-    ):
+    is_unjudged = judge == "mild" and task == 6
+    has_failed = model == "poor" and task == 7
+    if None in values or is_unjudged or has_failed:
         return None
-    return (
-        sum(w * v for w, v in zip(WEIGHTS, values, strict=True) if v is not None) / 15
-    )
+    points = map(mul, WEIGHTS, values)
+    return sum(points) / 15
 
 
 MODEL_RUNS = {
@@ -117,21 +115,20 @@ def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs):
             expected_score = expected(model, judge, number, trial)
             if document["error"]:
                 assert document["scores"] == {}
-            elif expected_score is None:
-                assert math.isnan(document["scores"]["score"]["value"])
-                assert document["scores"]["score"]["reason"] is not None
+                continue
+            score = document["scores"]["score"]
+            if expected_score is None:
+                assert math.isnan(score["value"])
+                assert score["reason"] is not None
             else:
-                assert document["scores"]["score"]["value"] == pytest.approx(
-                    expected_score
-                )
-                assert document["scores"]["score"]["reason"] is None
+                assert score["value"] == pytest.approx(expected_score)
+                assert score["reason"] is None
 
 
 def test_a_score_carries_every_criterion_with_its_verdict(logs):
-    criteria = sample(logs["good", "strict"], "t1")["scores"]["score"]["metadata"][
-        "criteria"
-    ]
+    score = sample(logs["good", "strict"], "t1")["scores"]["score"]
 
+    criteria = score["metadata"]["criteria"]
     assert [(row["value"], row["weight"], row["title"]) for row in criteria] == [
         (0.0, 10.0, "t1 needs point 0"),
         (1.0, 5.0, "t1 needs point 1"),
@@ -185,9 +182,10 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     assert len(names) == 4
     assert len(set(names)) == 4
     assert metrics <= {"mean", "stderr", "unclipped_mean"}
-    assert [
+    n_scored = [
         score["scored_samples"] for score in scores if score["scorer"] == "score"
-    ] == [15, 5]
+    ]
+    assert n_scored == [15, 5]
 
 
 def test_tokens_and_cost_of_a_judge_are_as_reported(logs):
@@ -220,12 +218,10 @@ def test_a_text_cannot_break_out_of_its_cell(error, explanation):
         "error": error,
     }
 
-    lines = explanation_of([item]).splitlines()
+    *_, line = explanation_of([item]).splitlines()
 
-    assert (
-        lines[-1]
-        == rf"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) | {explanation} |"
-    )
+    title = r"a \| b \| c \| \*d\* \[e\](http://f)"
+    assert line == f"| met | 1 | {title} | {explanation} |"
 
 
 def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs):
@@ -262,14 +258,17 @@ def test_samples_without_a_score_can_be_left_out(inspected, tmp_path):
 def test_people_who_label_have_a_log_only_where_they_are_named(inspected, tmp_path):
     job = kit.copied(inspected, tmp_path / "data")
     label = imported_verdict(job, response("t1", "good"), "eva")
-    labeller = kit.row("labellers", judge="eva", import_batch="a-sheet")
+    labeller = kit.row(
+        "labellers",
+        judge="eva",
+        import_batch="a-sheet",
+    )
     kit.written(job.warehouse, {"verdicts": [label], "labellers": [labeller]})
     aggregate(job)
 
+    job_of_eva = job.model_copy(update={"named_judges": ("eva",)})
     export_inspect(job, tmp_path / "logs")
-    export_inspect(
-        job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named"
-    )
+    export_inspect(job_of_eva, tmp_path / "named")
 
     assert logs_in(tmp_path / "logs").keys() == MODEL_RUNS
     assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
@@ -293,10 +292,8 @@ def named_logs(inspected: Job, tmp_path_factory) -> Logs:
     """The documents of logs of models and a judge that a stored run and the configuration name."""
     folder = tmp_path_factory.mktemp("named")
     job = kit.copied(inspected, folder / "data")
-    imported = response("t1", "brief", model_config_hash="imported") | {
-        "source": "imported"
-    }
-    imported["dataset_revision"] = job.data.revision
+    imported = response("t1", "brief", model_config_hash="imported")
+    imported |= {"source": "imported", "dataset_revision": job.data.revision}
     label = imported_verdict(job, imported, "reader")
     endpoints = {
         "models": [{"label": "good", "name": "gemini/gemini-3"}],
@@ -305,22 +302,21 @@ def named_logs(inspected: Job, tmp_path_factory) -> Logs:
             {"label": "good", "name": "x/other"},
         ],
     }
-    run = kit.row("runs", run_id="a-run", config=json.dumps(endpoints))
-    kit.written(
-        job.warehouse,
-        {
-            "responses": [imported],
-            "verdicts": [label],
-            "runs": [run],
-        },
+    run = kit.row(
+        "runs",
+        run_id="a-run",
+        config=json.dumps(endpoints),
     )
+    rows = {
+        "responses": [imported],
+        "verdicts": [label],
+        "runs": [run],
+    }
+    kit.written(job.warehouse, rows)
     aggregate(job)
-    configured = Settings.model_validate(
-        {
-            **job.settings.model_dump(mode="json", exclude_unset=True),
-            "models": [{"label": "poor", "name": "hosted_vllm/org/small"}],
-        }
-    )
+    settings = job.settings.model_dump(mode="json", exclude_unset=True)
+    settings["models"] = [{"label": "poor", "name": "hosted_vllm/org/small"}]
+    configured = Settings.model_validate(settings)
     export_inspect(job.model_copy(update={"settings": configured}), folder / "logs")
     return logs_in(folder / "logs")
 
@@ -373,12 +369,8 @@ def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
     tmp_path,
     is_old,
 ):
-    export_inspect(
-        inspected.model_copy(
-            update={"named_models": ("good",), "named_judges": ("strict",)}
-        ),
-        tmp_path,
-    )
+    names = {"named_models": ("good",), "named_judges": ("strict",)}
+    export_inspect(inspected.model_copy(update=names), tmp_path)
     (log,) = tmp_path.iterdir()
     if is_old:
         without_name(log)
@@ -401,15 +393,18 @@ VERSION = "inspect-ai==0.3.285"
 @pytest.fixture(scope="module")
 def read_logs(folder: Path) -> Logs:
     """The logs as Inspect reads them, each with its number of summaries, by model and judge."""
-    command = ["uv", "run", "--no-project", "--quiet", "--python", sys.executable]
-    command += [
-        "--with",
-        VERSION,
-        "python",
-        str(Path(__file__).with_name("inspect_reader.py")),
+    command = [
+        "uv",
+        "run",
+        "--no-project",
+        "--quiet",
+        "--python",
+        sys.executable,
     ]
+    command += ["--with", VERSION, "python"]
+    script = Path(__file__).with_name("inspect_reader.py")
     process = subprocess.run(
-        [*command, str(folder)],
+        [*command, str(script), str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -439,9 +434,8 @@ def test_inspect_reads_every_sample(read_logs):
     for log in read_logs.values():
         assert log["status"] == "success"
         assert log["n_summaries"] == 16
-        assert [
-            (document["id"], document["epoch"]) for document in log["samples"]
-        ] == cells
+        samples = log["samples"]
+        assert [(sample["id"], sample["epoch"]) for sample in samples] == cells
 
 
 @pytest.mark.slow

@@ -90,10 +90,8 @@ def label(job: Job, file: Path):
     """Fill in a sheet and import it."""
     rows = [dict(row) for row in sheet_rows(file)]
     for row in rows:
-        is_met = (
-            random.Random(f"{row['task']} {row['model']} {row['criterion']}").random()
-            < 0.6
-        )
+        dice = random.Random(f"{row['task']} {row['model']} {row['criterion']}")
+        is_met = dice.random() < 0.6
         row |= {"judge": "eva", "criteria_met": "yes" if is_met else "no"}
     import_verdicts(job, save_sheet(file.with_suffix(".filled.csv"), rows))
     aggregate(job)
@@ -154,9 +152,10 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job, tmp_
 
     assert "that can have one" not in report.line
     figures = stored_figures(job)
-    assert [
+    cells = [
         (model, split) for model, split, _, no_figure in figures if no_figure is None
-    ] == [
+    ]
+    assert cells == [
         ("ada", "finance"),
         ("bob", "finance"),
         ("ada", "finance_hard"),
@@ -167,10 +166,8 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job, tmp_
 def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job, tmp_path):
     report = exported(job, tmp_path / "a.csv", 60)
 
-    assert (
-        "no sheet gives an interval on legal to any model: too few tasks with labels: 14, not 15"
-        in report.line
-    )
+    cause = "too few tasks with labels: 14, not 15"
+    assert f"no sheet gives an interval on legal to any model: {cause}" in report.line
 
 
 def test_the_next_sheet_counts_earlier_labels_by_split(job, tmp_path):
@@ -190,14 +187,12 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job, tmp_path):
     report = exported(limited_job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
 
-    assert re.search(
-        r"no sheet gives an interval on finance to any model: no sheet covers \d+ of its 24 tasks",
-        report.line,
-    )
+    cause = r"no sheet covers \d+ of its 24 tasks"
+    note = f"no sheet gives an interval on finance to any model: {cause}"
+    condition = "split = 'finance' and breakdown = 'all' and is_primary"
     promised = [figure for figure in promised_figures(report) if figure[1] == "finance"]
-    assert promised == stored_figures(
-        job, "split = 'finance' and breakdown = 'all' and is_primary"
-    )
+    assert re.search(note, report.line)
+    assert promised == stored_figures(job, condition)
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,8 @@ def shared(tmp_path_factory) -> Job:
     """Thirty tasks with responses of two models, and a judge that errs on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
     rows = [good_row(task, rubric=rubric_of(task)) for task in TASKS]
-    job = prepared(
-        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
-    )
+    source = write_jsonl(folder / "finance.jsonl", rows)
+    job = prepared(job_on(source, folder / "warehouse"))
     responses = [
         cell | {"response": f"a response to {cell['task']}"}
         for cell in response_cells()
@@ -144,9 +143,8 @@ def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job, tmp_p
     assert sheet["n_population"] == N_TASKS * N_CRITERIA * len(MODELS)
     assert sheet["sheet_id"] == report.sheet_id
     assert {draw["sheet_id"] for draw in draws} == {report.sheet_id}
-    assert {draw["criterion_id"] for draw in draws} == {
-        row["criterion"] for row in rows
-    }
+    criteria = {row["criterion"] for row in rows}
+    assert {draw["criterion_id"] for draw in draws} == criteria
     assert set(Counter(row["model"] for row in rows).values()) == {40}
 
 
@@ -156,11 +154,11 @@ def test_the_probabilities_of_sampled_verdicts_follow_their_weights(job, tmp_pat
     draws = rows_in(job, "select * from label_draws")
     assert not any(draw["is_known"] for draw in draws)
     assert all(0 < draw["probability"] <= 1 for draw in draws)
-    is_first = {
+    probabilities = {
         draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws
     }
-    # Weight 10 and weight 4.
-    assert is_first[True] == pytest.approx(2.5 * is_first[False])
+    # The first criterion has weight 10, the others have weight 4.
+    assert probabilities[True] == pytest.approx(2.5 * probabilities[False])
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(
@@ -190,11 +188,8 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     assert sheet["n_population"] == len(judged_tasks) * N_CRITERIA * len(MODELS)
     n_incomplete = sum(row["task"] == "t0" for row in rows)
     assert n_incomplete < 3
-    scores = rows_in(
-        job,
-        "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
-        "and breakdown = 'all'",
-    )
+    condition = "judge = 'b-judge' and is_primary and breakdown = 'all'"
+    scores = rows_in(job, f"from debiased_scores where {condition}")
     assert [score["no_figure"] for score in scores] == [None, None]
     assert sum(score["n_labels"] for score in scores) == 100 - n_incomplete
 
@@ -259,10 +254,12 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
         (row["model"], row["criterion"]) for row in sheet_rows(tmp_path / "b.csv")
     }
     assert drawn_cells.isdisjoint((row["model"], row["criterion"]) for row in labelled)
-    width = "select avg(debiased_ci_high - debiased_ci_low) from debiased_scores"
-    ((current_width,),) = values_in(
-        job, f"{width} where breakdown = 'all' and is_primary"
-    )
+    query = """
+        select avg(debiased_ci_high - debiased_ci_low)
+        from debiased_scores
+        where breakdown = 'all' and is_primary
+    """
+    ((current_width,),) = values_in(job, query)
     assert report.expected_widths[0]["width"] == pytest.approx(current_width)
     query = "select is_known, count(*) from label_draws where sheet_id = ? group by all"
     assert dict(values_in(job, query, report.sheet_id)) == {True: 150, False: 100}
@@ -288,14 +285,13 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
     aggregate(job)
 
     assert values_in(job, query) == [(None, n_ada, 0), (None, n_bob, 0)]
-    factors = values_in(
-        job,
-        "select distinct factor, model from intermediate.sampled_labels "
-        "inner join responses using (response_id) order by model",
-    )
-    assert [factor for factor, _ in factors] == pytest.approx(
-        [300 / n_ada, 300 / n_bob]
-    )
+    factor_query = """
+        select distinct model, factor
+        from intermediate.sampled_labels
+        inner join responses using (response_id)
+    """
+    expected_factors = {"ada": 300 / n_ada, "bob model": 300 / n_bob}
+    assert dict(values_in(job, factor_query)) == pytest.approx(expected_factors)
     ((batch,),) = values_in(job, "select distinct import_batch from labellers")
     retract(job, batch)
     assert values_in(job, query) == []
@@ -332,10 +328,9 @@ def test_what_cannot_be_sampled_is_refused(job, tmp_path):
     file = tmp_path / "a.csv"
     nobody = job.model_copy(update={"named_judges": ("nobody",)})
 
-    with pytest.raises(
-        UsageError,
-        match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category",
-    ):
+    models = r"nor two models .*\(ada, bob model\)"
+    reason = f"neither `leaderboard`, {models}, nor a category"
+    with pytest.raises(UsageError, match=reason):
         drawn_sheet(job, file, 5, sampled_for="ada")
     with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
         drawn_sheet(nobody, file, 5)
@@ -347,10 +342,8 @@ def test_a_sheet_is_no_simple_random_sample_and_nothing_is_left_after_a_full_one
     rows = filled(drawn_sheet(job, tmp_path / "a.csv", 10_000))
     labels = save_sheet(tmp_path / "filled.csv", rows)
 
-    with pytest.raises(
-        PipelineError,
-        match="whose probabilities are stored; leave --random-sample out",
-    ):
+    reason = "whose probabilities are stored; leave --random-sample out"
+    with pytest.raises(PipelineError, match=reason):
         import_verdicts(job, labels, is_random_sample=True)
     import_verdicts(job, labels)
     with pytest.raises(UsageError, match="every verdict has a label already"):

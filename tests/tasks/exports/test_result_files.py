@@ -58,10 +58,8 @@ def library(tmp_path_factory) -> Any:
 
 
 def stored(job: Job, name: str) -> list[dict[str, Any]]:
-    query = (
-        f"select * from {name} where benchmark = "
-        "'prbench' and dataset_revision = ? order by all"
-    )
+    condition = "benchmark = 'prbench' and dataset_revision = ?"
+    query = f"from {name} where {condition} order by all"
     return rows_in(job, query, job.data.revision)
 
 
@@ -72,7 +70,11 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", USUAL)
 def test_both_loaders_give_the_stored_rows(library, folder, job, name):
     rows = in_order(stored(job, name))
-    loaded = library.load_dataset(str(folder), name, split="test")
+    loaded = library.load_dataset(
+        str(folder),
+        name,
+        split="test",
+    )
     mapped = library.load_from_disk(str(folder / name))
 
     assert in_order(loaded) == rows
@@ -90,7 +92,7 @@ def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(
 
 @pytest.mark.parametrize("name", USUAL)
 def test_the_card_has_the_meaning_of_every_column(folder, name):
-    card = (folder / "README.md").read_text(encoding="utf-8")
+    card = (folder / "README.md").read_text()
     section = card.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
 
     columns = re.findall(r"^\| `(\w+)` \| \S[^|]* \| .+ \|$", section, re.MULTILINE)
@@ -99,9 +101,8 @@ def test_the_card_has_the_meaning_of_every_column(folder, name):
 
 
 def test_the_card_has_licence_notice_revision_and_sizes(folder, job):
-    _, header, text = (
-        (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
-    )
+    card = (folder / "README.md").read_text()
+    _, header, text = card.split("---\n", 2)
 
     assert yaml.safe_load(header)["license"] == "cc-by-4.0"
     assert "**Do not train on this data.**" in text
@@ -135,7 +136,7 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path):
     ingest(job)
     report = export_data_sets(job, tmp_path / "set")
 
-    card = (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
+    card = (tmp_path / "set" / "README.md").read_text()
     assert "license: apache-2.0" in card
     # Tables about responses are empty, and `load_dataset` cannot load an empty table.
     assert "empty, left out: leaderboard" in report.line

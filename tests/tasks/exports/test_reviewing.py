@@ -45,9 +45,8 @@ def shared(tmp_path_factory) -> Job:
         row["canary"] = f"prbench:sample:finance:{row['task']}"
         for item in row["rubric"][:2]:
             item["annotations"]["criteria_category"] = "Practical Utility"
-    return prepared(
-        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
-    )
+    source = write_jsonl(folder / "finance.jsonl", rows)
+    return prepared(job_on(source, folder / "warehouse"))
 
 
 def exported(
@@ -85,10 +84,9 @@ def test_a_sheet_shows_what_a_reviewer_needs(job, tmp_path):
 def test_a_sheet_for_reviewers_has_no_weights_canaries_or_formulas(job, tmp_path):
     rows = exported(job, tmp_path, n_criteria=1_000)
 
+    text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
     assert "weight" not in rows[0]
-    assert "prbench:sample" not in (tmp_path / "sheet.csv").read_text(
-        encoding="utf-8-sig"
-    )
+    assert "prbench:sample" not in text
     assert formulas_in(rows) == []
 
 
@@ -138,16 +136,20 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
     job, tmp_path
 ):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_review(job, tmp_path / name / "sheet.csv", n_criteria=12, seed=seed)
+        export_review(
+            job,
+            tmp_path / name / "sheet.csv",
+            n_criteria=12,
+            seed=seed,
+        )
 
     text = (tmp_path / "a/sheet.csv").read_bytes()
     assert (tmp_path / "b/sheet.csv").read_bytes() == text
     assert (tmp_path / "c/sheet.csv").read_bytes() != text
-    query = (
-        "select count(*), count(distinct sample_id), count(distinct population_id) from"
-        " review_samples"
-    )
-    assert values_in(job, query) == [(24, 2, 1)]
+    samples = rows_in(job, "from review_samples")
+    assert len(samples) == 24
+    assert len({row["sample_id"] for row in samples}) == 2
+    assert len({row["population_id"] for row in samples}) == 1
 
 
 def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
@@ -162,17 +164,21 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
 
 
 def test_fewer_criteria_than_strata_are_refused(job, tmp_path):
-    with pytest.raises(
-        UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"
-    ):
-        export_review(job, tmp_path / "other.csv", n_criteria=1, labels=("category",))
+    reason = "-n 1: by category there are 2 strata; use -n 2 or more"
+    with pytest.raises(UsageError, match=reason):
+        export_review(
+            job,
+            tmp_path / "other.csv",
+            n_criteria=1,
+            labels=("category",),
+        )
 
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path):
     row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
-    job = prepared(
-        job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse")
-    )
+    source = write_jsonl(tmp_path / "finance.jsonl", [row])
+    job = prepared(job_on(source, tmp_path / "warehouse"))
+
     conversation = exported(job, tmp_path)[0]["conversation"]
 
     assert len(conversation) < 32_767
@@ -192,19 +198,19 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job, tmp_path):
     (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
     assert report.rows == N_TASKS * N_CRITERIA
-    columns = (
-        "value, status, explanation, better_wording, source, reviewer, review_check"
-    )
-    assert values_in(
-        job,
-        f"select {columns} from criterion_reviews where explanation is not null order by value",
-    ) == [
+    query = """
+        select value, status, explanation, better_wording, source, reviewer, review_check
+        from criterion_reviews
+        where explanation is not null
+        order by value
+    """
+    assert values_in(job, query) == [
         (0.0, "fail", "=vague", "Says 5.", "imported", "eva", "agree"),
         (1.0, "pass", "fine", None, "imported", "eva", "agree"),
     ]
-    assert {("-t0",), ("t1",)} <= set(
-        values_in(job, "select task_id from expert_reviews")
-    )
+    tasks = values_in(job, "select task_id from expert_reviews")
+    assert ("-t0",) in tasks
+    assert ("t1",) in tasks
 
 
 def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(
@@ -229,10 +235,8 @@ def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
     eva = save_sheet(tmp_path / "eva.csv", agreeing(rows, "eva"))
     unnamed = save_sheet(tmp_path / "unnamed.csv", agreeing(rows, ""))
 
-    with pytest.raises(
-        PipelineError,
-        match=r"unnamed.csv: row 1: `reviewer` is missing; add it \(--by NAME",
-    ):
+    reason = r"unnamed.csv: row 1: `reviewer` is missing; add it \(--by NAME"
+    with pytest.raises(PipelineError, match=reason):
         import_reviews(job, [eva, unnamed])
     assert rows_in(job, "select 1 from expert_reviews") == []
 

@@ -22,6 +22,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
 from tasks.rules.text.cells import as_before
+from tests.kit import in_batches
 
 pytestmark = pytest.mark.slow
 _DIFF = {"names": ["alder-large", "birch-2"]}
@@ -78,7 +79,7 @@ def test_a_terminal_has_each_cell_of_the_page(figure_rows):
     terminal = terminal_columns(figure_rows.figure.columns, figure_rows.rows)
 
     assert len(page_cells) == n_columns * len(figure_rows.rows)
-    for index in range(len(figure_rows.rows)):
+    for index, cells_of_row in enumerate(in_batches(page_cells, n_columns)):
         terminal_cells = {MISSING}
         for column in terminal:
             # Both ends of an interval share a cell there.
@@ -86,25 +87,21 @@ def test_a_terminal_has_each_cell_of_the_page(figure_rows):
                 column.cells[index],
                 *re.split(r" to | \(|\)", column.cells[index]),
             }
-        assert (
-            set(page_cells[index * n_columns : (index + 1) * n_columns])
-            <= terminal_cells
-        )
+        assert set(cells_of_row) <= terminal_cells
 
 
 def test_csv_has_all_values(figure_rows):
-    heading, *lines = csv.reader(
-        io.StringIO(as_csv(figure_rows.names, figure_rows.rows))
-    )
+    text = as_csv(figure_rows.names, figure_rows.rows)
+
+    heading, *lines = csv.reader(io.StringIO(text))
 
     assert heading == figure_rows.names
     assert [list(map(as_before, line)) for line in lines] == figure_rows.plain_rows
 
 
 def test_a_workbook_has_all_values(figure_rows, scope):
-    content = figures_as_workbook(
-        scope.job.key, [(figure_rows.figure, figure_rows.rows)]
-    )
+    parts = [(figure_rows.figure, figure_rows.rows)]
+    content = figures_as_workbook(scope.job.key, parts)
 
     book = openpyxl.load_workbook(io.BytesIO(content))
     sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets[:2]]
@@ -115,24 +112,21 @@ def test_a_workbook_has_all_values(figure_rows, scope):
         for sheet in sheets:
             cells |= dict(zip(sheet[0], sheet[index], strict=True))
         for name, value in row.items():
-            assert are_equal(
-                spreadsheet_value(cells[name]), spreadsheet_value(value)
-            ), name
+            cell = spreadsheet_value(cells[name])
+            assert are_equal(cell, spreadsheet_value(value)), name
 
 
 def test_a_data_frame_has_all_values(figure_rows, scope):
-    if figure_rows.figure.compute is not None:
+    figure = figure_rows.figure
+    if figure.compute is not None:
         pytest.skip("a figure that is computed in Python has no query")
 
-    frame = scope.reader.arrow(
-        scope.query_of(figure_rows.figure, PARAMETERS.get(figure_rows.figure.name, {}))
-    )
+    query = scope.query_of(figure, PARAMETERS.get(figure.name, {}))
+    frame = scope.reader.arrow(query)
 
+    frame_rows = FigureRows(figure, frame.to_pylist())
     assert frame.column_names == figure_rows.names
-    assert (
-        FigureRows(figure_rows.figure, frame.to_pylist()).plain_rows
-        == figure_rows.plain_rows
-    )
+    assert frame_rows.plain_rows == figure_rows.plain_rows
 
 
 def plain(value: Any) -> str:

@@ -59,10 +59,10 @@ def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
 
 
 def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():
-    (plain,) = FIGURE.drawn([row("a", 0.5, is_small=False)])
-    (marked,) = FIGURE.drawn(
-        [row("a", 0.5, is_small=False), row("b", 0.4, is_small=True)]
-    )
+    full_row = row("a", 0.5, is_small=False)
+
+    (plain,) = FIGURE.drawn([full_row])
+    (marked,) = FIGURE.drawn([full_row, row("b", 0.4, is_small=True)])
 
     assert not plain.has_marks
     assert marked.has_marks

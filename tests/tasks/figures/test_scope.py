@@ -32,11 +32,10 @@ def test_labels_are_unique_and_begin_with_the_name(samplings):
     labelled_rows = with_labels(rows, "entry", "model", PARTS)
 
     assert len({row["entry"] for row in labelled_rows}) == len(samplings)
-    for labelled_row, sampling in zip(labelled_rows, samplings, strict=True):
-        assert labelled_row["entry"].startswith(labelled_row["model"])
-        assert labelled_row == sampling_row(*sampling) | {
-            "entry": labelled_row["entry"]
-        }
+    for labelled_row, unlabelled_row in zip(labelled_rows, rows, strict=True):
+        label = labelled_row["entry"]
+        assert label.startswith(unlabelled_row["model"])
+        assert labelled_row == unlabelled_row | {"entry": label}
 
 
 def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs():
@@ -103,35 +102,49 @@ def test_after_a_new_template_the_judge_as_configured_comes_first(scope):
 
 def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     """Return samplings of a model in several vintages, a day apart, with verdicts of a judge."""
-    times_s = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
+    times_s = {
+        "base": 0,
+        "n1": 86_400,
+        "n2": 2 * 86_400,
+    }
     samplings = []
     for vintage in vintages:
-        values = (1, 1, 1, vintage == "base")
-        samplings.append(
-            Sampling(
-                vintage,
-                times_s[vintage],
-                values,
-                "cedar",
-                judge,
-                verdict_columns=columns,
-            )
+        sampling = Sampling(
+            vintage,
+            times_s[vintage],
+            values=(1, 1, 1, vintage == "base"),
+            model="cedar",
+            judge=judge,
+            verdict_columns=columns,
         )
+        samplings.append(sampling)
     return samplings
 
 
 @pytest.mark.parametrize(
     ("samplings", "judges", "vintages"),
     [
-        (resampled("eva", "base", **IMPORTED), {"judge"}, {"n1"}),
+        (
+            resampled("eva", "base", **IMPORTED),
+            {"judge"},
+            {"n1"},
+        ),
         # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
         (
             resampled("elsewhere", "base", **IMPORTED),
             {"judge", "elsewhere"},
             {"base", "n1"},
         ),
-        (resampled("second", "base"), {"judge", "second"}, {"base", "n1"}),
-        (resampled("second", "n2"), {"judge", "second"}, {"n1", "n2"}),
+        (
+            resampled("second", "base"),
+            {"judge", "second"},
+            {"base", "n1"},
+        ),
+        (
+            resampled("second", "n2"),
+            {"judge", "second"},
+            {"n1", "n2"},
+        ),
     ],
     ids=[
         "people who label",

@@ -22,7 +22,11 @@ def random_tenths() -> Tenths:
     dice = random.Random(5)
     ease = {task: dice.randint(1, 8) for task in TASKS}
     tenths = {}
-    for model, n_trials in {"gpt": 2, "kimi": 1, "opus": 2}.items():
+    for model, n_trials in {
+        "gpt": 2,
+        "kimi": 1,
+        "opus": 2,
+    }.items():
         tenths[model] = {}
         for task in TASKS:
             tenths[model][task] = [

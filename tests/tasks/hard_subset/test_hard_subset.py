@@ -35,19 +35,21 @@ COMPLETE = TASKS[:9]
 """The tasks of `PARTIAL` that are complete for all models."""
 
 
-PARTIAL = dict(TENTHS)
-for model in ("kimi", "opus"):
-    PARTIAL[model] = {task: TENTHS[model][task] for task in COMPLETE}
+PARTIAL = {
+    "gpt": TENTHS["gpt"],
+    "kimi": {task: TENTHS["kimi"][task] for task in COMPLETE},
+    "opus": {task: TENTHS["opus"][task] for task in COMPLETE},
+}
 
 
 def hardest(tenths: Tenths, tasks: Sequence[str] = TASKS) -> set[str]:
     """The tasks with the lowest means (over trials, then over models); ties are ordered by name."""
 
     def difficulty(task):
-        trials_by_model = [scores[task] for scores in tenths.values()]
-        return sum(
-            Fraction(sum(trials), len(trials)) for trials in trials_by_model
-        ), task
+        total = Fraction(0)
+        for scores in tenths.values():
+            total += Fraction(sum(scores[task]), len(scores[task]))
+        return total, task
 
     return set(sorted(tasks, key=difficulty)[:SIZE])
 
@@ -68,7 +70,8 @@ def overlaps(job: Job, kind: str) -> dict[str, tuple[Any, ...]]:
 
 
 def expected_overlap(
-    selection: set[str], compared: set[str]
+    selection: set[str],
+    compared: set[str],
 ) -> tuple[int, int, int, Any]:
     n_shared = len(selection & compared)
     jaccard = pytest.approx(n_shared / len(selection | compared))
@@ -235,10 +238,8 @@ def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(
     min_coverage,
     bar,
 ):
-    with pytest.raises(
-        PipelineError,
-        match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)",
-    ):
+    reason = rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"
+    with pytest.raises(PipelineError, match=reason):
         select_hard(with_rule(partial_job, min_coverage=min_coverage))
 
 
@@ -275,7 +276,8 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job
 
 @pytest.mark.parametrize("named_judges", [("a-judge",), None])
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(
-    job_copy, named_judges
+    job_copy,
+    named_judges,
 ):
     verdicts = rows_in(job_copy, "from verdicts")
     for verdict in verdicts:
@@ -310,10 +312,9 @@ def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tm
 
     candidates = stability_with(tmp_path / "lacking", [first_trial])
 
+    repeated = stability_with(tmp_path / "repeated", [first_trial, first_trial])
     assert len(candidates) == len(TASKS)
-    assert candidates == stability_with(
-        tmp_path / "repeated", [first_trial, first_trial]
-    )
+    assert candidates == repeated
 
 
 @pytest.fixture

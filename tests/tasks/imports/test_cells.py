@@ -22,8 +22,8 @@ from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.cells import as_before, csv_text, defused, not_run
-from tests.kit import good_row, job_on, one_line, values_in, write_jsonl
+from tasks.rules.text.cells import as_before, csv_text, defused, defused_formula
+from tests.kit import good_row, job_on, one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -113,15 +113,8 @@ def shared(tmp_path_factory) -> Job:
     """Two tasks with one response."""
     folder = tmp_path_factory.mktemp("cells")
     job = ingested(folder, "t1", "t2")
-    import_responses(
-        job,
-        response_file(
-            folder,
-            task="t1",
-            model="ada",
-            response="A response.",
-        ),
-    )
+    cells = {"task": "t1", "model": "ada", "response": "A response."}
+    import_responses(job, response_file(folder, **cells))
     return job
 
 
@@ -207,31 +200,22 @@ def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_
 ):
     parts = [{"type": kind}, {"type": "text", "text": "See above."}]
     response = [{"role": "assistant", "content": parts}]
+    file = response_file(tmp_path, response=form(response))
 
-    line = str(
-        refusal(
-            import_responses,
-            shared,
-            response_file(tmp_path, response=form(response)),
-        )
-    )
+    line = str(refusal(import_responses, shared, file))
 
-    assert (
-        f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})"
-        in line
-    )
+    reason = f"`content` has a part that is not a text (its type is {kind})"
+    assert f"x.jsonl: row 1: {reason}" in line
 
 
 def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job, tmp_path):
-    (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
+    (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}))
 
     import_responses(job, tmp_path / "x.json", "bell")
     import_responses(job, response_file(tmp_path, model="cora", response=CONVERSATION))
 
-    texts = values_in(
-        job, "select model, text from responses where task_id = 't2' order by model"
-    )
-    assert texts == [("bell", "Two parts."), ("cora", "A response.")]
+    query = "select model, text from responses where task_id = 't2' order by model"
+    assert values_in(job, query) == [("bell", "Two parts."), ("cora", "A response.")]
 
 
 def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job, tmp_path):
@@ -239,22 +223,13 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job, tmp_
     response = [{"role": "assistant", "content": dialogue}]
 
     import_responses(job, response_file(tmp_path, response=response))
-    import_verdicts(
-        job,
-        response_file(
-            tmp_path,
-            criterion="t2-c0",
-            criteria_met=True,
-            response=dialogue,
-        ),
-    )
+    label = {"criterion": "t2-c0", "criteria_met": True, "response": dialogue}
+    import_verdicts(job, response_file(tmp_path, **label))
 
-    assert values_in(job, "select text from responses where model = 'bell'") == [
-        (dialogue,)
-    ]
-    assert values_in(
-        job, "select value from verdicts where criterion_id = 't2-c0'"
-    ) == [(1.0,)]
+    [stored_response] = rows_in(job, "from responses where model = 'bell'")
+    [stored_label] = rows_in(job, "from verdicts where criterion_id = 't2-c0'")
+    assert stored_response["text"] == dialogue
+    assert stored_label["value"] == 1.0
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
@@ -269,9 +244,8 @@ def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
         "criterion": "t1-c0",
         "criteria_met": True,
     }
-    file = write_jsonl(
-        tmp_path / "x.jsonl", [row, row | {"criterion": "t1-c1", name: ["x"]}]
-    )
+    wrong_row = row | {"criterion": "t1-c1", name: ["x"]}
+    file = write_jsonl(tmp_path / "x.jsonl", [row, wrong_row])
 
     line = str(refusal(import_verdicts, shared, file))
 
@@ -297,13 +271,11 @@ def test_an_id_may_be_a_number(tmp_path):
     ],
 )
 def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path, changes, column):
-    file = write_jsonl(
-        tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes]
-    )
+    rows = [good_row("t1"), good_row("t2") | changes]
+    file = write_jsonl(tmp_path / "finance.jsonl", rows)
+    job = job_on(file, tmp_path / "warehouse")
 
-    line = str(
-        refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file)
-    )
+    line = str(refusal(lambda job, _: ingest(job), job, file))
 
     assert f"finance.jsonl: row 2: {column} is not a text" in line
 
@@ -315,9 +287,8 @@ def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path):
         if isinstance(value, str):
             binary_cells[name] = value.encode()
 
-    assert tasks_in(tmp_path / "binary", binary_cells) == tasks_in(
-        tmp_path / "texts", texts
-    )
+    tasks = tasks_in(tmp_path / "texts", texts)
+    assert tasks_in(tmp_path / "binary", binary_cells) == tasks
 
 
 def tasks_in(folder: Path, row: Row) -> list[tuple[Any, ...]]:
@@ -364,9 +335,8 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job, tmp_path, case):
 
     import_responses(job, tmp_path / "x.csv")
 
-    assert values_in(job, "select text, trial from responses where model = 'bell'") == [
-        ("Two.", 2)
-    ]
+    query = "select text, trial from responses where model = 'bell'"
+    assert values_in(job, query) == [("Two.", 2)]
 
 
 @pytest.mark.parametrize(
@@ -398,7 +368,7 @@ TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028\u200b", max_size=9)
 
 @given(TEXTS)
 def test_a_mark_before_a_formula_is_undone_by_every_reader(text):
-    assert as_before(not_run(text)) == text
+    assert as_before(defused_formula(text)) == text
     assert as_before(defused(text)) == text
 
 
@@ -416,7 +386,7 @@ def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path):
         "\u200b=1",
         "a\r\n",
     ]
-    content = csv_text([["response"], *([not_run(text)] for text in texts)])
+    content = csv_text([["response"], *([defused_formula(text)] for text in texts)])
     (tmp_path / "x.csv").write_bytes(content.encode())
 
     assert [row["response"] for _, row, _ in rows_of_file(tmp_path / "x.csv")] == texts
@@ -487,7 +457,7 @@ BRINGS_NOTHING = {
 @pytest.mark.parametrize("case", BRINGS_NOTHING)
 def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared, tmp_path, case):
     bring_in, content, reason = BRINGS_NOTHING[case]
-    (tmp_path / "x.csv").write_text(content, encoding="utf-8")
+    (tmp_path / "x.csv").write_text(content)
 
     error = refusal(bring_in, shared, tmp_path / "x.csv")
 

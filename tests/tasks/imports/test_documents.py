@@ -79,15 +79,14 @@ def test_text_needs_no_library(tmp_path, monkeypatch):
     for library in ("pdfplumber", "mammoth", "markdownify"):
         monkeypatch.setitem(sys.modules, library, None)
     file = tmp_path / "b.md"
-    file.write_text("Text.", encoding="utf-8")
+    file.write_text("Text.")
 
     assert convert([file], tmp_path, is_quiet=True) == {file: Converted("Text.")}
 
 
 def test_a_document_is_converted_beside_modules_of_the_user(tmp_path, monkeypatch):
-    (tmp_path / "json.py").write_text(
-        "raise SystemExit('a module of the user')", encoding="utf-8"
-    )
+    module = "raise SystemExit('a module of the user')"
+    (tmp_path / "json.py").write_text(module)
     file = write_docx(tmp_path / "a.docx", "In Word.")
     monkeypatch.chdir(tmp_path)
 
@@ -118,11 +117,8 @@ def test_headings_emphasis_and_lists_of_a_docx_become_markdown_in_order(tmp_path
 def test_a_table_of_a_docx_becomes_markdown(tmp_path):
     document = Document()
     table = document.add_table(rows=2, cols=2)
-    for cell, text in zip(
-        table._cells,
-        ("Land", "Rate", "Köln", "3|5\nand more"),
-        strict=True,
-    ):
+    texts = ("Land", "Rate", "Köln", "3|5\nand more")
+    for cell, text in zip(table._cells, texts, strict=True):
         cell.text = text
 
     assert docx_text(tmp_path / "x.docx", document) == (
@@ -134,11 +130,8 @@ def test_links_and_descriptions_of_pictures_of_a_docx_are_kept(tmp_path):
     picture = io.BytesIO()
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
     document = Document()
-    written_documents.add_link(
-        document.add_paragraph("See "),
-        "the source",
-        "https://example.org/a",
-    )
+    paragraph = document.add_paragraph("See ")
+    written_documents.add_link(paragraph, "the source", "https://example.org/a")
     for description in ("Prices\nby year", ""):
         document.add_picture(picture)
         document.inline_shapes[-1]._inline.docPr.set("descr", description)
@@ -153,9 +146,8 @@ def test_formulas_of_a_docx_are_left_out_and_reported(tmp_path):
     written_documents.add_formula(document.add_paragraph("It is "), "a+b")
     document.save(str(tmp_path / "x.docx"))
 
-    assert docx_to_markdown(tmp_path / "x.docx") == Converted(
-        "It is\n", lacks_formulas=True
-    )
+    converted = docx_to_markdown(tmp_path / "x.docx")
+    assert converted == Converted("It is\n", lacks_formulas=True)
 
 
 def test_an_empty_docx_has_no_text(tmp_path):
@@ -163,11 +155,8 @@ def test_an_empty_docx_has_no_text(tmp_path):
 
 
 def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path):
-    with ZipFile(
-        write_docx(tmp_path / "x.docx", "A bomb."),
-        "a",
-        ZIP_DEFLATED,
-    ) as archive:
+    file = write_docx(tmp_path / "x.docx", "A bomb.")
+    with ZipFile(file, "a", ZIP_DEFLATED) as archive:
         archive.writestr("word/more.xml", bytes(60 * 2**20))
 
     with pytest.raises(FileTooLarge, match="would unpack to 64 MB"):
@@ -191,7 +180,11 @@ def at(
     }
 
 
-LETTERS = st.text("abcdefgh", min_size=1, max_size=8)
+LETTERS = st.text(
+    "abcdefgh",
+    min_size=1,
+    max_size=8,
+)
 POSITIONS = st.integers(0, 600)
 WORDS = st.builds(
     at,
@@ -207,9 +200,8 @@ WORDS = st.builds(
 def test_no_letter_is_lost_and_none_changes_its_place(words):
     document = markdown_of(list(lines_of(words, 1)))
 
-    assert "".join(filter(str.isalpha, document)) == "".join(
-        word["text"] for word in words
-    )
+    letters = "".join(filter(str.isalpha, document))
+    assert letters == "".join(word["text"] for word in words)
 
 
 def test_sentences_go_on_over_pages():
@@ -230,10 +222,9 @@ def test_levels_of_headings_follow_sizes():
         at("and the text of it", 0, 90),
     ]
 
-    assert (
-        markdown_of(list(lines_of(words, 1)))
-        == "# Big One\n\n## Small\n\nand the text of it\n"
-    )
+    document = markdown_of(list(lines_of(words, 1)))
+
+    assert document == "# Big One\n\n## Small\n\nand the text of it\n"
 
 
 RATES = [
@@ -263,8 +254,8 @@ def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path):
         "- a\n- b c",
         "## Second part",
         (
-            "| Land | Rate | Note |\n| --- | --- | --- |\n| Köln | 3,5 % | a\\|b |\n| Genève | 4 %"
-            " | two words |"
+            "| Land | Rate | Note |\n| --- | --- | --- |\n"
+            "| Köln | 3,5 % | a\\|b |\n| Genève | 4 % | two words |"
         ),
         "Closing words.",
     ]

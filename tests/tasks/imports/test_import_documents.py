@@ -13,7 +13,7 @@ from tasks.imports import documents
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses, parts_of, readings_of
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import one_line, values_in, write_jsonl
+from tests.kit import one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 from tests.tasks.imports.written_documents import (
     body,
@@ -34,7 +34,12 @@ RESPONSES = (
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Job:
     """Three tasks, one of which has an underscore in its name."""
-    return ingested(tmp_path_factory.mktemp("documents"), "t1", "t2", "b_t2")
+    return ingested(
+        tmp_path_factory.mktemp("documents"),
+        "t1",
+        "t2",
+        "b_t2",
+    )
 
 
 @pytest.fixture
@@ -47,14 +52,18 @@ def write(folder: Path, **texts: str) -> Path:
     for name, text in texts.items():
         file = folder / f"{name.replace('__', '/')}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text)
     return folder
 
 
 def test_a_folder_holds_a_response_for_each_model_and_task(job, folder):
-    write_pdf(folder / "ada" / "t1.pdf", heading("Rates"), body("All about Köln."))
+    write_pdf(
+        folder / "ada" / "t1.pdf",
+        heading("Rates"),
+        body("All about Köln."),
+    )
     write_docx(folder / "bell" / "t1.DOCX", "From Word.")
-    (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
+    (folder / "bell" / "t2.TXT").write_text("\ufeffżółć")
     report = import_responses(job, write(folder, ada__t2="# As\r\n\nit *is*\n"))
 
     assert values_in(job, RESPONSES) == [
@@ -63,10 +72,9 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job, folder):
         ("bell", "t1", 1, "base", "ok", "From Word.\n"),
         ("bell", "t2", 1, "base", "ok", "żółć"),
     ]
+    libraries = "mammoth 1.*, markdownify .*, pdfplumber "
     assert "4 responses imported" in report.line
-    assert re.search(
-        "4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line
-    )
+    assert re.search(f"4 documents read with {libraries}", report.line)
 
 
 def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
@@ -78,7 +86,7 @@ def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
         "t2,x/y,,In a row.,,",
         "t2,z,more/../b.md,,,",
     ]
-    table.write_text("\n".join(lines), encoding="utf-8")
+    table.write_text("\n".join(lines))
 
     import_responses(job, table)
 
@@ -98,17 +106,24 @@ def test_a_table_names_documents_beside_rows_with_responses(job, tmp_path):
             "{vintage}/{model} (run {trial}) on {task}",
             ("ada", "t1", 2, "may"),
         ),
-        ("t1", "x/y", None, ("x/y", "t1", 1, "base")),
-        ("a_b_t1", None, "{model}_{task}", ("a_b", "t1", 1, "base")),
+        (
+            "t1",
+            "x/y",
+            None,
+            ("x/y", "t1", 1, "base"),
+        ),
+        (
+            "a_b_t1",
+            None,
+            "{model}_{task}",
+            ("a_b", "t1", 1, "base"),
+        ),
     ],
 )
 def test_the_name_of_a_file_says_what_it_is(job, folder, name, model, pattern, row):
-    import_responses(
-        job,
-        write(folder, **{name: "A."}),
-        model,
-        pattern=pattern,
-    )
+    write(folder, **{name: "A."})
+
+    import_responses(job, folder, model, pattern=pattern)
 
     assert values_in(job, RESPONSES) == [(*row, "ok", "A.")]
 
@@ -120,9 +135,10 @@ def test_other_files_are_skipped_only_on_demand_and_then_counted(job, folder):
     with pytest.raises(PipelineError, match=f"{folder / '.DS_Store'}, and 1 more"):
         import_responses(job, folder)
     assert values_in(job, RESPONSES) == []
-    assert (
-        "2 other files skipped" in import_responses(job, folder, skip_other=True).line
-    )
+
+    report = import_responses(job, folder, skip_other=True)
+
+    assert "2 other files skipped" in report.line
     assert len(values_in(job, RESPONSES)) == 1
 
 
@@ -131,10 +147,12 @@ def test_a_scan_is_an_empty_response_with_its_cause(job, folder):
 
     report = import_responses(job, folder)
 
+    [stored_response] = rows_in(job, "from responses")
+    cause = "t1.pdf has no text: it is empty, or has only pictures"
     assert "1 of them without text" in report.line
-    assert values_in(job, "select status, text, error from responses") == [
-        ("empty", None, "t1.pdf has no text: it is empty, or has only pictures")
-    ]
+    assert stored_response["status"] == "empty"
+    assert stored_response["text"] is None
+    assert stored_response["error"] == cause
 
 
 def test_a_document_with_text_replaces_a_scan(job, folder):
@@ -144,9 +162,9 @@ def test_a_document_with_text_replaces_a_scan(job, folder):
     write_pdf(folder / "ada" / "t1.pdf", body("Read by a machine."))
 
     assert import_responses(job, folder).rows == 1
-    assert values_in(job, "select status, text from responses") == [
-        ("ok", "Read by a machine.\n")
-    ]
+    [stored_response] = rows_in(job, "from responses")
+    assert stored_response["status"] == "ok"
+    assert stored_response["text"] == "Read by a machine.\n"
 
 
 def test_the_same_folder_again_converts_nothing(job, folder, monkeypatch):
@@ -154,22 +172,21 @@ def test_the_same_folder_again_converts_nothing(job, folder, monkeypatch):
     assert import_responses(job, folder).rows == 1
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
 
-    assert (
-        "0 responses imported, 1 already present" in import_responses(job, folder).line
-    )
+    report = import_responses(job, folder)
+
+    assert "0 responses imported, 1 already present" in report.line
 
 
 def test_two_files_for_one_response_are_refused_unless_they_are_equal(job, folder):
     write(folder, ada__t1="A.")
-    (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
+    (folder / "ada" / "t1.txt").write_text("A.")
     assert import_responses(job, folder).rows == 1
-    (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
+    (folder / "ada" / "t2.txt").write_text("A.")
 
-    with pytest.raises(
-        PipelineError,
-        match=r"t2\.txt: a different .* \(model ada, trial 1, earlier in this import\)",
-    ):
-        import_responses(job, write(folder, ada__t2="B."))
+    write(folder, ada__t2="B.")
+    reason = r"a different .* \(model ada, trial 1, earlier in this import\)"
+    with pytest.raises(PipelineError, match=rf"t2\.txt: {reason}"):
+        import_responses(job, folder)
 
 
 def test_a_table_is_another_batch_once_a_document_changes(job, tmp_path):
@@ -183,9 +200,9 @@ def test_a_table_is_another_batch_once_a_document_changes(job, tmp_path):
     write(tmp_path, a="B.")
     import_responses(job, table)
 
-    assert values_in(job, "select text, import_batch = ? from responses", batch) == [
-        ("B.", False)
-    ]
+    [stored_response] = rows_in(job, "from responses")
+    assert stored_response["text"] == "B."
+    assert stored_response["import_batch"] != batch
 
 
 def _row(**values: Any) -> Callable[[Path], Path]:
@@ -214,7 +231,11 @@ def _row(**values: Any) -> Callable[[Path], Path]:
             None,
             "t1.pdf: no readable PDF",
         ),
-        (lambda folder: folder.mkdir() or folder, None, "not a document"),
+        (
+            lambda folder: folder.mkdir() or folder,
+            None,
+            "not a document",
+        ),
         (
             lambda folder: write(folder, ada__t1__one="A."),
             "{model}/{task}/{trial}",
@@ -243,7 +264,7 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
 
 
 def test_options_for_folders_are_refused_with_a_file(job, tmp_path):
-    (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
+    (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}))
 
     with pytest.raises(UsageError, match="--pattern: works only with a folder"):
         import_responses(job, tmp_path / "x.json", "ada", pattern="{task}")
@@ -264,20 +285,26 @@ def test_options_for_folders_are_refused_with_a_file(job, tmp_path):
     ],
 )
 def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text):
-    with pytest.raises(
-        UsageError,
-        match="with text between two fields and without the files' ending",
-    ):
+    reason = "with text between two fields and without the files' ending"
+    with pytest.raises(UsageError, match=reason):
         parts_of(text, None)
 
 
 @pytest.mark.parametrize(
     ("pattern", "path", "readings"),
     [
-        ("{task}/v1.0 [{model}]", "t/v1.0 [m.x].pdf", [{"task": "t", "model": "m.x"}]),
+        (
+            "{task}/v1.0 [{model}]",
+            "t/v1.0 [m.x].pdf",
+            [{"task": "t", "model": "m.x"}],
+        ),
         ("{task}/v1.0 [{model}]", "t/v1x0 [m].pdf", []),
         ("{task}/v1.0 [{model}]", "deep/t/v1.0 [m].pdf", []),
-        ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
+        (
+            "{task}/{task}_{model}",
+            "a_b/a_b_m.md",
+            [{"task": "a_b", "model": "m"}],
+        ),
         ("{task}/{task}_{model}", "a/b_m.md", []),
     ],
 )

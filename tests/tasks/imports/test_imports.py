@@ -97,13 +97,21 @@ LONG = "word " * 40_000
 @pytest.mark.parametrize(
     ("name", "text", "response"),
     [
-        ("an object by task.json", json.dumps({"t2": "Two."}), "Two."),
+        (
+            "an object by task.json",
+            json.dumps({"t2": "Two."}),
+            "Two.",
+        ),
         (
             "a list of rows.json",
             json.dumps([{"task": "t2", "response": "Two."}]),
             "Two.",
         ),
-        ("lines.jsonl", json.dumps({"task": "t2", "response": "Two."}), "Two."),
+        (
+            "lines.jsonl",
+            json.dumps({"task": "t2", "response": "Two."}),
+            "Two.",
+        ),
         ("plain.csv", 'task,response\nt2,"Two."\n', "Two."),
         ("byte order mark.csv", '\ufefftask,response\nt2,"Two."\n', "Two."),
         ("long.csv", f"task,response\nt2,{LONG}\n", LONG),
@@ -116,7 +124,7 @@ def test_a_response_is_read_from_every_form_of_file(
     text,
     response,
 ):
-    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / name).write_text(text)
 
     import_responses(job, tmp_path / name, model="bell")
 
@@ -142,9 +150,9 @@ def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job, file):
     dated = RESPONSE | {"model": "bell", "vintage": "2026-11-03"}
     undated = RESPONSE | {"model": "bell", "vintage": " "}
 
-    import_responses(
-        job.model_copy(update={"vintage": "later"}), file([dated, undated])
-    )
+    later_job = job.model_copy(update={"vintage": "later"})
+
+    import_responses(later_job, file([dated, undated]))
 
     query = "select vintage from responses where model = 'bell' order by vintage"
     assert values_in(job, query) == [("2026-11-03",), ("later",)]
@@ -158,11 +166,11 @@ def test_an_empty_response_has_failed(job, file):
 
 
 def _twice() -> bytes:
+    """The content of a Parquet file with two columns of one name."""
     columns = [pa.array(["t2"])] * 3
+    table = pa.Table.from_arrays(columns, names=["task", "response", "response"])
     buffer = pa.BufferOutputStream()
-    pq.write_table(
-        pa.Table.from_arrays(columns, names=["task", "response", "response"]), buffer
-    )
+    pq.write_table(table, buffer)
     return bytes(buffer.getvalue())
 
 
@@ -286,10 +294,8 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job, tmp_path, end):
 
     import_responses(job, tmp_path / "x.csv", "bell")
 
-    texts = values_in(
-        job, "select text from responses where model = 'bell' order by trial"
-    )
-    assert texts == [*((text,) for text in AS_WRITTEN), (None,)]
+    responses = rows_in(job, "from responses where model = 'bell' order by trial")
+    assert [row["text"] for row in responses] == [*AS_WRITTEN, None]
 
 
 # verdicts
@@ -297,10 +303,18 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job, tmp_path, end):
 DECISIONS = [
     ({"criteria_met": True}, 1.0, "met"),
     ({"criteria_met": False}, 0.0, "unmet"),
-    ({"criteria_met": None, "value": 1}, 1.0, "met"),
+    (
+        {"criteria_met": None, "value": 1},
+        1.0,
+        "met",
+    ),
     ({"value": "0"}, 0.0, "unmet"),
     ({"criteria_met": "TRUE"}, 1.0, "met"),
-    ({"criteria_met": "", "value": "0.0"}, 0.0, "unmet"),
+    (
+        {"criteria_met": "", "value": "0.0"},
+        0.0,
+        "unmet",
+    ),
 ]
 
 
@@ -370,14 +384,11 @@ def test_the_same_file_for_another_judge_is_another_batch(job, file):
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
 
-    ((batch,),) = values_in(
-        job, "select import_batch from verdicts where judge = 'dora'"
-    )
-    retract(job, batch)
+    [verdict] = rows_in(job, "from verdicts where judge = 'dora'")
+    retract(job, verdict["import_batch"])
 
-    assert values_in(job, "select judge from verdicts where judge <> 'imported'") == [
-        ("emil",)
-    ]
+    [verdict_left] = rows_in(job, "from verdicts where judge <> 'imported'")
+    assert verdict_left["judge"] == "emil"
 
 
 REFUSED_VERDICTS = [
@@ -446,10 +457,8 @@ def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job, file)
     verdict = VERDICT | {"judge": "dora"}
     rows = file([verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}])
 
-    with pytest.raises(
-        PipelineError,
-        match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips",
-    ):
+    reason = r"task 't9' is not in revision .* \(--skip-unknown skips"
+    with pytest.raises(PipelineError, match=f"row 1: {reason}"):
         import_verdicts(job, rows)
     report = import_verdicts(job, rows, skip_unknown=True)
 
@@ -475,12 +484,16 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
         ]
     )
 
-    with pytest.raises(
-        PipelineError,
-        match=r"`task` is missing; add it \(--task ID gives it to all rows\)",
-    ):
+    reason = r"`task` is missing; add it \(--task ID gives it to all rows\)"
+    with pytest.raises(PipelineError, match=reason):
         import_verdicts(job, rows)
-    import_verdicts(job, rows, task="t1", judge="emil", grading="ternary")
+    import_verdicts(
+        job,
+        rows,
+        task="t1",
+        judge="emil",
+        grading="ternary",
+    )
 
     query = "select judge, grading from verdicts where judge <> 'imported' order by all"
     assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
@@ -507,26 +520,23 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
     unmet = {"occurrence": "2", "category": "Other", "criteria_met": False}
     import_verdicts(job, file([verdict | {"occurrence": 1}, verdict | unmet]))
 
-    query = (
-        "select position, value from verdicts inner join criteria using (task_id, criterion_id)"
-        " order by all"
-    )
+    query = """
+        select position, value
+        from verdicts
+        inner join criteria using (task_id, criterion_id)
+        order by all
+    """
     assert values_in(job, query) == [(0, 1.0), (2, 0.0)]
 
 
-def counts(job: Job) -> list[tuple[int, int]]:
+def counts(job: Job) -> tuple[int, int]:
     """Numbers of published responses and verdicts."""
-    return values_in(
-        job,
-        "select (select count(*) from responses), (select count(*) from verdicts)",
-    )
+    return len(rows_in(job, "from responses")), len(rows_in(job, "from verdicts"))
 
 
 def batch_of(job: Job, table: str = "responses") -> str:
-    ((batch,),) = values_in(
-        job, f"select distinct import_batch from {table} where model = 'ada'"
-    )
-    return str(batch)
+    [row] = rows_in(job, f"from {table} where model = 'ada'")
+    return str(row["import_batch"])
 
 
 @pytest.mark.parametrize(
@@ -548,7 +558,7 @@ def test_a_retracted_import_goes_with_verdicts_on_it(
 
     assert f"{content} retracted" in retract(job, batch).line
     assert "is already retracted" in retract(job, batch).line
-    assert counts(job) == [(n_responses, 0)]
+    assert counts(job) == (n_responses, 0)
 
 
 def test_an_unknown_batch_is_not_retracted(shared):
@@ -560,10 +570,8 @@ def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_r
     job, file
 ):
     command = "prbench import responses rows.jsonl"
-    written(
-        job.warehouse,
-        {"runs": [row("runs", run_id="a-later-run", command=command)]},
-    )
+    run = row("runs", run_id="a-later-run", command=command)
+    written(job.warehouse, {"runs": [run]})
     rows = file([RESPONSE | {"task": "t2"}, RESPONSE | {"task": "t2", "trial": 2}])
     import_responses(job.model_copy(update={"run_id": "a-later-run"}), rows)
     retract(job, batch_of(job, "verdicts"))
@@ -597,7 +605,7 @@ def test_importing_a_file_again_restores_its_rows_and_verdicts(job, file, server
     responses = rows_in(job, RESPONSES)
     verdicts = rows_in(job, VERDICTS)
     retract(job, batch_of(job))
-    assert counts(job) == [(0, 0)]
+    assert counts(job) == (0, 0)
 
     judged(job)
     report = import_responses(job, file([RESPONSE]))

@@ -13,7 +13,7 @@ from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import SHARED_DATA, job_on, values_in
+from tests.kit import SHARED_DATA, job_on, rows_in, values_in
 from tests.tasks.certify.checker import check as checked
 
 FILES = [
@@ -42,19 +42,15 @@ def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path):
     certify(job, tmp_path / "real.zip")
 
     assert checked(tmp_path / "real.zip")[1] == []
-    assert values_in(
-        job,
-        "select count(*), min(n_tasks), max(n_tasks_ranked) from leaderboard",
-    ) == [(6, 95, 95)]
-    assert values_in(
-        job, "select check_name, count(*) from quarantine group by all"
-    ) == [("criteria_per_task", 7)]
-    rows = [
-        json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()
-    ]
+    board = rows_in(job, "from leaderboard")
+    assert len(board) == 6
+    assert {row["n_tasks"] for row in board} == {95}
+    assert {row["n_tasks_ranked"] for row in board} == {95}
+    quarantine = rows_in(job, "from quarantine")
+    assert [row["check_name"] for row in quarantine] == ["criteria_per_task"] * 7
+    lines = verdicts.read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
     decisions = Counter((row["model"], float(row["criteria_met"])) for row in rows)
     assert Counter(values_in(job, "select model, value from verdicts")) == decisions
-    assert values_in(
-        job,
-        "select (select count(*) from responses), (select count(*) from verdicts)",
-    ) == [(300, 4734)]
+    assert decisions.total() == 4734
+    assert len(rows_in(job, "from responses")) == 300

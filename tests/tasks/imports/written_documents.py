@@ -31,17 +31,18 @@ pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
 
 def heading(text: str, level: int = 2) -> platypus.Flowable:
     """A heading; level 1 is the title."""
-    return platypus.Paragraph(
-        text, _STYLES["Title" if level == 1 else f"Heading{level}"]
-    )
+    style = "Title" if level == 1 else f"Heading{level}"
+    return platypus.Paragraph(text, _STYLES[style])
 
 
 def body(text: str, font: str = "Helvetica") -> platypus.Flowable:
     """A paragraph; its text is ReportLab's XML."""
-    return platypus.Paragraph(
-        text,
-        ParagraphStyle("a", parent=_STYLES["BodyText"], fontName=font),
+    style = ParagraphStyle(
+        "a",
+        parent=_STYLES["BodyText"],
+        fontName=font,
     )
+    return platypus.Paragraph(text, style)
 
 
 def points(*texts: str) -> platypus.Flowable:

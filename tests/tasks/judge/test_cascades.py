@@ -55,7 +55,11 @@ def cascade(**when: Any) -> dict[str, Any]:
     """The configuration of the cascade."""
     return {
         "label": "careful",
-        "cascade": {"first": "cheap", "then": "strong", "when": when},
+        "cascade": {
+            "first": "cheap",
+            "then": "strong",
+            "when": when,
+        },
     }
 
 
@@ -63,9 +67,8 @@ def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     """A job on half of the sample, with one model and some judges."""
     configured = []
     for judge in judges:
-        configured.append(
-            judge if "cascade" in judge else {**judge, "api_base": api_base}
-        )
+        address = {} if "cascade" in judge else {"api_base": api_base}
+        configured.append(judge | address)
     job = job_on(
         "sample",
         folder,
@@ -98,13 +101,12 @@ def two_sound_judges(request, number: int) -> HttpResponse:
     prompt = prompt_of(request)
     # The second repetition sends the same prompt again.
     is_second = number % 2 == 1
-    is_wrong = share_of("err", prompt) < 0.2 or (
-        is_second and share_of("waver", prompt) < 0.3
+    wavers = is_second and share_of("waver", prompt) < 0.3
+    is_wrong = wavers or share_of("err", prompt) < 0.2
+    content = {"explanation": "cheaply", "criteria_met": meets(prompt) != is_wrong}
+    return HttpResponse(
+        json.dumps(content), certainty=0.5 + share_of("sure", prompt) / 2
     )
-    text = json.dumps(
-        {"explanation": "cheaply", "criteria_met": meets(prompt) != is_wrong}
-    )
-    return HttpResponse(text, certainty=0.5 + share_of("sure", prompt) / 2)
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
@@ -114,7 +116,11 @@ WHENS: dict[str, dict[str, Any]] = {
     "weight": {"weight_above": 6},
     "categories": {"categories": ["Financial Accuracy", "Legal Accuracy"]},
     "confidence": {"confidence_below": 0.8},
-    "several": {"disagreement": True, "weight_above": 8, "confidence_below": 0.6},
+    "several": {
+        "disagreement": True,
+        "weight_above": 8,
+        "confidence_below": 0.6,
+    },
 }
 
 
@@ -161,11 +167,7 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
 
 
 def n_calls_to(model: str, server: FaultServer) -> int:
-    return sum(
-        n_calls
-        for (called_model, _), n_calls in calls_of(server).items()
-        if called_model == model
-    )
+    return sum(called_model == model for called_model, _ in calls_of(server).elements())
 
 
 def replayed_reasons(repetitions: Rows, when: dict[str, Any]) -> list[str]:
@@ -336,9 +338,8 @@ def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server, tmp_path):
     query = """
         select sum(cost_usd) from calls where model in ('hosted_vllm/strong', 'hosted_vllm/cheap')
     """
-    with contextlib.closing(
-        sqlite3.connect(ledger_path(job.warehouse / "ledger"))
-    ) as ledger:
+    path = ledger_path(job.warehouse / "ledger")
+    with contextlib.closing(sqlite3.connect(path)) as ledger:
         (spent_usd,) = ledger.execute(query).fetchone()
     rows = verdicts_of(job)
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
@@ -363,11 +364,8 @@ def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and
     sampled(job)
     judged(job)
     n_before = len(server.book)
-    with_logprobs = job_at(
-        server.api_base,
-        tmp_path,
-        {**WITHOUT_LOGPROBS, "logprobs": True},
-    )
+    judge = {**WITHOUT_LOGPROBS, "logprobs": True}
+    with_logprobs = job_at(server.api_base, tmp_path, judge)
 
     report = judged(with_logprobs)
 
@@ -379,7 +377,11 @@ def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_log_probabilities_give_verdicts_a_confidence(is_streamed, server, tmp_path):
     server.behaviour = two_sound_judges
-    judge = {**WITHOUT_LOGPROBS, "logprobs": True, "stream": is_streamed}
+    judge = {
+        **WITHOUT_LOGPROBS,
+        "logprobs": True,
+        "stream": is_streamed,
+    }
     job = job_at(server.api_base, tmp_path, judge)
     sampled(job)
 

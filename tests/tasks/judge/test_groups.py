@@ -26,7 +26,7 @@ from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
-from tasks.judge.neighbours import judge_arrangement, missing
+from tasks.judge.neighbours import judge_arrangement, missing_arrangements
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.upkeep import tidy
 from tasks.plan.estimate import Planned
@@ -37,7 +37,13 @@ from tasks.run.coverage import coverage
 from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.faults.behaviours import criteria_of, prompt_of, well_behaved
+from tests.faults.behaviours import (
+    ELSEWHERE,
+    criteria_of,
+    failed,
+    prompt_of,
+    well_behaved,
+)
 from tests.faults.server import (
     Behaviour,
     FaultServer,
@@ -55,20 +61,33 @@ from tests.kit import (
     publish_few,
     rows_in,
     sampled,
+    values_in,
     write_jsonl,
 )
 from tests.tasks.judge.values import distinct
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
-OPENAI = {"name": "openai/a-decider", "kind": "decisions", "criteria_per_call": "all"}
+OPENAI = {
+    "name": "openai/a-decider",
+    "kind": "decisions",
+    "criteria_per_call": "all",
+}
 SYSTEM_ONE = {
     "name": "hosted_vllm/a-decider",
     "kind": "decisions",
     "criteria_per_call": 4,
 }
-CHAT = {"name": "hosted_vllm/a-chat", "criteria_per_call": 4, "temperature": 0.0}
-JUDGES = {"decisions": OPENAI, "systemone": SYSTEM_ONE, "chat": CHAT}
+CHAT = {
+    "name": "hosted_vllm/a-chat",
+    "criteria_per_call": 4,
+    "temperature": 0.0,
+}
+JUDGES = {
+    "decisions": OPENAI,
+    "systemone": SYSTEM_ONE,
+    "chat": CHAT,
+}
 PIECES = {
     "decisions": [12, 11],
     "systemone": [4, 4, 4, 4, 4, 3],
@@ -164,7 +183,11 @@ def second_judge(server: FaultServer, **settings: Any) -> dict[str, Any]:
 
 CASCADE = {
     "label": "cascade",
-    "cascade": {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}},
+    "cascade": {
+        "first": "judge",
+        "then": "second",
+        "when": {"confidence_below": 0.75},
+    },
 }
 
 
@@ -348,11 +371,11 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(kind, make, serv
     report = judged(job)
 
     rows = verdicts(job)
-    failed = [row for row in rows if row["status"] == "parse_error"]
+    undecided = [row for row in rows if row["status"] == "parse_error"]
     decided = [row for row in rows if row["status"] != "parse_error"]
     assert report.failures == {"parse_error": len(PIECES[kind])}
-    assert distinct(failed, "position_in_call") == {2}
-    assert distinct(failed, "attempts") == {2}
+    assert distinct(undecided, "position_in_call") == {2}
+    assert distinct(undecided, "attempts") == {2}
     assert distinct(decided, "attempts") == {1}
 
 
@@ -427,13 +450,13 @@ def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job):
     judged(unreadable_job)
     judged(unreadable_job)
 
-    failed = [row for row in verdicts(unreadable_job) if row["value"] is None]
+    undecided = [row for row in verdicts(unreadable_job) if row["value"] is None]
     (verdict_cell,) = [
         cell for cell in coverage(unreadable_job) if cell.judge is not None
     ]
-    assert distinct(failed, "status") == {"parse_error"}
-    assert all("--retry-failed asks again" in row["error"] for row in failed)
-    assert verdict_cell.failures == {"parse_error": len(failed)}
+    assert distinct(undecided, "status") == {"parse_error"}
+    assert all("--retry-failed asks again" in row["error"] for row in undecided)
+    assert verdict_cell.failures == {"parse_error": len(undecided)}
 
 
 def test_a_settled_piece_that_becomes_readable_takes_one_call(
@@ -452,7 +475,8 @@ def test_a_settled_piece_that_becomes_readable_takes_one_call(
 
 
 def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
-    make, server
+    make,
+    server,
 ):
     def behaviour(request, number):
         if is_judge_request(request):
@@ -527,16 +551,14 @@ def test_lost_rows_are_restored_from_the_ledger_without_a_call(
 
 
 def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
-    make, server
+    make,
+    server,
 ):
     first_job = make(OPENAI)
     judged(first_job)
     n_first = len(verdicts(first_job))
-    prune(
-        first_job.warehouse / "ledger",
-        math.inf,
-        lambda cells: dict.fromkeys(cells, True),
-    )
+    ledger = first_job.warehouse / "ledger"
+    prune(ledger, math.inf, lambda cells: dict.fromkeys(cells, True))
     job = make({**OPENAI, "threshold": 0.75})
 
     requests = requests_to_judge(server, job)
@@ -601,14 +623,7 @@ def test_settings_that_no_provider_can_follow_are_refused(settings, message):
         Settings.model_validate({"dataset": {"source": "sample"}, "judges": [judge]})
 
 
-TOO_LONG = HttpResponse(
-    status=400,
-    error={
-        "message": "maximum context length exceeded",
-        "type": "invalid_request_error",
-        "code": None,
-    },
-)
+TOO_LONG = failed(400, "maximum context length exceeded")
 
 
 def refuses_groups(request, number: int) -> HttpResponse:
@@ -643,7 +658,8 @@ def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(kind, make, 
 
 
 def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(
-    make, server
+    make,
+    server,
 ):
     half = spoiled(lambda entries: entries[:2], n_replies=1)
 
@@ -674,7 +690,12 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
         judged(make({**OPENAI, "threshold": judged_threshold}, other_judges=[second]))
     job = make({**OPENAI, "threshold": threshold})
     (config,) = configs_of(job.settings.judges[0], load_benchmark("prbench"))
-    parameters = {**job.key, "cheap": "judge", "strong": "second", "splits": []}
+    parameters = {
+        **job.key,
+        "cheap": "judge",
+        "strong": "second",
+        "splits": [],
+    }
 
     with Warehouse(job.warehouse).reader() as reader:
         pair = stored_pair(reader, parameters, {config.judge_config_hash})
@@ -700,9 +721,8 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     make,
     server,
 ):
-    job = make(
-        OPENAI, other_judges=[second_judge(server, **settings_of_second), CASCADE]
-    )
+    second = second_judge(server, **settings_of_second)
+    job = make(OPENAI, other_judges=[second, CASCADE])
 
     judged(job)
 
@@ -722,15 +742,13 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
 
 
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
-    make, server
+    make,
+    server,
 ):
     def second_is_unreadable(request, number):
-        is_second = is_judge_request(request) and request["model"] == "second"
-        return (
-            HttpResponse("I cannot say.")
-            if is_second
-            else well_behaved(request, number)
-        )
+        if is_judge_request(request) and request["model"] == "second":
+            return HttpResponse("I cannot say.")
+        return well_behaved(request, number)
 
     job = make(SYSTEM_ONE, other_judges=[second_judge(server), CASCADE])
     server.behaviour = second_is_unreadable
@@ -743,10 +761,9 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
     requests = requests_to_judge(server, job)
 
     assert failures["parse_error"] > 0
+    prompts = {prompt_of(request) for request in requests}
     assert planned["first judge of cascade"] == 0
-    assert planned["second judge of cascade"] == len(
-        {prompt_of(request) for request in requests}
-    )
+    assert planned["second judge of cascade"] == len(prompts)
     assert {request["model"] for request in requests} == {"second"}
     assert judged(job).failures == {}
 
@@ -767,15 +784,15 @@ def test_an_unused_threshold_is_refused_and_part_of_no_identity():
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
 def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
-    name, tmp_path
+    name,
+    tmp_path,
 ):
     judge = Judge(name="openai/judge", criteria_per_call=4)
     benchmark = replace(
         load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)}
     )
-    with pytest.raises(
-        UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"
-    ):
+    message = r"mine_group_v1\.txt is neither a file nor one of"
+    with pytest.raises(UsageError, match=message):
         configs_of(judge, benchmark)
     shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "mine_group_v1.txt")
 
@@ -788,7 +805,13 @@ def test_provider_batches_take_the_replies_of_the_same_live_calls(make, server):
     live_job = make(CHAT)
     judged(live_job)
     live_values = {(row["criterion_id"], row["value"]) for row in verdicts(live_job)}
-    job = make({**CHAT, "mode": "batch", "label": "batched"})
+    job = make(
+        {
+            **CHAT,
+            "mode": "batch",
+            "label": "batched",
+        }
+    )
 
     requests = requests_to_judge(server, job)
 
@@ -803,7 +826,7 @@ def judge_arrangements(job: Job):
 
     async def run():
         with Warehouse(job.warehouse).reader() as reader:
-            arrangements = missing(job, reader)
+            arrangements = missing_arrangements(job, reader)
         async with open_run_context(job) as context:
             for arranged in arrangements:
                 await judge_arrangement(job, context, arranged)
@@ -857,9 +880,8 @@ def neighbours(sample: Sampled, tmp_path_factory) -> Neighbours:
     shutil.copytree(sample.warehouse, warehouse)
     with provider(sample.port) as server:
         server.behaviour = influenced
-        job = job_of(server, warehouse, SYSTEM_ONE).model_copy(
-            update={"n_responses": 2}
-        )
+        job = job_of(server, warehouse, SYSTEM_ONE)
+        job = job.model_copy(update={"n_responses": 2})
         judged(job)
         n_before = len(server.judge_requests)
         judge_arrangements(job)
@@ -871,14 +893,13 @@ def neighbours(sample: Sampled, tmp_path_factory) -> Neighbours:
 
 @pytest.mark.long
 def test_neighbours_measures_the_effect_that_the_judge_has(neighbours):
-    alone_values = {}
+    values_alone = {}
     for row in neighbours.rows("alone"):
-        alone_values[row["response_id"], row["criterion_id"]] = row["value"]
+        values_alone[row["response_id"], row["criterion_id"]] = row["value"]
     changes = []
     for row in neighbours.rows("grouped"):
-        changes.append(
-            row["value"] - alone_values[row["response_id"], row["criterion_id"]]
-        )
+        value_alone = values_alone[row["response_id"], row["criterion_id"]]
+        changes.append(row["value"] - value_alone)
 
     effect = neighbours.effect()
 
@@ -951,18 +972,14 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
     """
     server.behaviour = lambda _request, _number: HttpResponse("[]")
     judge_arrangements(job)
-    failed = rows_in(job, query)
+    undecided = values_in(job, query)
     server.behaviour = well_behaved
 
     judge_arrangements(job)
 
     arrangements = ("alone", "grouped", "shuffled")
-    assert failed == [
-        {"arrangement": name, "is_undecided": True} for name in arrangements
-    ]
-    assert rows_in(job, query) == [
-        {"arrangement": name, "is_undecided": False} for name in arrangements
-    ]
+    assert undecided == [(name, True) for name in arrangements]
+    assert values_in(job, query) == [(name, False) for name in arrangements]
 
 
 NIGHT = "2026-11-26"
@@ -1006,11 +1023,10 @@ def test_a_night_calls_once_for_each_piece_of_a_control_set(is_lacking, make, se
     asyncio.run(judge_control_set(tonight))
 
     rows = rows_in(tonight, "from control_verdicts")
+    values = sorted(row["value"] for row in rows)
     assert n_planned == len(pieces)
     assert len(server.judge_requests) - n_before == len(pieces)
-    assert sorted(row["value"] for row in rows) == sorted(
-        row["value"] for row in members
-    )
+    assert values == sorted(row["value"] for row in members)
     assert nano_of(rows) == cost_nano(server, since=n_paid)
 
 
@@ -1038,20 +1054,12 @@ def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
 
 
 SECRET = "sk-of-a-test-1234567890"
-AWAY = HttpResponse(
-    status=307,
-    raw=b"",
-    headers={"Location": "http://elsewhere.example/v1/decisions"},
-)
-WRONG_KEY = HttpResponse(
-    status=401,
-    error={"message": f"Incorrect API key provided: {SECRET}", "type": None},
-)
+WRONG_KEY = failed(401, f"Incorrect API key provided: {SECRET}")
 
 
 @pytest.mark.parametrize(
     ("http_response", "status"),
-    [(AWAY, "redirected"), (WRONG_KEY, "provider_error")],
+    [(ELSEWHERE, "redirected"), (WRONG_KEY, "provider_error")],
 )
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
     http_response,

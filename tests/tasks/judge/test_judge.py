@@ -13,6 +13,7 @@ from tasks.config.job import Job
 from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.plan.plan import plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
+from tests.faults.behaviours import ELSEWHERE
 from tests.faults.server import (
     Behaviour,
     FaultServer,
@@ -77,9 +78,8 @@ def test_the_default_template_is_another_one_that_marks_its_quotes(
 
     assert default.template_hash != template_hash
     assert "<<marker>>" in default.template
-    assert (
-        default.evidence_template is None or "<<marker>>" in default.evidence_template
-    )
+    if default.evidence_template is not None:
+        assert "<<marker>>" in default.evidence_template
 
 
 def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path):
@@ -196,10 +196,10 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
     server,
 ):
     def odd_end(request, number):
-        is_odd = is_judge_request(request) == (stage is judged)
-        return replace(
-            well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop"
-        )
+        http_response = well_behaved(request, number)
+        if is_judge_request(request) == (stage is judged):
+            return replace(http_response, finish_reason="Odd End")
+        return http_response
 
     def job_accepting(*words):
         return make({**judge, "ends_ok": words}, {"ends_ok": words})
@@ -220,11 +220,6 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
     assert len(server.book) == n_calls
 
 
-AWAY = HttpResponse(
-    status=307,
-    raw=b"",
-    headers={"Location": "http://elsewhere.example/v1/chat/completions"},
-)
 LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
 
@@ -245,7 +240,7 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
 @pytest.mark.parametrize(
     ("http_response", "status", "cause", "table", "stage"),
     [
-        (AWAY, "redirected", "elsewhere.example", "responses", sampled),
+        (ELSEWHERE, "redirected", "elsewhere.example", "responses", sampled),
         (LARGE, "too_large", "", "verdicts", judged),
     ],
 )
@@ -262,9 +257,7 @@ def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_request
     job = make(n_tasks=2)
     sampled(job)
     stage(job)
-    stage(
-        job
-    )  # a redirect stops the model for its run, so the other calls are made now
+    stage(job)  # here: a redirect has stopped the model for the run before
     n_calls = len(server.book)
     failures = f"from {table} where error is not null"
     (row,) = rows_in(job, failures)
@@ -289,8 +282,6 @@ def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(make, server):
 
     report = sampled(job, size=1)
 
-    assert (
-        sum("a: responses begin with <scratchpad>" in line for line in report.warnings)
-        == 1
-    )
+    warnings = "\n".join(report.warnings)
+    assert warnings.count("a: responses begin with <scratchpad>") == 1
     assert distinct(rows_in(job, "from responses"), "text") == {text}

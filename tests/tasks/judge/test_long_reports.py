@@ -25,7 +25,7 @@ from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
-from tests.faults.behaviours import criteria_of, criterion_of, prompt_of
+from tests.faults.behaviours import criteria_of, criterion_of, failed, prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
@@ -38,10 +38,7 @@ CRITERIA = 8
 CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
-TOO_LONG = HttpResponse(
-    status=400,
-    error={"message": "prompt is too long", "type": "x", "param": None, "code": None},
-)
+TOO_LONG = failed(400, "prompt is too long")
 SECTION = (
     "## Section {0}\n\n"
     + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
@@ -92,9 +89,8 @@ class Judge:
             verdict = "satisfied"
         elif HINT in quotations:
             verdict = "partially satisfied"
-        return HttpResponse(
-            json.dumps({"explanation": "as it says", "verdict": verdict})
-        )
+        content = {"explanation": "as it says", "verdict": verdict}
+        return HttpResponse(json.dumps(content))
 
     def n_tokens(self, text: str) -> int:
         return len(self.encoding.encode(text))
@@ -106,7 +102,9 @@ def is_search(prompt: str) -> bool:
 
 def chunk_number(prompt: str) -> int:
     """The number of the chunk that is searched; 0 in a prompt for a verdict."""
-    return int(prompt.split("\nPart ")[1].partition(" ")[0]) if is_search(prompt) else 0
+    if not is_search(prompt):
+        return 0
+    return int(prompt.split("\nPart ")[1].partition(" ")[0])
 
 
 def searched_text(prompt: str) -> str:
@@ -232,13 +230,8 @@ def judged_world(imported: Path, tmp_path_factory) -> Iterator[JudgedWorld]:
         report = world.judged()
         assert report.rows == 2 * CRITERIA
         assert report.failures == {}
-        yield JudgedWorld(
-            world.folder,
-            world.server,
-            world.judge,
-            total_of(planned),
-            notes,
-        )
+        total = total_of(planned)
+        yield JudgedWorld(world.folder, world.server, world.judge, total, notes)
 
 
 def test_the_last_paragraph_of_a_long_report_decides(judged_world):
@@ -250,11 +243,8 @@ def test_the_last_paragraph_of_a_long_report_decides(judged_world):
 
 
 def test_the_last_call_has_the_evidence_instead_of_the_report(judged_world):
-    prompts = [
-        prompt
-        for prompt in judged_world.verdict_prompts()
-        if "too long to be shown" in prompt
-    ]
+    prompts = judged_world.verdict_prompts()
+    prompts = [prompt for prompt in prompts if "too long to be shown" in prompt]
 
     assert len(prompts) == CRITERIA
     assert sum(PROOF in prompt for prompt in prompts) == 1
@@ -311,7 +301,11 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
             is_met = criterion.startswith("Says 7 ") and PROOF in prompt
             verdict = "satisfied" if is_met else "not satisfied"
             entries.append(
-                {"number": position, "explanation": "so", "verdict": verdict}
+                {
+                    "number": position,
+                    "explanation": "so",
+                    "verdict": verdict,
+                }
             )
         return HttpResponse(json.dumps(entries))
 

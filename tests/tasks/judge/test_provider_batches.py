@@ -169,20 +169,17 @@ def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_pa
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, make):
     job = make()
-    server.strikes = lambda request: (
-        503 if request.startswith("GET /v1/batches/") else None
-    )
+    server.strikes = lambda request: 503 if "GET /v1/batches/" in request else None
     first_report = judged(job)
     server.strikes = lambda _: None
 
     report = judged(job)
 
+    warning = first_report.warnings[0]
     assert first_report.rows == 0
     assert first_report.skipped == N_CRITERIA
-    assert (
-        "batch batch_000001 is still running, with 47 calls" in first_report.warnings[0]
-    )
-    assert "Struck" in first_report.warnings[0]
+    assert "batch batch_000001 is still running, with 47 calls" in warning
+    assert "Struck" in warning
     assert report.rows == N_CRITERIA
 
 
@@ -213,18 +210,16 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
 
 def fails_at_first(request, number: int) -> HttpResponse:
     is_struck = is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
-    return (
-        HttpResponse(status=500)
-        if is_struck and number == 0
-        else well_behaved(request, number)
-    )
+    if is_struck and number == 0:
+        return HttpResponse(status=500)
+    return well_behaved(request, number)
 
 
 def talks_at_first(request, number: int) -> HttpResponse:
-    is_first = (
-        is_judge_request(request) and len(request["messages"]) == 1 and number == 0
-    )
-    return HttpResponse("Certainly!") if is_first else well_behaved(request, number)
+    is_reminded = len(request["messages"]) > 1
+    if is_judge_request(request) and not is_reminded and number == 0:
+        return HttpResponse("Certainly!")
+    return well_behaved(request, number)
 
 
 @pytest.mark.parametrize(
@@ -259,9 +254,8 @@ def test_a_warning_counts_the_calls_that_failed_in_a_batch(server, make):
     report = judged(make())
 
     n_failed = report.failures["provider_error"]
-    assert report.warnings == [
-        f"{n_failed} calls failed in a batch; the next run submits them again"
-    ]
+    warning = f"{n_failed} calls failed in a batch; the next run submits them again"
+    assert report.warnings == [warning]
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
@@ -292,7 +286,7 @@ def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
 
     job = make()
     with monkeypatch.context() as patch:
-        patch.setattr(Submissions, "submitted", crash)
+        patch.setattr(Submissions, "record_submitted", crash)
         with pytest.raises(KeyboardInterrupt):
             judged(job)
 

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import itertools
+import json
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -14,13 +15,12 @@ from collections.abc import (
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
@@ -32,9 +32,6 @@ from tests.faults.server import FaultServer, HttpResponse
 
 Behaviour = Callable[[dict[str, Any], int], HttpResponse]
 Serve = Callable[[Behaviour | HttpResponse], FaultServer]
-Result = TypeVar("Result")
-Row = TypeVar("Row")
-Route = TypeVar("Route")
 failed = behaviours.failed
 ROUTES: dict[str, dict[str, Any]] = {
     "vllm": {},
@@ -44,6 +41,15 @@ ROUTES: dict[str, dict[str, Any]] = {
     "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
 }
 """Route -> target settings: the routes to a chat model."""
+DECIDING: dict[str, Any] = {
+    "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
+    "parameters": {"api": "decisions"},
+}
+DECISION_ROUTES: dict[str, dict[str, Any]] = {
+    "decisions": {"name": "openai/candidate", **DECIDING},
+    "systemone": {"name": "hosted_vllm/candidate", **DECIDING},
+}
+"""Route -> target settings: the routes to a decision model."""
 
 
 @dataclass
@@ -60,7 +66,7 @@ class Calling:
     max_usd: float | None = None
     max_tokens: int | None = None
     limits: dict[str, Any] = field(default_factory=dict)
-    patience_s: float = 60.0
+    patience_s: float = 240.0
     limiter: Limiter = field(init=False)
 
     @asynccontextmanager
@@ -73,18 +79,16 @@ class Calling:
         )
         with closing(Ledger(self.folder)) as ledger:
             async with asyncio.timeout(self.patience_s):
-                yield (
-                    Gateway(
-                        self.limiter,
-                        ledger,
-                        "a-run",
-                        self.attempts,
-                        self.deadline_s,
-                    ),
+                gateway = Gateway(
+                    self.limiter,
                     ledger,
+                    "a-run",
+                    self.attempts,
+                    self.deadline_s,
                 )
+                yield gateway, ledger
 
-    def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
+    def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Any]]) -> Any:
         """Do some work with a gateway in one run, and return its result."""
 
         async def run():
@@ -121,7 +125,7 @@ class Calling:
             ledger.mark_used(list(reply.paid))
 
     @property
-    def stopped(self) -> dict[str, str | None]:
+    def reasons_to_stop(self) -> dict[str, str | None]:
         """Why models were stopped in the last run, by their endpoint."""
         return {
             name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()
@@ -135,20 +139,6 @@ class Calling:
 
     def __call__(self, call: Call) -> Reply:
         return self.inside(lambda gateway, _: gateway.complete(call))
-
-
-DECISION_ROUTES: dict[str, dict[str, Any]] = {
-    "decisions": {
-        "name": "openai/candidate",
-        "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
-        "parameters": {"api": "decisions"},
-    },
-}
-DECISION_ROUTES["systemone"] = {
-    **DECISION_ROUTES["decisions"],
-    "name": "hosted_vllm/candidate",
-}
-"""Route -> target settings: the routes to a decision model."""
 
 
 def call_to(
@@ -177,14 +167,23 @@ def calls_to(server: FaultServer | str, n_calls: int, **target: Any) -> list[Cal
     ]
 
 
+def json_body(body: object, status: int = 200) -> HttpResponse:
+    """A response with this body as JSON."""
+    return HttpResponse(status=status, raw=json.dumps(body).encode())
+
+
+async def first_request_at(server: FaultServer):
+    """Wait until a request has arrived at a server."""
+    while not server.book:  # noqa: ASYNC110 - nothing notifies of it
+        await asyncio.sleep(0.01)
+
+
 def prompts_at(server: FaultServer) -> list[str]:
     """The prompts that a server has received, in order of arrival."""
     return [behaviours.prompt_of(request) for request in server.book]
 
 
-def in_turn(
-    rows: Collection[Row], routes: Collection[Route]
-) -> list[tuple[Row, Route]]:
+def in_turn(rows: Collection[Any], routes: Collection[Any]) -> list[tuple[Any, Any]]:
     """Pair each row with one of the routes, in turn: each row and each route occurs.
 
     Every row on every route would take minutes, and few differences are both a row's and a route's.
@@ -193,24 +192,9 @@ def in_turn(
     return list(itertools.islice(pairs, max(len(rows), len(routes))))
 
 
-def written(
-    folder: Path,
-    entries: Sequence[Entry],
-    spent: Sequence[tuple[str, int]] = (),
-):
-    """Write calls to a ledger, and the attempts that have become failed rows."""
-
-    async def write():
-        with closing(Ledger(folder)) as ledger:
-            await ledger.write(*recorded(entries))
-            ledger.mark_used(spent)
-
-    asyncio.run(write())
-
-
-def then(*http_responses: HttpResponse) -> Behaviour:
-    """Send these responses one after another to repetitions of a request; the last one is
-    repeated.
+def responding_with(*http_responses: HttpResponse) -> Behaviour:
+    """Respond with the first of these to a request, and with the next one to each repetition of it;
+    the last one is repeated.
     """
     return lambda _request, number: http_responses[min(number, len(http_responses) - 1)]
 
@@ -264,7 +248,7 @@ def serve() -> Iterator[Serve]:
 
         def start(behaviour):
             if isinstance(behaviour, HttpResponse):
-                behaviour = then(behaviour)
+                behaviour = responding_with(behaviour)
             return servers.enter_context(FaultServer(behaviour))
 
         yield start

@@ -17,7 +17,7 @@ import pytest
 from tasks.llm import embedded
 from tasks.llm.calls.sending import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
-from tasks.llm.request import Call, Prices, Target, most_of, most_reply_tokens
+from tasks.llm.request import Call, Prices, Target, highest_usage_of, most_reply_tokens
 from tests.faults.behaviours import HttpResponse
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
@@ -41,7 +41,13 @@ def response_to(
     connection = http.client.HTTPConnection(address.hostname, address.port or 0)
     body = None
     if method == "POST":
-        body = json.dumps({"content": "a", "prompt": "a", "n_predict": 1})
+        body = json.dumps(
+            {
+                "content": "a",
+                "prompt": "a",
+                "n_predict": 1,
+            }
+        )
     connection.request(method, path, body, headers)
     return connection.getresponse()
 
@@ -159,7 +165,11 @@ ROUTES = ("hosted_vllm/", "openai/")
 
 
 def target_at(api_base: str, route: str = ROUTES[0], **parameters: Any) -> Target:
-    parameters = {"api": "embedding", "api_key": "${OPENAI_API_KEY}", **parameters}
+    parameters = {
+        "api": "embedding",
+        "api_key": "${OPENAI_API_KEY}",
+        **parameters,
+    }
     prices = Prices(2.0, None, 0.0, "configuration")
     return Target(f"{route}text-embedding-3-small", api_base, parameters, prices=prices)
 
@@ -201,7 +211,14 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route):
 )
 def test_a_reply_without_a_vector_is_a_failure(status_code, data, status):
     usage = {"prompt_tokens": 1, "total_tokens": 1}
-    body = json.dumps({"object": "list", "data": data, "model": "m", "usage": usage})
+    body = json.dumps(
+        {
+            "object": "list",
+            "data": data,
+            "model": "m",
+            "usage": usage,
+        }
+    )
     response = HttpResponse(status=status_code, raw=body.encode())
     with FaultServer(lambda _request, _number: response) as server:
         reply = embedding_of("leases", target_at(server.api_base))
@@ -215,7 +232,7 @@ def test_what_a_vector_costs_at_most_is_known_before_the_call():
     target = target_at("http://127.0.0.1:9/v1")
     call = Call(target, [{"role": "user", "content": "leases"}], "a-cell")
 
-    bound = most_of(call, target.parameters)
+    bound = highest_usage_of(call, target.parameters)
 
     assert most_reply_tokens(target, target.parameters) == 0
     assert bound.usd is not None

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
+import certifi
 import pytest
 
 from tasks.llm.environment import key_state
@@ -14,7 +15,7 @@ from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
 from tests.tasks.llm.conftest import in_turn
 
-NAMED: dict[str, tuple[dict[str, Any], str]] = {
+NAMED_VARIABLES: dict[str, tuple[dict[str, Any], str]] = {
     "only the key": ({}, "OPENAI_API_KEY is set"),
     "a header beside the key": (
         {"headers": {"X-Team-Token": "${TEAM_TOKEN}"}},
@@ -48,11 +49,12 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
         "OPENAI_API_KEY is set",
     ),
 }
+"""Case -> settings of a target, and what the refusal says of the variables."""
 
 
-@pytest.mark.parametrize("case", NAMED)
+@pytest.mark.parametrize("case", NAMED_VARIABLES)
 def test_a_refusal_names_every_variable_that_may_be_refused(case, monkeypatch):
-    settings, variables = NAMED[case]
+    settings, variables = NAMED_VARIABLES[case]
     monkeypatch.setenv("OPENAI_API_KEY", "any")
 
     assert key_state(Target("openai/m", **settings)) == variables
@@ -69,15 +71,14 @@ def test_certificates_that_do_not_exist_are_refused_with_the_variable(
 ):
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
 
-    with pytest.raises(
-        UsageError,
-        match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z",
-    ):
+    message = rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z"
+    with pytest.raises(UsageError, match=message):
         refuse_unusable_network()
 
 
 def test_a_file_without_certificates_is_refused_with_the_variable(
-    tmp_path, monkeypatch
+    tmp_path,
+    monkeypatch,
 ):
     file = tmp_path / "empty.pem"
     file.write_text("nothing")
@@ -87,13 +88,41 @@ def test_a_file_without_certificates_is_refused_with_the_variable(
         refuse_unusable_network()
 
 
-def test_certificates_that_can_be_read_are_accepted(tmp_path, monkeypatch):
-    import certifi
-
-    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
-    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", certifi.where()),
+        ("SSL_CERT_DIR", "{folder}"),
+        ("SSL_CERT_DIR", "{folder}/none:{folder}"),
+        ("REQUESTS_CA_BUNDLE", "{folder}"),
+        ("CURL_CA_BUNDLE", "{folder}"),
+    ],
+)
+def test_certificates_that_can_be_read_are_accepted(name, value, tmp_path, monkeypatch):
+    monkeypatch.setenv(name, value.format(folder=tmp_path))
 
     refuse_unusable_network()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cause"),
+    [
+        ("SSL_CERT_FILE", "{folder}", "it is a folder"),
+        ("SSL_CERT_DIR", certifi.where(), "it is no folder"),
+    ],
+)
+def test_a_folder_in_place_of_a_file_or_a_file_in_place_of_a_folder_is_refused(
+    name,
+    value,
+    cause,
+    tmp_path,
+    monkeypatch,
+):
+    monkeypatch.setenv(name, value.format(folder=tmp_path))
+
+    message = rf"\A{name} is \S+, .*\({cause}\); correct or unset it\Z"
+    with pytest.raises(UsageError, match=message):
+        refuse_unusable_network()
 
 
 def output_of(
@@ -119,45 +148,7 @@ def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path):
     )
 
     error = f"SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)"
-
     assert f"UsageError: {error}" in process.stderr
-
-
-@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_a_folder_is_accepted_where_libraries_read_one(name, tmp_path, monkeypatch):
-    monkeypatch.setenv(name, str(tmp_path))
-
-    refuse_unusable_network()
-
-
-def test_one_folder_of_several_is_enough(tmp_path, monkeypatch):
-    monkeypatch.setenv("SSL_CERT_DIR", f"{tmp_path / 'none'}:{tmp_path}")
-
-    refuse_unusable_network()
-
-
-def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path))
-
-    with pytest.raises(
-        UsageError,
-        match=r"\ASSL_CERT_FILE is \S+, .*\(it is a folder\); correct or unset it\Z",
-    ):
-        refuse_unusable_network()
-
-
-def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(monkeypatch):
-    import certifi
-
-    monkeypatch.setenv("SSL_CERT_DIR", certifi.where())
-
-    with pytest.raises(
-        UsageError,
-        match=r"\ASSL_CERT_DIR is \S+, .*\(it is no folder\); correct or unset it\Z",
-    ):
-        refuse_unusable_network()
 
 
 PROXIES = (
@@ -244,10 +235,8 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_requests_to_this_machine_go_through_no_proxy(host):
-    proxies = dict.fromkeys(
-        ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"),
-        "http://127.0.0.1:9",
-    )
+    names = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY")
+    proxies = dict.fromkeys(names, "http://127.0.0.1:9")
     settings = {"NO_PROXY": "intranet.example", "OPENAI_API_KEY": "none"}
 
     with FaultServer() as server:
@@ -255,7 +244,11 @@ def test_requests_to_this_machine_go_through_no_proxy(host):
         process = output_of(
             CALL,
             address,
-            environment={**os.environ, **proxies, **settings},
+            environment={
+                **os.environ,
+                **proxies,
+                **settings,
+            },
         )
 
     assert process.stdout.split() == ["ok", "ok", "404", "404"], process.stderr
@@ -281,7 +274,6 @@ def test_addresses_that_users_exempt_from_proxies_stay_exempt(name, addresses):
     )
 
     exempt = "a.example,b.example,localhost,127.0.0.1,0.0.0.0,::1"
-
     assert process.stdout.split() == [exempt, exempt]
 
 

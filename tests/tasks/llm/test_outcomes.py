@@ -22,7 +22,7 @@ from tests.tasks.llm.conftest import (
     call_to,
     failed,
     in_turn,
-    then,
+    responding_with,
 )
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -146,11 +146,12 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "half a body": (HttpResponse(raw=b'{"id": "chatcmpl", "choi'), "provider_error", 2),
     "a page for a body": (HttpResponse(raw=b"<html>hello</html>"), "provider_error", 2),
     "nothing for a body": (HttpResponse(raw=b""), "provider_error", 2),
+    **{
+        text: (HttpResponse(status=status, raw=text.encode()), "context_length", 1)
+        for status, text in CONTEXT_TEXTS
+    },
 }
-"""By name: the response, the status of the reply, and the number of attempts."""
-for context_code, context_text in CONTEXT_TEXTS:
-    context_response = HttpResponse(status=context_code, raw=context_text.encode())
-    STATES[context_text] = (context_response, "context_length", 1)
+"""Name -> the response, the status of the reply, and the number of attempts."""
 CHAT_STATES = {
     "refusal",
     "cut at the limit",
@@ -159,7 +160,7 @@ CHAT_STATES = {
     "null for a text",
     "no choices",
 }
-FATAL = {
+FATAL_STATES = {
     "401",
     "401 of another type",
     "402",
@@ -169,7 +170,7 @@ FATAL = {
     "429 for an exhausted quota",
 }
 """Outcomes that stop the model for the run."""
-MAIN = (
+MAIN_STATES = (
     "401 of another type",
     "429",
     "500",
@@ -193,11 +194,10 @@ def every_state() -> list[tuple[str, str]]:
     """
     states = []
     for state, decision_route in in_turn(STATES, DECISION_ROUTES):
-        for route in ALL_ROUTES if state in MAIN else ("vllm", decision_route):
-            is_impossible = state == "no choices" and "streamed" in route
-            if not is_impossible and not (
-                state in CHAT_STATES and route in DECISION_ROUTES
-            ):
+        for route in ALL_ROUTES if state in MAIN_STATES else ("vllm", decision_route):
+            is_whole_alone = state == "no choices" and "streamed" in route
+            is_chat_alone = state in CHAT_STATES and route in DECISION_ROUTES
+            if not is_whole_alone and not is_chat_alone:
                 states.append((state, route))
     return states
 
@@ -210,15 +210,13 @@ def test_only_a_failure_that_may_pass_is_tried_again(state, route, calling, serv
     reply = calling(call_to(server, **ALL_ROUTES[route]))
 
     n_harmless = sum(prompt_of(request) == "Hi" for request in server.book)
-    (stop_reason,) = calling.stopped.values()
-
     assert reply.status == status
     assert reply.text is None
     assert reply.attempts == n_attempts
     assert len(server.book) - n_harmless == n_attempts
-    assert n_harmless == int(state in FATAL and route not in DECISION_ROUTES)
+    assert n_harmless == int(state in FATAL_STATES and route not in DECISION_ROUTES)
     assert re.fullmatch(".{1,300}", reply.error or "")
-    assert (stop_reason is not None) == (state in FATAL)
+    assert (calling.reason_to_stop is not None) == (state in FATAL_STATES)
 
 
 @pytest.mark.parametrize("route", ALL_ROUTES)
@@ -235,9 +233,8 @@ def test_a_reply_that_is_too_late_is_a_timeout(late, route, calling, serve):
     assert reply.status == "timeout"
     assert reply.text is None
     assert reply.attempts == 2
-    assert (
-        len(server.book) <= 2
-    )  # on a busy machine the time may be up before a request is sent
+    # On a busy machine the time may be up before a request is sent.
+    assert len(server.book) <= 2
     assert "0.3 s" in str(reply.error)
 
 
@@ -301,12 +298,11 @@ def test_waits_between_attempts_double_and_are_spread(attempt, middle_s):
 @pytest.mark.parametrize("route", ROUTES)
 def test_the_wait_that_a_server_requests_is_kept(route, calling, serve):
     refusal = failed(429, kind="rate_limit_error", retry_after_ms="200")
-    server = serve(then(refusal, HttpResponse("now")))
+    server = serve(responding_with(refusal, HttpResponse("now")))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
     first_entry, second_entry = server.entries
-
     assert reply.status == "ok"
     assert reply.attempts == 2
     assert second_entry.arrived_at_s - first_entry.arrived_at_s >= 0.2
@@ -366,13 +362,13 @@ def test_no_header_gives_a_wait_beyond_the_bound(headers):
 )
 def test_no_requested_wait_stops_a_model(wait, calling, serve):
     refusal = failed(429, "come back tomorrow", retry_after=wait)
-    server = serve(then(refusal, HttpResponse("now")))
+    server = serve(responding_with(refusal, HttpResponse("now")))
 
     reply = calling(call_to(server))
 
     assert reply.status == "ok"
     assert reply.attempts == 2
-    assert list(calling.stopped.values()) == [None]
+    assert calling.reason_to_stop is None
 
 
 def test_no_wait_is_begun_that_ends_after_the_deadline(calling, serve):
@@ -409,7 +405,8 @@ def low_server(calling: Calling, serve: Serve) -> FaultServer:
 
 
 def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
-    calling, low_server
+    calling,
+    low_server,
 ):
     reply = calling(call_to(low_server, **HIGH))
 
@@ -420,7 +417,8 @@ def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
 
 
 def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
-    calling, low_server
+    calling,
+    low_server,
 ):
     call = call_to(
         low_server,
@@ -459,7 +457,8 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling,
 
 
 def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
-    calling, serve
+    calling,
+    serve,
 ):
     server = serve(failed(500))
     failure = calling(call_to(server, **HIGH))

@@ -20,6 +20,7 @@ USAGE = {
 @pytest.mark.parametrize(
     ("prices", "tokens", "usd"),
     [
+        # Tokens are those of the prompt, the cached ones among them, and those of the reply.
         (PRICES, (1_000_000, 0, 0), 2.0),
         (PRICES, (1_000_000, 1_000_000, 0), 0.5),
         (PRICES, (0, 0, 1_000_000), 8.0),
@@ -62,11 +63,12 @@ def test_a_name_of_the_table_at_another_provider_has_no_price():
     ],
 )
 def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(
-    parameters, n_tokens
+    parameters,
+    n_tokens,
 ):
-    assert (
-        request.most_reply_tokens(Target("openai/gpt-4o-mini"), parameters) == n_tokens
-    )
+    target = Target("openai/gpt-4o-mini")
+
+    assert request.most_reply_tokens(target, parameters) == n_tokens
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -98,7 +100,11 @@ RESPONSES_USAGE = {
     "input_tokens_details": {"cached_tokens": 400},
     "output_tokens_details": {"reasoning_tokens": 0},
 }
-USAGE_BY_ROUTE = {"vllm": USAGE, "streamed": USAGE, "responses": RESPONSES_USAGE}
+USAGE_BY_ROUTE = {
+    "vllm": USAGE,
+    "streamed": USAGE,
+    "responses": RESPONSES_USAGE,
+}
 TABLE_USD = 0.00018
 """600 tokens at 0.15, 400 cached ones at 0.075 and 100 at 0.6 dollars for a million."""
 
@@ -152,11 +158,10 @@ def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_without_the_ne
 
 
 def test_the_two_tokenizers_differ():
-    openai_tokens = request.count_tokens(Target("openai/gpt-4o"), MIXED)
+    n_openai = request.count_tokens(Target("openai/gpt-4o"), MIXED)
+    n_llama = request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
 
-    assert openai_tokens != request.count_tokens(
-        Target("groq/llama-3.1-8b-instant"), MIXED
-    )
+    assert n_openai != n_llama
 
 
 @pytest.mark.parametrize(
@@ -174,7 +179,7 @@ def test_the_two_tokenizers_differ():
 def test_a_prompt_leaves_room_for_the_reply(name, context_tokens, parameters, room):
     target = Target(name, parameters=parameters)
 
-    assert request.most_prompt_tokens_of(target, context_tokens, None) == room
+    assert request.longest_prompt_tokens(target, context_tokens, None) == room
 
 
 @pytest.mark.slow
@@ -190,5 +195,4 @@ def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling)
 
     assert reply.prompt_tokens is not None
     n_around = reply.prompt_tokens - request.count_tokens(target, text)
-
     assert 0 < n_around <= 64

@@ -35,10 +35,11 @@ def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name, monkey
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
 
-    assert (
-        redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
-    )
-    assert redacted("somewhere-nice is true") == "somewhere-nice is true"
+    message = redacted(f"got {SECRET}, and '{SECRET}'")
+    other_message = redacted("somewhere-nice is true")
+
+    assert message == "got [redacted], and '[redacted]'"
+    assert other_message == "somewhere-nice is true"
 
 
 def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch):
@@ -102,7 +103,7 @@ def disguised(secret: str, prefix: str = "user:") -> dict[str, str]:
         "percent": percent,
         "percent in small letters": re.sub(
             "%..",
-            lambda match: match[0].lower(),
+            lambda code: code[0].lower(),
             percent,
         ),
         "base64": packed,
@@ -211,7 +212,6 @@ def test_secrets_reach_the_server_alone(route, calling, serve, monkeypatch):
     reply = calling(gated_call(server, route))
 
     (entry,) = server.entries
-
     assert reply.status == "ok"
     assert entry.headers["x-gate"] == f"Bearer {SECRET}"
     assert entry.headers["x-team"] == "blue"

@@ -13,7 +13,7 @@ from tasks.maintain.adoption import adopt
 from tasks.rules.errors import UsageError
 from tasks.run.unadopted import lines_on_unadopted
 from tests.faults.server import FaultServer
-from tests.kit import copied, job_on, judged, prepared, rows_in, sampled, values_in
+from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled
 from warehouse import compaction
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -62,13 +62,18 @@ def missing_calls(job: Job, server: FaultServer) -> int:
 
 def contents(job: Job) -> list[dict[str, Any]]:
     """What responses and verdicts say, apart from their identities."""
-    hidden = "* exclude (response_id, model_config_hash), null"
-    verdicts = "* exclude (verdict_id, response_id, judge_config_hash), null"
-    verdicts = rows_in(
-        job,
-        f"select {verdicts} from verdicts order by task_id, criterion_id, judge",
-    )
-    return rows_in(job, f"select {hidden} from responses order by task_id") + verdicts
+    responses = rows_in(job, "from responses order by task_id")
+    verdicts = rows_in(job, "from verdicts order by task_id, criterion_id, judge")
+    identities = {
+        "response_id",
+        "verdict_id",
+        "model_config_hash",
+        "judge_config_hash",
+    }
+    return [
+        {name: row[name] for name in row.keys() - identities}
+        for row in (*responses, *verdicts)
+    ]
 
 
 def test_adopted_results_are_used_without_a_call(old_job, server):
@@ -83,10 +88,8 @@ def test_adopted_results_are_used_without_a_call(old_job, server):
 
 
 def test_one_line_says_how_many_results_are_not_used(old_job, server):
-    n_responses, n_verdicts = (
-        values_in(old_job, f"select count(*) from {t}")[0][0]
-        for t in ("responses", "verdicts")
-    )
+    n_responses = len(rows_in(old_job, "from responses"))
+    n_verdicts = len(rows_in(old_job, "from verdicts"))
 
     (line,) = lines_on_unadopted(old_job)
 
@@ -159,16 +162,14 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
     server,
     monkeypatch,
 ):
-    models = [
-        {
-            "name": "hosted_vllm/m",
-            "label": "m",
-            "api_base": server.api_base,
-        }
-    ]
-    job = prepared(
-        job_on("sample", tmp_path / "data", models=models, judges=JUDGES)
-    ).model_copy(update={"limit": 1})
+    model = endpoint("m", server.api_base)
+    job = job_on(
+        "sample",
+        tmp_path / "data",
+        models=[model],
+        judges=JUDGES,
+    )
+    job = prepared(job).model_copy(update={"limit": 1})
     sampled(job)
     with monkeypatch.context() as earlier:
         earlier.setattr("tasks.run.judge_configs.address_of", lambda *_: None)
@@ -197,12 +198,10 @@ def test_without_the_variable_adopted_results_are_not_used(
 ):
     adopt(old_job, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
-    configured = [
-        {**model, "api_base": server.api_base.replace("127.0.0.1", "localhost")}
-        for model in MODELS
-    ]
+    (model,) = old_job.settings.models
+    address = server.api_base.replace("127.0.0.1", "localhost")
     elsewhere = copied(old_job, tmp_path / "copy").with_settings(
-        models=job_on("sample", tmp_path, models=configured).settings.models,
+        models=(model.model_copy(update={"api_base": address}),),
         judges=(),
     )
 
@@ -210,8 +209,6 @@ def test_without_the_variable_adopted_results_are_not_used(
 
 
 def test_an_address_that_the_environment_does_not_give_is_refused(old_job, server):
-    with pytest.raises(
-        UsageError,
-        match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one",
-    ):
+    known = f"{server.api_base} .from OPENAI_BASE_URL"
+    with pytest.raises(UsageError, match=f"known: {known}.*; name one"):
         adopt(old_job, "http://elsewhere/v1")

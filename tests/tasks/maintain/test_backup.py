@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ def add_part(job: Job, name: str):
 
 def files_in(folder: Path) -> dict[str, int]:
     return {
-        str(p.relative_to(folder)): p.stat().st_mtime_ns
-        for p in folder.rglob("*")
-        if p.is_file()
+        str(path.relative_to(folder)): path.stat().st_mtime_ns
+        for path in folder.rglob("*")
+        if path.is_file()
     }
 
 
@@ -68,10 +69,10 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
     tmp_path,
     provider,
 ):
-    for table in (
-        ("responses", "verdicts") if killed else ()
-    ):  # as if replies were in the ledger, but not in a part yet
-        shutil.rmtree(job.warehouse / "parts" / table)
+    if killed:
+        # As if replies were in the ledger, but not in a part yet.
+        shutil.rmtree(job.warehouse / "parts" / "responses")
+        shutil.rmtree(job.warehouse / "parts" / "verdicts")
     if killed == "in a repair":
         ledger_of(job).rename(ledger_of(job).with_name("repaired-calls.sqlite"))
     backup(job, folder)
@@ -81,11 +82,10 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
     sampled(restored)
     judged(restored)
 
-    assert n_calls == len(provider.book)
-    assert [len(rows) for rows in content(evaluated)] == [
-        len(rows) for rows in content(restored)
-    ]
-    assert killed or content(job) == content(restored)
+    assert len(provider.book) == n_calls
+    assert list(map(len, content(restored))) == list(map(len, content(evaluated)))
+    if not killed:
+        assert content(restored) == content(job)
 
 
 def ledger_copy(names: Iterable[str]) -> str:
@@ -130,14 +130,29 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
     restored = into(small, tmp_path / "restored")
     restore(restored, folder)
 
-    assert held(restored) == (["a", "b"], 0)
     copies = list((folder / "files" / "parts").rglob("*.parquet"))
-    assert 1 == len(copies) == len(Warehouse(restored.warehouse).part_sizes())
+    assert held(restored) == (["a", "b"], 0)
+    assert len(copies) == 1
+    assert len(Warehouse(restored.warehouse).part_sizes()) == 1
 
 
-def test_a_backup_while_a_run_writes_is_of_one_moment(job, folder, tmp_path):
+def test_a_backup_while_a_run_writes_is_of_one_moment(
+    job,
+    folder,
+    tmp_path,
+    monkeypatch,
+):
     stop = threading.Event()
     written = []
+    module = import_module("tasks.maintain.backup")
+    copy_ledger = module._copy_ledger
+
+    def copy_between_writes(source, target):
+        copy_ledger(source, target)
+        n_written = len(written)
+        until(lambda: len(written) > n_written)
+
+    monkeypatch.setattr(module, "_copy_ledger", copy_between_writes)
 
     def write():
         warehouse = Warehouse(job.warehouse)
@@ -162,22 +177,16 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job, folder, tmp_path):
         until(lambda: len(written) >= 5)
         n_before = len(written)
         backup(job, folder)
-        n_after = len(written)
     finally:
         stop.set()
         writer.join()
     restored = into(job, tmp_path / "restored")
     restore(restored, folder)
 
-    assert n_before < n_after
-    tasks = {
-        row["task_id"] for row in rows_in(restored, "select task_id from responses")
-    }
+    tasks = {row["task_id"] for row in rows_in(restored, "from responses")}
     with sqlite3.connect(ledger_of(restored)) as ledger:
         assert ledger.execute("pragma integrity_check").fetchall() == [("ok",)]
-        halves = dict(
-            ledger.execute("select a, count(*) from pairs group by a").fetchall()
-        )
+        halves = dict(ledger.execute("select a, count(*) from pairs group by a"))
     assert set(halves.values()) == {2}
     # The backup has everything that was written before it began.
     assert set(written[:n_before]) <= tasks & set(halves)
@@ -204,15 +213,14 @@ def held(job: Job) -> tuple[list[str], int]:
     """The responses in the parts, and the number of calls in the ledger."""
     with sqlite3.connect(ledger_of(job)) as ledger:
         (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
-    return [
-        row["task_id"]
-        for row in rows_in(job, "select task_id from responses order by all")
-    ], n_calls
+    responses = rows_in(job, "from responses order by task_id")
+    return [row["task_id"] for row in responses], n_calls
 
 
-IMPORTS = (
-    "from tasks.maintain.backup import backup, restore\nfrom tests.kit import job_on"
-)
+IMPORTS = """
+from tasks.maintain.backup import backup, restore
+from tests.kit import job_on
+"""
 
 
 @pytest.mark.long
@@ -233,12 +241,13 @@ def test_a_kill_of_a_backup_leaves_the_last_whole_one(small, tmp_path):
         restore(restored, path / "backup")
         states.append(held(restored))
 
-    complete_states = [(["a"], 0), (["a", "b"], 1)]
+    before = (["a"], 0)
+    after = (["a", "b"], 1)
+    n_before = states.count(before)
+    n_after = len(states) - n_before
     assert len(states) > 4
-    assert [
-        state for state in complete_states for _ in range(states.count(state))
-    ] == states
-    assert complete_states[-1] == states[-1]
+    assert n_after > 0
+    assert states == [before] * n_before + [after] * n_after
 
 
 @pytest.mark.long
@@ -271,9 +280,8 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(small, store, tmp_pat
                 backup(small, store)
 
     cut_off(3)
-    with pytest.raises(
-        PipelineError, match=r"is not a complete backup, backup\.json is missing"
-    ):
+    reason = r"is not a complete backup, backup\.json is missing"
+    with pytest.raises(PipelineError, match=reason):
         restore(into(small, tmp_path / "restored"), store)
     backup(small, store)
     add_part(small, "t2")
@@ -294,7 +302,7 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small, store, tmp
 
     assert backup(small, store).rows == 0
     assert backup(small, store, must_verify=True).rows == 1
-    assert content == store.read(name)
+    assert store.read(name) == content
 
 
 def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
@@ -310,10 +318,8 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
     folder = Folder(tmp_path / "mine")
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")
-        with pytest.raises(
-            UsageError,
-            match="has files that are not a backup; name an empty folder or prefix",
-        ):
+        reason = "has files that are not a backup; name an empty folder or prefix"
+        with pytest.raises(UsageError, match=reason):
             backup(small, target)
         assert location.files() == {"notes.txt": 4}
     with pytest.raises(UsageError, match="is inside the warehouse"):

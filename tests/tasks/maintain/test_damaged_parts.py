@@ -47,7 +47,11 @@ def run(job: Job, *stages: Callable[[], StageReport]) -> Execution:
 
 
 def whole_job(job: Job) -> list[Callable[[], StageReport]]:
-    return [lambda: sampled(prepared(job)), lambda: judged(job), lambda: aggregate(job)]
+    return [
+        lambda: sampled(prepared(job)),
+        lambda: judged(job),
+        lambda: aggregate(job),
+    ]
 
 
 def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
@@ -56,25 +60,26 @@ def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def board(job: Job) -> list[dict[str, Any]]:
-    columns = (
-        "split, model, judge, score_name, n_tasks, "
-        "mean_score, coverage, ci_low, ci_high, met_share"
-    )
-    rows = rows_in(job, f"select {columns} from leaderboard order by all")
+    query = """
+        select
+            split, model, judge, score_name, n_tasks,
+            mean_score, coverage, ci_low, ci_high, met_share
+        from leaderboard
+        order by all
+    """
+    rows = rows_in(job, query)
     for row in rows:
         for name, value in row.items():
-            if isinstance(
-                value, float
-            ):  # sums in another order may differ in the last digits
+            # Sums in another order may differ in the last digits.
+            if isinstance(value, float):
                 row[name] = round(value, 9)
     return rows
 
 
 def facts(job: Job, table: str) -> list[dict[str, Any]]:
     """Rows without the columns for time and run."""
-    return sorted(
-        rows_in(job, f"select * exclude (run_id, created_at) from {table}"), key=repr
-    )
+    rows = rows_in(job, f"select * exclude (run_id, created_at) from {table}")
+    return sorted(rows, key=repr)
 
 
 def victim(job: Job, table: str) -> Path:
@@ -87,9 +92,8 @@ def test_aggregate_reports_damage_and_restores_rows(job, calls, capsys):
     DAMAGES["a flipped bit"](victim(job, "verdicts"))
 
     assert run(job, lambda: aggregate(job)).exit_code == 3
-    assert (
-        "rows were restored from the last published database" in capsys.readouterr().err
-    )
+    notice = "rows were restored from the last published database"
+    assert notice in capsys.readouterr().err
     assert stored(job) == rows_before
     assert board(job) == figures
     assert run(job, *whole_job(job)).exit_code == 0
@@ -114,10 +118,8 @@ def test_without_the_database_rows_come_from_the_ledger(job, calls, table, capsy
     lose(job, table)
 
     assert run(job, lambda: aggregate(job)).exit_code == 3
-    assert (
-        f"{len(rows_before)} rows of {table} (benchmark prbench, model a"
-        in capsys.readouterr().err
-    )
+    notice = f"{len(rows_before)} rows of {table} (benchmark prbench, model a"
+    assert notice in capsys.readouterr().err
     run(job, *whole_job(job))
     assert facts(job, table) == rows_before
     assert board(job) == figures
@@ -138,11 +140,11 @@ def test_rows_that_only_calls_restore_wait_until_asked(job, calls, capsys):
         assert "--replace-lost" in output
         assert calls() == 0
         assert not facts(job, "verdicts")
-    assert (
-        run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code
-        == 0
-    )
-    assert len(rows_before) == calls() == len(facts(job, "verdicts"))
+
+    replacing_job = job.model_copy(update={"replace_lost": True})
+    assert run(replacing_job, *whole_job(job)).exit_code == 0
+    assert calls() == len(rows_before)
+    assert len(facts(job, "verdicts")) == len(rows_before)
     assert board(job) == figures
 
 
@@ -158,11 +160,9 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job, tmp
     restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
     restore(restored, tmp_path / "backup")
 
-    assert (
-        Warehouse(job.warehouse).losses()
-        == Warehouse(restored.warehouse).losses()
-        != []
-    )
+    losses = Warehouse(job.warehouse).losses()
+    assert losses
+    assert Warehouse(restored.warehouse).losses() == losses
 
 
 def test_other_models_are_still_called_while_rows_of_one_are_lost(job, calls):
@@ -170,13 +170,10 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job, calls):
     run(job, lambda: aggregate(job))
     (model,) = job.settings.models
     models = (model, model.model_copy(update={"label": "b"}))
-    job_of_both = job.model_copy(
-        update={"settings": job.settings.model_copy(update={"models": models})}
-    )
+    job_of_both = job.with_settings(models=models)
+
     run(job_of_both, lambda: sampled(job_of_both))
 
-    with Warehouse(job.warehouse).reader() as reader:
-        assert [
-            row["model"] for row in reader.rows("select distinct model from responses")
-        ] == ["b"]
-        assert calls() == reader.value("select count(*) from responses")
+    responses = rows_in(job, "from responses")
+    assert {row["model"] for row in responses} == {"b"}
+    assert calls() == len(responses)

@@ -9,7 +9,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in
 from tasks.maintain.upkeep import tidy
-from tests.kit import call_entry, job_on, recorded, response
+from tests.kit import add_calls, call_entry, job_on, response
 from warehouse import Warehouse
 
 LONG_AGO_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -28,22 +28,21 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
 )
 def test_many_files_are_compacted(tmp_path, monkeypatch, most_parts, n_parts, note):
     monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most_parts)
+
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
-    assert n_parts == len(Warehouse(tmp_path).part_sizes())
+    assert len(Warehouse(tmp_path).part_sizes()) == n_parts
     assert note in report.line
 
 
 def record(job: Job, cell: str, finished_at_s: float):
-    recorded(
-        job,
-        call_entry(
-            cell,
-            cell=cell,
-            purpose="sample",
-            finished_at_s=finished_at_s,
-        ),
+    entry = call_entry(
+        cell,
+        cell=cell,
+        purpose="sample",
+        finished_at_s=finished_at_s,
     )
+    add_calls(job, entry)
 
 
 def entries(job: Job) -> set[str]:
@@ -59,11 +58,20 @@ NO_ROW = "t9/a-model/1"
     ("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})]
 )
 def test_old_replies_that_became_rows_go_and_their_cost_stays(tmp_path, days, stay):
-    job = job_with(tmp_path, 1, retention={"replies_days": days})
+    job = job_with(
+        tmp_path,
+        1,
+        retention={"replies_days": days},
+    )
     record(job, ROW, LONG_AGO_S)
     record(job, NO_ROW, LONG_AGO_S)
-    record(job, "new", datetime.now(UTC).timestamp())
+    record(
+        job,
+        "new",
+        datetime.now(UTC).timestamp(),
+    )
+
     tidy(job, only_if_needed=True)
 
-    assert stay == entries(job)
+    assert entries(job) == stay
     assert sum(row["calls"] for row in spend_in(tmp_path / "ledger")) == 3

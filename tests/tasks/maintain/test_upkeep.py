@@ -27,12 +27,12 @@ from tests.faults.server import (
 )
 from tests.kit import (
     Row,
+    add_calls,
     call_entry,
     imported,
     job_on,
     judged,
     prepared,
-    recorded,
     rows_in,
     sampled,
     values_in,
@@ -53,9 +53,11 @@ def job_at(
     source: Path | str = "sample",
     **judge: Any,
 ) -> Job:
-    price = dict.fromkeys(
-        ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok"), 1.0
-    )
+    price = {
+        "input_usd_per_mtok": 1.0,
+        "cached_usd_per_mtok": 1.0,
+        "output_usd_per_mtok": 1.0,
+    }
     parameters = {"max_tokens": 1000, "price": price}
     judge_parameters = parameters | {"name": "openai/judge"} | judge
     return job_on(
@@ -79,7 +81,7 @@ def spend_by_run(job: Job) -> list[tuple[str, int, float]]:
 
 
 def record(job: Job, run_id: str, number: int):
-    recorded(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
+    add_calls(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
 
 @without_scores
@@ -120,12 +122,9 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
 @without_scores
 def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tmp_path):
     def be_busy_first(request, number):
-        is_busy = number == 0 and not is_judge_request(request)
-        return (
-            HttpResponse(status=503, raw=b"busy")
-            if is_busy
-            else well_behaved(request, number)
-        )
+        if number == 0 and not is_judge_request(request):
+            return HttpResponse(status=503, raw=b"busy")
+        return well_behaved(request, number)
 
     server.behaviour = be_busy_first
     job = job_at(server, tmp_path)
@@ -134,13 +133,15 @@ def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tm
     store_calls(job)
     Warehouse(job.warehouse).publish()
 
-    attempts = values_in(
-        job,
-        "select purpose, model, judge, http_status, count(*), count(distinct"
-        " coalesce(verdict_id, response_id)) from attempts group by all order by purpose desc,"
-        " http_status nulls last",
-    )
-    assert attempts == [
+    query = """
+        select
+            purpose, model, judge, http_status,
+            count(*), count(distinct coalesce(verdict_id, response_id))
+        from attempts
+        group by all
+        order by purpose desc, http_status nulls last
+    """
+    assert values_in(job, query) == [
         ("sample", "a", None, 503, N_TASKS, N_TASKS),
         ("sample", "a", None, None, N_TASKS, N_TASKS),
         ("judge", "a", "judge", None, N_CRITERIA, N_CRITERIA),
@@ -203,10 +204,12 @@ def test_spend_stays_where_the_ledger_is_lost(empty_job):
     assert spend_by_run(empty_job) == [("killed", 2, 1.0)]
 
 
-COUNTS = (
-    "select (select count(*) from responses), (select count(*) from verdicts), (select count(*)"
-    " from scores)"
-)
+COUNTS = """
+    select
+        (select count(*) from responses),
+        (select count(*) from verdicts),
+        (select count(*) from scores)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -219,9 +222,8 @@ def provider() -> Iterator[FaultServer]:
 def shared(provider: FaultServer, tmp_path_factory) -> Job:
     """A sampled and judged job with one response that is far too long."""
     folder = tmp_path_factory.mktemp("rambling")
-    tasks = kit.write_jsonl(
-        folder / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")]
-    )
+    rows = [kit.good_row("t1"), kit.good_row("t2")]
+    tasks = kit.write_jsonl(folder / "finance.jsonl", rows)
     job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
     sampled(prepared(job))
     judged(job)
@@ -239,9 +241,9 @@ def rambling(request, number: int) -> HttpResponse:
 
 
 def longest(job: Job) -> Row:
-    return rows_in(
-        job, "select * from responses order by chars_alnum desc, response_id limit 1"
-    )[0]
+    query = "from responses order by chars_alnum desc, response_id limit 1"
+    [response] = rows_in(job, query)
+    return response
 
 
 def remove_longest(job: Job, reason: str = "") -> str:
@@ -252,10 +254,12 @@ def remove_longest(job: Job, reason: str = "") -> str:
 
 
 def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
-    files = [
-        path for path in (job.warehouse / "ledger").iterdir() if path.suffix != ".lock"
+    contents = [
+        path.read_bytes()
+        for path in (job.warehouse / "ledger").iterdir()
+        if path.suffix != ".lock"
     ]
-    return any(text in path.read_bytes() for path in files)
+    return any(text in content for content in contents)
 
 
 def rebuild(job: Job):
@@ -282,10 +286,9 @@ def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job):
 
 def test_a_removed_response_is_sampled_and_judged_again(job, provider):
     counts = values_in(job, COUNTS)
-    n_verdicts = len(
-        rows_in(job, "from verdicts where response_id = ?", longest(job)["response_id"])
-    )
-    response_id = remove_longest(job)
+    response_id = longest(job)["response_id"]
+    n_verdicts = len(rows_in(job, "from verdicts where response_id = ?", response_id))
+    remove_longest(job)
     n_calls = len(provider.book)
 
     assert sampled(job).rows == 1
@@ -411,7 +414,11 @@ def test_nothing_is_removed_while_a_part_is_damaged(job):
 
     reason = f"{part.name}: is damaged; run `prbench aggregate` to repair it"
     with pytest.raises(WarehouseError, match=reason):
-        remove(job, ResponseChoice([longest(job)["response_id"]]), "too long")
+        remove(
+            job,
+            ResponseChoice([longest(job)["response_id"]]),
+            "too long",
+        )
     assert warehouse.store.standing("removals") == []
 
     warehouse.verify()

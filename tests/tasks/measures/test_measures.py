@@ -35,11 +35,11 @@ def most_met(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Res
 
 MOST_MET = Measure(
     "most_met",
-    "intermediate.mean_scores",
-    "intermediate.figure_values",
-    "task, n_met",
     most_met,
-    "max-1",
+    figures="intermediate.mean_scores",
+    values="intermediate.figure_values",
+    columns="task, n_met",
+    method="max-1",
     group_by=("task_set_id", "breakdown"),
 )
 """The largest number of criteria met on a task: a measure for this test only."""

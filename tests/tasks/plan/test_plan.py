@@ -38,10 +38,8 @@ def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_coun
     # In the cheapest case 85 % of 1,000 prompt tokens are cached, at half the price.
     assert planned.cost_usd_low == pytest.approx(0.575 + 0.5)
     assert planned.cost_usd_high == pytest.approx(2.7 + 10)
-    assert (
-        "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
-        in planned.assumed
-    )
+    lengths = "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
+    assert lengths in planned.assumed
 
 
 def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range():

@@ -28,11 +28,8 @@ _PATIENCE_MS = 60_000
 
 def chromium() -> str | None:
     """Return the path of Chromium; None if it is not installed."""
-    return (
-        os.environ.get("CHROMIUM")
-        or shutil.which("chromium")
-        or shutil.which("chromium-browser")
-    )
+    installed = shutil.which("chromium") or shutil.which("chromium-browser")
+    return os.environ.get("CHROMIUM") or installed
 
 
 @contextmanager
@@ -117,12 +114,14 @@ def visiting(
     the browser context.
     """
     viewport = ViewportSize(width=size[0], height=size[1])
-    context = browser.new_context(viewport=viewport, reduced_motion="reduce", **options)
+    context = browser.new_context(
+        viewport=viewport,
+        reduced_motion="reduce",
+        **options,
+    )
+    address = site if isinstance(site, str) else site.resolve().as_uri()
     try:
-        yield Visit(
-            context.new_page(),
-            site if isinstance(site, str) else site.resolve().as_uri(),
-        )
+        yield Visit(context.new_page(), address)
     finally:
         context.close()
 

@@ -28,17 +28,13 @@ def main():
         write_report(job, folder)
         site = folder / job.settings.benchmark
         for name, page in SHOWN.items():
-            with visiting(
-                browser,
-                site,
-                color_scheme="dark" if name == "categories" else "light",
-            ) as visit:
-                link = (
-                    visit.open("index.html").page.locator(page).first
-                    if page.startswith("#")
-                    else None
-                )
-                visit.open(link.get_attribute("href") or "" if link else page)
+            scheme = "dark" if name == "categories" else "light"
+            with visiting(browser, site, color_scheme=scheme) as visit:
+                address = page
+                if page.startswith("#"):
+                    link = visit.open("index.html").page.locator(page).first
+                    address = link.get_attribute("href") or ""
+                visit.open(address)
                 session = visit.page.context.new_cdp_session(visit.page)
                 taken = session.send(
                     "Page.captureScreenshot", {"format": "webp", "quality": 55}

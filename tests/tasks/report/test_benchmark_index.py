@@ -27,7 +27,7 @@ class Sections:
     def __init__(self, page: Path):
         self.texts: dict[str, str] = {}
         self.links: dict[str, list[str]] = {}
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text()
         section = r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>'
         for name, html in re.findall(section, text, re.DOTALL):
             words = unescape(re.sub("<[^>]*>", " ", html)).split()
@@ -53,11 +53,9 @@ def test_each_benchmark_has_leaders_of_its_own(sections):
 def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(sections):
     text = sections.texts["researchrubrics"]
 
+    size = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
     assert "mean compliance score, judged by careful." in text
-    assert (
-        "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
-        in text
-    )
+    assert size in text
     assert sections.links["researchrubrics"] == ["researchrubrics/index.html"]
 
 
@@ -86,7 +84,7 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job, tmp_
 
 
 def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site):
-    text = (world_site.parent / "index.html").read_text(encoding="utf-8")
+    text = (world_site.parent / "index.html").read_text()
 
     assert '<meta http-equiv="refresh" content="0; url=prbench/index.html">' in text
     assert '<a href="prbench/index.html">' in text
@@ -127,7 +125,7 @@ def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
     sections = Sections(tmp_path / "index.html")
     assert sections.links[ATTACK] == []
     assert ATTACK in sections.texts[ATTACK]
-    assert "<script>window" not in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<script>window" not in (tmp_path / "index.html").read_text()
 
 
 def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope, tmp_path):
@@ -193,9 +191,8 @@ def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
 
 def decisions(visit: Visit, number: int) -> dict[str, str]:
     """Return the decision of each judge that is listed for a criterion."""
-    rows = (
-        visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
-    )
+    criterion = visit.page.locator("#criteria tbody").nth(number)
+    rows = criterion.locator("tr:not(.criterion)")
     decision_by_judge = {}
     for row in rows.all():
         badge = row.locator(".badge").first.inner_text()

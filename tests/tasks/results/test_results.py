@@ -27,7 +27,11 @@ from tasks.rules.errors import UsageError
 from tests.kit import admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 
-KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}
+KINDS = {
+    "polars": pl.DataFrame,
+    "arrow": pa.Table,
+    "pandas": pd.DataFrame,
+}
 HEAVY_LIBRARIES = {
     "polars",
     "pandas",
@@ -58,15 +62,15 @@ def test_importing_takes_no_heavy_library():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_has_all_its_rows_in_every_kind_of_frame(results, world_job, kind):
-    with duckdb.connect(
-        str(world_job.warehouse / DATABASE), read_only=True
-    ) as connection:
+    database = str(world_job.warehouse / DATABASE)
+    with duckdb.connect(database, read_only=True) as connection:
         expected = connection.sql("from leaderboard").to_arrow_table()
 
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
 
     assert isinstance(table, KINDS[kind])
-    assert len(table) == expected.num_rows > 0
+    assert len(table) > 0
+    assert len(table) == expected.num_rows
     columns = table.column_names if kind == "arrow" else list(table.columns)
     assert columns == expected.column_names
 
@@ -86,9 +90,13 @@ def test_a_query_takes_parameters_by_position(results):
 
 
 def test_a_query_takes_parameters_by_name(results):
-    assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")[
-        "n"
-    ].tolist() == [2]
+    frame = results.sql(
+        "select $n + 1 as n",
+        {"n": 1},
+        format="pandas",
+    )
+
+    assert frame["n"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -131,11 +139,9 @@ def test_a_difference_is_second_minus_first_with_its_sentence(results):
         "alder-large",
         "cedar-mini",
         judges=["strict-judge"],
-    ).filter(
-        first_judge_trial=1,
-        second_judge_trial=1,
     )
 
+    differences = differences.filter(first_judge_trial=1, second_judge_trial=1)
     assert set(differences["split"]) == set(results.splits)
     (difference,) = differences.filter(split="legal").to_dicts()
     assert difference["first"] == "alder-large"
@@ -215,7 +221,11 @@ def test_columns_of_a_leaderboard_have_their_types_without_any_value(
 
 
 def test_columns_of_a_difference_have_their_types_without_any_value(results):
-    differences = results.diff("alder-large", "birch-2", judges=["lawyers"])
+    differences = results.diff(
+        "alder-large",
+        "birch-2",
+        judges=["lawyers"],
+    )
 
     assert differences["ci_low"].null_count() == len(differences)
     assert differences.schema["ci_low"] == pl.Float64

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.evidence import NoRoom, cut, parse_evidence, shown
+from tasks.rules.evidence import NoRoom, cut, evidence_text, parse_evidence
 from tasks.rules.verdict import VerdictError
 
 
@@ -57,7 +57,7 @@ def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply):
 
 
 def test_what_is_shown_names_every_chunk_and_holds_every_quote():
-    text = shown([("first",), (), ("second", "third\nline")], 3, 1)
+    text = evidence_text([("first",), (), ("second", "third\nline")], 3, 1)
 
     assert "All 3 parts" in text
     assert text.endswith(
@@ -88,7 +88,8 @@ def test_the_chunks_are_the_text_and_each_fits(size_of, text, largest):
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
 def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
-    lengths, largest
+    lengths,
+    largest,
 ):
     text = "".join(f"{'x' * length}\n\n" for length in lengths)
 

@@ -14,16 +14,40 @@ from tasks.rules.verdict import (
     VerdictOrError,
     parse_decisions,
     parse_group,
-    parse_only,
+    parse_group_of_one,
     shares,
 )
 
-MET = {"number": 1, "explanation": "so", "criteria_met": True}
-UNMET = {"number": 2, "explanation": "so", "criteria_met": False}
-THIRD = {"number": 3, "explanation": "so", "criteria_met": True}
-LIKELY = {"type": "predicate", "name": "c1", "probability": 0.9}
-UNLIKELY = {"type": "predicate", "name": "c2", "probability": 0.1}
-AT_THRESHOLD = {"type": "predicate", "name": "c3", "probability": 0.5}
+MET = {
+    "number": 1,
+    "explanation": "so",
+    "criteria_met": True,
+}
+UNMET = {
+    "number": 2,
+    "explanation": "so",
+    "criteria_met": False,
+}
+THIRD = {
+    "number": 3,
+    "explanation": "so",
+    "criteria_met": True,
+}
+LIKELY = {
+    "type": "predicate",
+    "name": "c1",
+    "probability": 0.9,
+}
+UNLIKELY = {
+    "type": "predicate",
+    "name": "c2",
+    "probability": 0.1,
+}
+AT_THRESHOLD = {
+    "type": "predicate",
+    "name": "c3",
+    "probability": 0.5,
+}
 UNNAMED = {"name": None}
 Values = list[float | None]
 """The value of each criterion; None for an error."""
@@ -90,7 +114,7 @@ def test_an_entry_with_two_decisions_is_no_verdict():
 )
 def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply):
     with pytest.raises(VerdictError):
-        parse_only(reply, "binary")
+        parse_group_of_one(reply, "binary")
 
 
 def ternary(probabilities: Any) -> VerdictOrError:
@@ -126,7 +150,11 @@ def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
     expected,
     confidence,
 ):
-    value = {"unmet": 0.0, "partial": 0.5, "met": 1.0}[status]
+    value = {
+        "unmet": 0.0,
+        "partial": 0.5,
+        "met": 1.0,
+    }[status]
     verdict = Verdict(status, value, None, expected, confidence)
 
     assert ternary(as_choices(probabilities)) == verdict
@@ -199,7 +227,8 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
     ],
 )
 def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
-    decisions, values
+    decisions,
+    values,
 ):
     assert decision_values(decisions) == values
 

@@ -126,9 +126,10 @@ def test_no_two_parts_can_be_exchanged(kind):
 def test_the_order_of_messages_is_content():
     messages = [("user", "a"), ("user", "b")]
 
-    assert identity.conversation_id(messages) != identity.conversation_id(
-        messages[::-1]
-    )
+    conversation_id = identity.conversation_id(messages)
+    reversed_id = identity.conversation_id(messages[::-1])
+
+    assert conversation_id != reversed_id
 
 
 @pytest.mark.parametrize(

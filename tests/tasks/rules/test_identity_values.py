@@ -40,7 +40,11 @@ CALL: dict[str, Any] = {
 }
 VERDICT_FORMAT = {
     "type": "json_schema",
-    "json_schema": {"name": "verdict", "strict": True, "schema": {"type": "object"}},
+    "json_schema": {
+        "name": "verdict",
+        "strict": True,
+        "schema": {"type": "object"},
+    },
 }
 
 

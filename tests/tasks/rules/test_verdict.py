@@ -279,7 +279,8 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
     [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})],
 )
 def test_the_requested_format_takes_exactly_the_two_keys(
-    explanation_chars, explanation
+    explanation_chars,
+    explanation,
 ):
     schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
 

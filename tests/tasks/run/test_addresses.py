@@ -4,7 +4,6 @@ for another.
 
 import asyncio
 import json
-import os
 import re
 import socket
 from collections.abc import Iterator, Sequence
@@ -15,27 +14,19 @@ from typing import NamedTuple
 
 import pytest
 
-from tasks.config.models import Judge, Model
+from tasks.config.models import Model
 from tasks.llm.calls.sending import send
 from tasks.llm.environment import address_variables
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import Call
 from tasks.rules.errors import UsageError
-from tasks.run.judge_configs import judge_target, model_hash, target_of
+from tasks.run.judge_configs import model_hash, target_of
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import FaultServer
 from tests.kit import job_on, judged, prepared, sampled, values_in
 
 ADDRESS = "http://10.0.0.7:8000/v1"
-pytestmark = pytest.mark.usefixtures("without_scores")
-
-
-@pytest.fixture(autouse=True)
-def _without_addresses(monkeypatch):
-    for name in list(os.environ):
-        if name.endswith(("_API_BASE", "_BASE_URL")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+pytestmark = pytest.mark.usefixtures("without_scores", "without_addresses")
 
 
 @pytest.fixture
@@ -77,7 +68,8 @@ def test_replies_of_one_server_are_not_reused_for_another(
     ],
 )
 def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
-    address, monkeypatch
+    address,
+    monkeypatch,
 ):
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
@@ -93,16 +85,6 @@ def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
 
     assert model_hash(configured) == config_hash
-
-
-def test_hashes_without_an_address_of_the_environment_are_the_kept_ones():
-    default = Model(name="openai/m")
-    configured = Model(name="hosted_vllm/m", api_base="http://localhost:8000/v1")
-    judge = Judge(name="anthropic/j", temperature=0.0)
-
-    assert model_hash(default) == "050f0c4e7f8a2a1ef0c138d86a1c455f"
-    assert model_hash(configured) == "37d02880568cc2b74bffd27a8ee9bf4a"
-    assert judge_target(judge).config_hash == "95a835fc3e9f3ad3686eded3ccd04e94"
 
 
 def test_an_address_that_a_program_gave_litellm_counts(monkeypatch):
@@ -144,7 +126,8 @@ def test_an_empty_variable_is_no_address(monkeypatch):
     ],
 )
 def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
-    address, monkeypatch
+    address,
+    monkeypatch,
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)

@@ -53,27 +53,20 @@ def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judg
 def test_judges_that_a_cascade_names_judge_only_within_it():
     job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
 
-    assert [judge.label for judge in job.settings.judges] == ["careful", "other"]
-    assert [judge.label for judge in job.settings.called_judges] == [
-        "cheap",
-        "strong",
-        "other",
-    ]
-    assert [(callee.label, callee.cascade) for callee in callees(job)] == [
-        ("cheap", "careful"),
-        ("strong", "careful"),
-        ("other", None),
-    ]
+    judges = [judge.label for judge in job.settings.judges]
+    called_judges = [judge.label for judge in job.settings.called_judges]
+    cascades = [(callee.label, callee.cascade) for callee in callees(job)]
+    assert judges == ["careful", "other"]
+    assert called_judges == ["cheap", "strong", "other"]
+    assert cascades == [("cheap", "careful"), ("strong", "careful"), ("other", None)]
 
 
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused():
-    job = job_of(CHEAP, STRONG, cascade()).model_copy(
-        update={"named_judges": ("cheap",)}
-    )
+    job = job_of(CHEAP, STRONG, cascade())
+    job = job.model_copy(update={"named_judges": ("cheap",)})
 
-    with pytest.raises(
-        UsageError, match=r"^--judge cheap: .* judges only within a cascade$"
-    ):
+    message = r"^--judge cheap: .* judges only within a cascade$"
+    with pytest.raises(UsageError, match=message):
         refuse_unknown_names(job)
 
 
@@ -123,9 +116,9 @@ def test_nothing_else_identifies_a_cascade(judges):
 def test_a_cascade_has_the_template_of_both_judges():
     strong = judge_config_of(STRONG)
 
-    assert (
-        judge_config_of(CHEAP, STRONG, cascade()).template_hash == strong.template_hash
-    )
+    judge_config = judge_config_of(CHEAP, STRONG, cascade())
+
+    assert judge_config.template_hash == strong.template_hash
 
 
 def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
@@ -210,8 +203,6 @@ def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_say
     (judge,) = job_of(*judges).settings.judges
 
     assert judge_config_of(*judges).grading == "binary"
-    message = (
-        "judge careful: its judges grade in different ways: cheap binary, strong tern"
-    )
-    with pytest.raises(UsageError, match=message):
+    message = "its judges grade in different ways: cheap binary, strong tern"
+    with pytest.raises(UsageError, match=f"judge careful: {message}"):
         refuse_unlike_gradings(judge, load_benchmark("researchrubrics"))

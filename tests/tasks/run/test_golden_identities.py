@@ -18,13 +18,13 @@ from tests.kit import job_on, judged, prepared, sampled, values_in
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
+ADDRESS = {"api_base": "${GOLDEN_PROVIDER}/v1"}
 """The provider's address by a variable, since its port differs each time."""
 MODELS = [
     {
         "name": "hosted_vllm/plain",
         "label": "plain",
-        **AT,
+        **ADDRESS,
     },
     {
         "name": "openai/tuned",
@@ -36,7 +36,7 @@ MODELS = [
         "params": {"top_p": 0.9},
         "fallback": {"max_tokens": 100},
         "omits_think_tag": True,
-        **AT,
+        **ADDRESS,
     },
 ]
 JUDGES = [
@@ -45,14 +45,14 @@ JUDGES = [
         "label": "judge",
         "max_tokens": 700,
         "trials": 2,
-        **AT,
+        **ADDRESS,
     },
     {
         "name": "openai/shaped",
         "label": "shaped",
         "structured_output": True,
         "explanation_chars": 300,
-        **AT,
+        **ADDRESS,
     },
 ]
 COLUMNS = {
@@ -61,9 +61,8 @@ COLUMNS = {
     "responses": "response_id, conversation_id, model_config_hash",
     "verdicts": "verdict_id, criterion_hash, judge_config_hash, template_hash",
 }
-FROZEN = json.loads(
-    Path(__file__).with_name("identities.json").read_text(encoding="utf-8")
-)
+FILE = Path(__file__).with_name("identities.json")
+FROZEN = json.loads(FILE.read_text(encoding="utf-8"))
 """Benchmark -> table -> number of rows, and a digest of all their identities."""
 
 
@@ -100,8 +99,8 @@ def test_a_run_has_the_frozen_identities(benchmark, tmp_path, monkeypatch):
         for table, columns in COLUMNS.items()
     }
     ledger = Ledger(job.warehouse / "ledger")
-    hashes["calls"] = digest_of(
-        key for (key,) in ledger.rows("select call_key from calls")
-    )
+    keys = [key for (key,) in ledger.rows("select call_key from calls")]
+    hashes["calls"] = digest_of(keys)
     ledger.close()
-    assert FROZEN[benchmark] == hashes
+
+    assert hashes == FROZEN[benchmark]

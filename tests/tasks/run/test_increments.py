@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,50 +123,49 @@ def world(shared_world: World, tmp_path) -> World:
     return World(shared_world.server, tmp_path)
 
 
-def another_template(world: World):
+def set_template(world: World):
     path = world.folder / "template.txt"
     path.write_text(TEMPLATE)
     world.settings["judges"][0]["template"] = str(path)
 
 
-INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
-    "another model": (
-        lambda world: world.settings["models"].append(world.model("another")),
-        (TASKS, VERDICTS),
-    ),
-    "another trial": (lambda world: world.settings.update(trials=2), (TASKS, VERDICTS)),
-    "another judge": (
-        lambda world: world.settings["judges"].append(world.judge("another-judge")),
-        (0, VERDICTS),
-    ),
-    "another template": (another_template, (0, VERDICTS)),
-    "another split": (
-        lambda world: world.settings["dataset"]["splits"].append("legal"),
-        (2, 2 * CRITERIA),
-    ),
-    "a parameter": (
-        lambda world: world.settings["models"][0].update(temperature=0.5),
-        (TASKS, VERDICTS),
-    ),
-}
+def add_model(world: World):
+    world.settings["models"].append(world.model("another"))
+
+
+def add_judge(world: World):
+    world.settings["judges"].append(world.judge("another-judge"))
+
+
+def add_trial(world: World):
+    world.settings["trials"] = 2
+
+
+def add_split(world: World):
+    world.settings["dataset"]["splits"].append("legal")
+
+
+def set_temperature(world: World):
+    world.settings["models"][0]["temperature"] = 0.5
 
 
 @pytest.mark.parametrize(
-    "increment",
+    ("change", "n_samples", "n_judge_calls"),
     [
-        "another model",
-        "another judge",
-        "another template",
-        "a parameter",
-        pytest.param("another trial", marks=pytest.mark.long),
-        pytest.param("another split", marks=pytest.mark.long),
+        (add_model, TASKS, VERDICTS),
+        (add_judge, 0, VERDICTS),
+        (set_template, 0, VERDICTS),
+        (set_temperature, TASKS, VERDICTS),
+        pytest.param(add_trial, TASKS, VERDICTS, marks=pytest.mark.long),
+        pytest.param(add_split, 2, 2 * CRITERIA, marks=pytest.mark.long),
     ],
 )
 def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
-    world, increment
+    change,
+    n_samples,
+    n_judge_calls,
+    world,
 ):
-    change, (n_samples, n_judge_calls) = INCREMENTS[increment]
-
     change(world)
 
     assert world.run() == (n_samples, n_judge_calls)
@@ -248,14 +247,8 @@ def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(world, tmp
 @pytest.fixture
 def importing_world(world: World) -> World:
     """A world with two imported responses, to one task in two trials, of which one is wanted."""
-    rows = [
-        {
-            "task": "finance-0",
-            "response": "One made elsewhere.",
-            "trial": trial,
-        }
-        for trial in (1, 2)
-    ]
+    response = {"task": "finance-0", "response": "One made elsewhere."}
+    rows = [{**response, "trial": trial} for trial in (1, 2)]
     responses = write_jsonl(world.folder / "responses.jsonl", rows)
     (warning,) = import_responses(world.job(), responses, "elsewhere").warnings
     assert warning.startswith(

@@ -24,14 +24,14 @@ def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(splits, limit
 
 @given(SPLITS, st.integers(1, 20))
 def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
-    splits, limit
+    splits,
+    limit,
 ):
     task_ids = drawn_in_turn(splits, limit)
 
     for split in splits:
-        assert len(task_ids.intersection(split)) >= min(
-            limit // len(splits), len(split)
-        )
+        n_drawn = len(task_ids.intersection(split))
+        assert n_drawn >= min(limit // len(splits), len(split))
 
 
 @given(SPLITS, st.integers(1, 20))

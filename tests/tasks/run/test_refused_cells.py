@@ -40,9 +40,8 @@ def _many_harmless(monkeypatch):
 @pytest.fixture
 def job(server: FaultServer, tmp_path) -> Callable[..., Job]:
     """Make a job with one model and one judge, which make one call at a time."""
-    source = write_jsonl(
-        tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)]
-    )
+    rows = [good_row(f"t{n}") for n in range(N_TASKS)]
+    source = write_jsonl(tmp_path / "finance.jsonl", rows)
     model = endpoint("a", server.api_base)
 
     def job_with(**judge):
@@ -81,11 +80,9 @@ def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
 
 
 def statuses(job: Job, table: str) -> dict[str, int]:
-    return dict(
-        values_in(
-            job, f"select status, count(*) from {table} group by all order by all"
-        )
-    )
+    """The number of rows with each status."""
+    query = f"select status, count(*) from {table} group by all order by all"
+    return dict(values_in(job, query))
 
 
 @pytest.mark.parametrize("task_id", ["t0", "t3", "t5"])
@@ -148,7 +145,8 @@ def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(job, 
 
 
 def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
-    job, server
+    job,
+    server,
 ):
     configured = job()
     sampled(configured)

@@ -14,10 +14,8 @@ from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, refuse_unready
 from tasks.run.writing import STAGES
-from tests.kit import admitted, criterion, job_on, response, written
+from tests.kit import ROOT, admitted, criterion, job_on, response, written
 from warehouse import Warehouse
-
-PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -185,7 +183,7 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path):
     environment = dict(os.environ)
     environment.pop("OPENAI_API_KEY", None)
     environment.pop("LITELLM_MODE", None)
-    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path / "lib"), str(ROOT)])
     environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
     process = subprocess.run(

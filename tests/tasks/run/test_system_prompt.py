@@ -13,10 +13,11 @@ from tasks.run.judge_configs import target_of
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
+pytestmark = pytest.mark.usefixtures("without_scores")
 PROMPT = "Reply in one short sentence, and say 'indigo' first."
 
 
-def test_it_is_part_of_the_identity_only_where_it_is_set():
+def test_a_system_prompt_is_part_of_the_identity_only_where_it_is_set():
     prompts = (None, "a", "b")
     targets = [
         target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in prompts
@@ -45,8 +46,7 @@ def messages_to(model: str, server: FaultServer) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
-def test_the_model_gets_it_before_the_conversation(job, server):
+def test_a_model_gets_its_system_prompt_before_the_conversation(job, server):
     sampled(job)
 
     prompt = {"role": "system", "content": PROMPT}
@@ -59,8 +59,7 @@ def test_the_model_gets_it_before_the_conversation(job, server):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
-def test_a_judge_never_sees_it(job, server):
+def test_a_judge_never_sees_the_system_prompt(job, server):
     sampled(job)
     judged(job)
 
@@ -70,8 +69,7 @@ def test_a_judge_never_sees_it(job, server):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
-def test_it_is_part_of_the_response_and_not_of_the_conversation(job):
+def test_a_system_prompt_is_part_of_the_response_and_not_of_the_conversation(job):
     sampled(job)
 
     (identities,) = rows_in(
@@ -84,8 +82,7 @@ def test_it_is_part_of_the_response_and_not_of_the_conversation(job):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
-def test_the_plan_counts_its_tokens(job):
+def test_the_plan_counts_the_tokens_of_a_system_prompt(job):
     n_tokens = {planned.label: planned.prompt_tokens or 0 for planned in plan(job)}
 
     assert 2 * 5 < n_tokens["prompted"] - n_tokens["plain"] < 2 * 25

@@ -1,14 +1,16 @@
 """The next block of tasks, and the tasks that no comparison needs."""
 
+from dataclasses import replace
+
 import pytest
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
 from tasks.stopping.comparisons import (
     EARLIER,
+    NO_COMPARISONS,
     ComparedModel,
     PlannedComparison,
     Progress,
-    left_out_of,
 )
 from tasks.stopping.looks import TaskBlock, next_block
 
@@ -95,6 +97,9 @@ def test_nothing_comes_after_all_tasks_or_a_decision(last_number, progress):
     ],
 )
 def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
-    progress, left_out
+    progress,
+    left_out,
 ):
-    assert left_out_of(progress) == left_out
+    comparisons = replace(NO_COMPARISONS, progress=progress)
+
+    assert comparisons.left_out == left_out

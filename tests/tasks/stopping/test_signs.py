@@ -46,7 +46,11 @@ OF_NIGHT = look(
     unbiased_difference=-0.1,
     sequence_low=-0.35,
     sequence_high=-0.05,
-) | {"compared_vintage": EARLIER, "compared_model": "better", "decision": "dropped"}
+) | {
+    "compared_vintage": EARLIER,
+    "compared_model": "better",
+    "decision": "dropped",
+}
 OPEN_LOOK = look(mean_difference=0.0) | {"compared_model": "another"}
 
 
@@ -64,7 +68,8 @@ def put_old(root: Path, *looks: Row, moment: int = 1):
 
 
 def differences_in(
-    warehouse: Warehouse, table: str = "stopping_looks"
+    warehouse: Warehouse,
+    table: str = "stopping_looks",
 ) -> list[tuple[Any, ...]]:
     """The differences of all rows, by the compared model and vintage."""
     columns = ", ".join(DIFFERENCES)

@@ -24,13 +24,9 @@ def finance(tmp_path_factory) -> Job:
 
 @pytest.fixture(scope="session")
 def health_data(tmp_path_factory) -> Job:
-    return prepared(
-        job_on(
-            "sample",
-            tmp_path_factory.mktemp("health") / "warehouse",
-            benchmark="healthbench",
-        )
-    )
+    folder = tmp_path_factory.mktemp("health")
+    job = job_on("sample", folder / "warehouse", benchmark="healthbench")
+    return prepared(job)
 
 
 @pytest.fixture
@@ -61,9 +57,8 @@ def side_by_side(finance: Job, tmp_path_factory) -> SideBySide:
     notes = {"published": notes_of(import_results(job, [published(folder / "p.json")]))}
     log = unpacked("evalscope", folder)
     notes["evalscope"] = notes_of(import_results(job, [log], model="evalscope {model}"))
-    notes["inspect"] = notes_of(
-        import_results(job, [LOGS / "thorough.eval", LOGS / "brief.eval"])
-    )
+    logs = [LOGS / "thorough.eval", LOGS / "brief.eval"]
+    notes["inspect"] = notes_of(import_results(job, logs))
     return SideBySide(job, notes)
 
 
@@ -76,10 +71,10 @@ def unpacked(name: str, folder: Path) -> Path:
 
 def brief_log(path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
     """A log of Inspect in which each sample is edited."""
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
+    document = json.loads((LOGS / "brief.json").read_text())
     for sample in document["samples"]:
         edit(sample)
-    path.write_text(json.dumps(document), encoding="utf-8")
+    path.write_text(json.dumps(document))
     return path
 
 

@@ -67,7 +67,7 @@ def published(path: Path, **config: Any) -> Path:
             points = [_score(kind, output) for output in outputs[model].values()]
             document[f"points_{kind}"][model] = points
             document[f"mean_{kind}"][model] = fmean(points)
-    path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    path.write_text(json.dumps(document, indent=2))
     return path
 
 
@@ -147,7 +147,7 @@ def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
         "convos": [],
         "metadata": {"example_level_metadata": list(examples)},
     }
-    path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    path.write_text(json.dumps(document, indent=2))
     return path
 
 
@@ -160,7 +160,6 @@ def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
     )
     path.write_text(
         f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>",
-        encoding="utf-8",
     )
     return path
 
@@ -170,13 +169,13 @@ def _section(row: Row) -> str:
     line = "\n\n[{criteria_met}] [{points}] {criterion}\n\tExplanation: {explanation}"
     items = sorted(row["rubric_items"], key=itemgetter("criteria_met"))
     grades = "".join(line.format(**item) for item in items)
+    prompt = [
+        _message(message["role"], message["content"]) for message in row["prompt"]
+    ]
     return "\n".join(
         [
             "<h3>Prompt conversation</h3>",
-            *(
-                _message(message["role"], message["content"])
-                for message in row["prompt"]
-            ),
+            *prompt,
             "<h3>Sampled message</h3>",
             _message("assistant", text),
             "<h3>Results</h3>",

@@ -21,7 +21,7 @@ from tasks.imports.results.inspect_decisions import ScoreDecisions, decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import job_on, one_line, values_in, write_jsonl
+from tests.kit import job_on, one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import (
     example,
@@ -141,9 +141,10 @@ def test_decisions_are_found_in_each_custom(case):
 
     score_decisions = decisions_of(score) or ScoreDecisions([], None)
 
-    assert [
+    read_decisions = [
         (decision.criterion, decision.value) for decision in score_decisions.decisions
-    ] == decisions
+    ]
+    assert read_decisions == decisions
     assert score_decisions.may_hide_failures is may_hide
 
 
@@ -167,16 +168,15 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
 
     import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
-    query = (
-        "select distinct task_id, value from scores where score_name = 'score' and value is not"
-        " null"
-    )
-    assert dict(values_in(job, query)) == pytest.approx(
-        {"sample-fin-2": 0.16, "sample-leg-2": -2 / 15}
-    )
-    assert values_in(job, "select distinct may_hide_failures from verdicts") == [
-        (True,)
-    ]
+    query = """
+        select distinct task_id, value
+        from scores
+        where score_name = 'score' and value is not null
+    """
+    expected_scores = {"sample-fin-2": 0.16, "sample-leg-2": -2 / 15}
+    assert dict(values_in(job, query)) == pytest.approx(expected_scores)
+    marks = values_in(job, "select distinct may_hide_failures from verdicts")
+    assert marks == [(True,)]
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job, tmp_path):
@@ -222,9 +222,9 @@ def test_the_response_is_the_text_after_the_conversation(turns, text):
     messages = list(zip(cycle(("user", "assistant")), turns, strict=False))
     transcript = "".join(f"{role}: {turn}\n" for role, turn in messages)
 
-    actual = text_after(messages, f"{transcript}assistant: {text.strip()}".strip())
+    prompt_and_response = f"{transcript}assistant: {text.strip()}".strip()
 
-    assert actual == text.strip()
+    assert text_after(messages, prompt_and_response) == text.strip()
 
 
 LOST = "Failed to parse judge response"
@@ -332,11 +332,11 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
             }
 
     import_results(job, [brief_log(tmp_path / "x.json", limited)])
-    actual = values_in(
-        job,
-        "select distinct status, text, error from responses where task_id = 'sample-fin-2'",
-    )
-    assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
+
+    columns = "status, text, error"
+    query = f"select distinct {columns} from responses where task_id = 'sample-fin-2'"
+    error = f"stopped at the {kind} limit: Exceeded. By 8."
+    assert values_in(job, query) == [(status, None, error)]
 
 
 def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
@@ -344,10 +344,12 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
 ):
     labels = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **labels)
-    query = (
-        "select trial, status, value from verdicts "
-        "where task_id = ? and value is null order by 1"
-    )
+    query = """
+        select trial, status, value
+        from verdicts
+        where task_id = ? and value is null
+        order by trial
+    """
     failures = [(1, "parse_error", None), (2, "parse_error", None)]
     assert values_in(job, query, UNREADABLE[1]) == failures
 
@@ -358,10 +360,8 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
     notes = notes_of(import_results(job, [same_responses], **labels))
 
     assert values_in(job, query, UNREADABLE[1]) == failures
-    assert (
-        "1 decisions left out, because a failure of the call is stored and the tool may hide"
-        " failures" in notes
-    )
+    cause = "a failure of the call is stored and the tool may hide failures"
+    assert f"1 decisions left out, because {cause}" in notes
 
 
 LEG = "sample-leg-2"
@@ -384,9 +384,9 @@ Edit = Callable[[dict[str, Any]], object]
 
 
 def edited(file: Path, edit: Edit) -> Path:
-    document = json.loads(file.read_text(encoding="utf-8"))
+    document = json.loads(file.read_text())
     edit(document)
-    file.write_text(json.dumps(document), encoding="utf-8")
+    file.write_text(json.dumps(document))
     return file
 
 
@@ -407,11 +407,10 @@ def test_invalidated_samples_are_left_out_and_counted(job, tmp_path):
 
     notes = notes_of(import_results(job, [log]))
 
+    responses = rows_in(job, "from responses")
     assert "\n2 invalidated samples left out" in notes
-    assert (
-        values_in(job, "select 1 from responses where task_id = 'sample-fin-2'") == []
-    )
-    assert values_in(job, "select count(*) from responses") == [(4,)]
+    assert len(responses) == 4
+    assert "sample-fin-2" not in {row["task_id"] for row in responses}
 
 
 def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
@@ -434,10 +433,10 @@ def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
         brief_log(tmp_path / "x.json", lambda _: None),
         lambda document: document.update(invalidated=True),
     )
-    assert "x.json: the log is invalidated, and no sample says that it is" in refused(
-        finance,
-        [log],
-    )
+
+    line = refused(finance, [log])
+
+    assert "x.json: the log is invalidated, and no sample says that it is" in line
 
 
 def _of_version_1(document: dict[str, Any]):
@@ -475,10 +474,9 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
         (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
         (folder / kind / "brief").rename(folder / kind / model)
     for file in folder.rglob("*.jsonl"):
-        text = file.read_text("utf-8").replace(
-            '"model": "brief"', f'"model": "{model}"'
-        )
-        file.write_text(text, encoding="utf-8")
+        text = file.read_text("utf-8")
+        text = text.replace('"model": "brief"', f'"model": "{model}"')
+        file.write_text(text)
 
     import_results(job, [folder], skip_unknown=True)
 
@@ -486,33 +484,37 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
     assert values_in(job, f"select 1 from verdicts where model = '{model}'") != []
 
 
+def _reply_of(sample: dict[str, Any]) -> Any:
+    return sample["output"]["choices"][0]["message"]
+
+
+def _criterion_of(sample: dict[str, Any]) -> Any:
+    (score,) = sample["scores"].values()
+    return score["metadata"]["criteria"][0]
+
+
 @pytest.mark.parametrize(
-    ("edit", "reason"),
+    ("part_of", "change", "reason"),
     [
+        (_reply_of, {"content": 5}, "`content` is not a text"),
         (
-            lambda sample: sample["output"]["choices"][0]["message"].update(content=5),
-            "`content` is not a text",
-        ),
-        (
-            lambda sample: sample["output"]["choices"][0]["message"].update(
-                content={"a": 1}
-            ),
+            _reply_of,
+            {"content": {"a": 1}},
             "(its type is dict)",
         ),
         (
-            lambda sample: sample["output"]["choices"][0]["message"].update(
-                content=[{"type": "image", "image": "x.png"}]
-            ),
+            _reply_of,
+            {"content": [{"type": "image", "image": "x.png"}]},
             "`content` has a part that is not a text (its type is image)",
         ),
         (
-            lambda sample: sample["input"][0].update(content=5),
+            lambda sample: sample["input"][0],
+            {"content": 5},
             "`content` is not a text (its type is int)",
         ),
         (
-            lambda sample: next(iter(sample["scores"].values()))["metadata"][
-                "criteria"
-            ][0].update(explanation=["No."]),
+            _criterion_of,
+            {"explanation": ["No."]},
             "`explanation` is not a text (its type is list)",
         ),
     ],
@@ -520,13 +522,15 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
 def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
     finance,
     tmp_path,
-    edit,
+    part_of,
+    change,
     reason,
 ):
-    log = brief_log(
-        tmp_path / "x.json",
-        lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None,
-    )
+    def edit(sample):
+        if sample["id"] == "sample-fin-2":
+            part_of(sample).update(change)
+
+    log = brief_log(tmp_path / "x.json", edit)
 
     line = refused(finance, [log])
 
@@ -570,9 +574,8 @@ def _another_task(document: dict[str, Any]):
 def _without_references(document: dict[str, Any]):
     output = document["outputs"]["thorough"]["sample-fin-3"]
     head, _, tail = output["convo"].partition("Reference Text 0:")
-    output["convo"] = (
-        head + tail.partition("expect to use the extension option.\n\n")[2]
-    )
+    _, _, rest = tail.partition("expect to use the extension option.\n\n")
+    output["convo"] = head + rest
 
 
 @pytest.mark.parametrize(
@@ -606,10 +609,8 @@ def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
         lambda document: document["samples"][0].update(epoch=number),
     )
     line = refused(finance, [log])
-    assert (
-        f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000"
-        in line
-    )
+    sample = f"sample sample-fin-2, epoch {number}"
+    assert f"x.json: {sample}: `epoch` {reason}1 to 10000" in line
 
     log = published(tmp_path / "p.json", trial_number=number)
     assert f"p.json: `trial_number` {reason}0" in refused(finance, [log])
@@ -633,16 +634,14 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job, tmp_path):
 
 
 def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path):
-    job = job_on(
-        write_jsonl(tmp_path / "finance.jsonl", rows()), tmp_path / "warehouse"
-    )
+    source = write_jsonl(tmp_path / "finance.jsonl", rows())
+    job = job_on(source, tmp_path / "warehouse")
     ingest(job)
 
     notes = notes_of(import_results(job, [published(tmp_path / "p.json")]))
-    assert (
-        "sample-fin-2 trial 1 (0.6000 and no score: the checks have not admitted the task here)"
-        in notes
-    )
+
+    cause = "the checks have not admitted the task here"
+    assert f"sample-fin-2 trial 1 (0.6000 and no score: {cause})" in notes
 
 
 @pytest.mark.parametrize(
@@ -660,11 +659,11 @@ def test_what_is_no_log_is_refused_and_formats_are_named(
     content,
 ):
     (tmp_path / name).write_text(content)
+
     line = refused(finance, [tmp_path / name])
-    assert (
-        f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI"
-        in line
-    )
+
+    formats = "a result of the published PRBench harness, a log of Inspect AI"
+    assert f"{name}: is not one of: {formats}" in line
 
 
 def examples() -> list[dict[str, Any]]:
@@ -767,9 +766,9 @@ def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(finance, tmp_p
 
 
 def test_a_log_on_another_benchmark_is_refused(health_data, tmp_path):
-    assert "is not in revision" in refused(
-        health_data, [published(tmp_path / "p.json")]
-    )
+    log = published(tmp_path / "p.json")
+
+    assert "is not in revision" in refused(health_data, [log])
 
 
 def test_a_verdict_that_differs_from_a_stored_one_is_refused(job, tmp_path):
@@ -781,7 +780,6 @@ def test_a_verdict_that_differs_from_a_stored_one_is_refused(job, tmp_path):
         grades[0] = "false" if grades[0] == "true" else "true"
 
     line = refused(job, [edited(file, flip)])
-    assert re.search(
-        r"a different verdict already exists \(judge strict, value [01], import batch \w{16}\)",
-        line,
-    )
+
+    verdict = r"judge strict, value [01], import batch \w{16}"
+    assert re.search(rf"a different verdict already exists \({verdict}\)", line)

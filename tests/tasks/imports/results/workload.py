@@ -24,7 +24,7 @@ UNREADABLE = ("thorough", "sample-leg-2", 4)
 
 def rows(benchmark: str = "prbench") -> list[dict[str, Any]]:
     """The rows of the workload from a benchmark's sample, in the benchmark's shape."""
-    text = sample_path(benchmark).read_text(encoding="utf-8")
+    text = sample_path(benchmark).read_text()
     sample = [json.loads(line) for line in text.splitlines()]
     return [row for row in sample if benchmark != "prbench" or row["task"] in TASKS]
 
@@ -57,8 +57,8 @@ def weights_of(row: Mapping[str, Any]) -> list[float]:
 def response_to(model: str, task: str) -> str:
     """Return a model's response: several lines, one of which looks like a turn."""
     return (
-        f"The {model} answer to {task}.\n\nuser: is this a turn?\nNo, it is <b>text</b> & nothing"
-        " else."
+        f"The {model} answer to {task}.\n\n"
+        "user: is this a turn?\nNo, it is <b>text</b> & nothing else."
     )
 
 
@@ -78,9 +78,8 @@ def true_score(
     met`.
     """
     task = task_of(row)
-    if not hides_failures and (
-        (model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]
-    ):
+    has_failed = (model, task) in {UNANSWERED, UNREADABLE[:2]}
+    if has_failed and not hides_failures:
         return None
     weights = weights_of(row)
     points = 0.0

@@ -8,7 +8,13 @@ import pytest
 from tasks.llm.ledger.ledger import move_attempts
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, call_to, failed, then, written
+from tests.kit import write_calls
+from tests.tasks.llm.conftest import (
+    ROUTES,
+    call_to,
+    failed,
+    responding_with,
+)
 from tests.tasks.llm.ledger.conftest import database, entry
 from warehouse import WarehouseError
 
@@ -41,7 +47,7 @@ def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
     calling,
     serve,
 ):
-    server = serve(then(fault, HttpResponse("now")))
+    server = serve(responding_with(fault, HttpResponse("now")))
 
     calling(call_to(server, cell="a-row", **ROUTES[route]))
 
@@ -59,7 +65,9 @@ def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
 
 
 def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling, serve):
-    server = serve(then(HttpResponse("late", delay_s=90), HttpResponse("now")))
+    server = serve(
+        responding_with(HttpResponse("late", delay_s=90), HttpResponse("now"))
+    )
 
     calling(call_to(server, timeout_s=0.5))
 
@@ -69,7 +77,7 @@ def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling, serve):
 
 
 def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path):
-    written(tmp_path, [entry(1), entry(2)])
+    write_calls(tmp_path, [entry(1), entry(2)])
 
     def refuse(_attempts):
         raise WarehouseError("the disk is full")
@@ -87,11 +95,8 @@ def test_an_outcome_that_is_replaced_is_one_attempt(calling, serve):
     """
 
     def only_harmless(request, _number):
-        return (
-            HttpResponse("hello")
-            if prompt_of(request) == "Hi"
-            else failed(403, "Forbidden")
-        )
+        is_harmless = prompt_of(request) == "Hi"
+        return HttpResponse("hello") if is_harmless else failed(403, "Forbidden")
 
     server = serve(only_harmless)
 
@@ -103,12 +108,12 @@ def test_an_outcome_that_is_replaced_is_one_attempt(calling, serve):
 
 
 def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_path):
-    written(tmp_path, [entry(1)])
+    write_calls(tmp_path, [entry(1)])
     with database(tmp_path) as connection:
         connection.execute("drop table attempts")
 
     attempts = moved_attempts(tmp_path)
-    written(tmp_path, [entry(2)])
+    write_calls(tmp_path, [entry(2)])
     later_attempts = moved_attempts(tmp_path)
 
     assert attempts == []
@@ -119,7 +124,7 @@ def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_pat
 def test_an_attempt_has_no_text_no_secret_and_no_address(calling, serve, monkeypatch):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "sk-a-secret-of-some-length")
     error = failed(500, "sk-a-secret-of-some-length and words")
-    server = serve(then(error, HttpResponse("a reply")))
+    server = serve(responding_with(error, HttpResponse("a reply")))
 
     calling(call_to(server, "A prompt.", cell="a-row"))
 

@@ -22,8 +22,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.opening import damage_in, mend
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
-from tests.kit import one_line
-from tests.tasks.llm.conftest import written
+from tests.kit import one_line, write_calls
 from tests.tasks.llm.ledger.conftest import LOGPROBS, PAGE, database, entry, offset_of
 from tests.warehouse.parts import flip
 
@@ -63,16 +62,14 @@ def judge_entry(number: int, attempt: int = 1, **values: Any) -> Entry:
 
 def fill(folder: Path):
     """Write a ledger with rows in each table."""
-    entries = []
-    for number in range(N_CALLS):
-        entries += [judge_entry(number, 1), judge_entry(number, 2)]
-    written(folder, entries, [("key-0", 1)])
+    entries = [judge_entry(number, 1) for number in range(N_CALLS)]
+    entries += [judge_entry(number, 2) for number in range(N_CALLS)]
+    write_calls(folder, entries, [("key-0", 1)])
 
     async def submit():
         with closing(Ledger(folder)) as ledger:
-            await Submissions(ledger, "an endpoint").begin(
-                [SubmittedCall("key", "cell", "{}")]
-            )
+            submissions = Submissions(ledger, "an endpoint")
+            await submissions.begin([SubmittedCall("key", "cell", "{}")])
 
     asyncio.run(submit())
 
@@ -90,9 +87,8 @@ def state_of(folder: Path) -> State:
             history = ledger.history(f"key-{number}")
             state.spent_attempts[f"key-{number}"] = history.spent
             for stored_entry in history.entries:
-                state.replies[stored_entry.call_key, stored_entry.attempt] = (
-                    stored_entry.reply
-                )
+                call = (stored_entry.call_key, stored_entry.attempt)
+                state.replies[call] = stored_entry.reply
         for submission in Submissions(ledger, "an endpoint").open():
             state.batched_calls.update(submission.calls)
     state.spend = sums(folder)
@@ -125,11 +121,8 @@ def flip_a_bit(data: st.DataObject, folder: Path, name: str):
     start = offset_of(folder, name)
     page = path.read_bytes()[start : start + PAGE]
     used_offsets = [start + offset for offset, byte in enumerate(page) if byte]
-    flip(
-        path,
-        data.draw(st.sampled_from(used_offsets)),
-        bit=data.draw(st.integers(0, 7)),
-    )
+    offset = data.draw(st.sampled_from(used_offsets))
+    flip(path, offset, bit=data.draw(st.integers(0, 7)))
 
 
 @given(data=st.data())
@@ -141,11 +134,8 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
 ):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
-    flip_a_bit(
-        data,
-        folder,
-        data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"])),
-    )
+    name = data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"]))
+    flip_a_bit(data, folder, name)
 
     if damage_in(folder) is None:
         assert sums(folder) == state.spend
@@ -159,7 +149,8 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
         key: row for key, row in spend.items() if row["cost_usd"] is not None
     }
     assert known_spend.items() <= state.spend.items()
-    assert known_spend != spend or spend == state.spend
+    if len(known_spend) == len(spend):  # a lost sum is shown as unknown
+        assert spend == state.spend
     assert damage_in(folder) is None
 
 
@@ -173,11 +164,8 @@ def test_a_changed_bit_in_any_other_table_gives_no_other_reply_number_or_row(
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
     table = data.draw(st.sampled_from(sorted({*SEALED, "calls"} - {"spend"})))
-    flip_a_bit(
-        data,
-        folder,
-        data.draw(st.sampled_from([table, f"sqlite_autoindex_{table}_1"])),
-    )
+    name = data.draw(st.sampled_from([table, f"sqlite_autoindex_{table}_1"]))
+    flip_a_bit(data, folder, name)
 
     repaired_state = state_of(folder)
 
@@ -205,11 +193,9 @@ def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
     damage = damage_in(copy)
     mend(copy)
 
+    printed = capsys.readouterr().err
     assert "table spend: 1 row with a wrong checksum" in str(damage)
-    assert (
-        "the cost of run run-2 on 2023-11-19 (judge, m) is lost"
-        in capsys.readouterr().err
-    )
+    assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in printed
 
 
 def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
@@ -217,7 +203,7 @@ def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
     mend(copy)
     (unknown_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
 
-    written(copy, [judge_entry(5, attempt=3)])
+    write_calls(copy, [judge_entry(5, attempt=3)])
 
     (later_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
     assert unknown_row["run_id"] == "run-2"
@@ -232,7 +218,7 @@ def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path):
         judge_entry(number, run_id="run", finished_at_s=1.7e9, purpose=purpose)
         for number, purpose in enumerate(purposes)
     ]
-    written(tmp_path, entries)
+    write_calls(tmp_path, entries)
     with database(tmp_path) as connection:
         connection.execute(
             "update spend set cost_usd = cost_usd / 2 where purpose = 'judge'"
@@ -258,14 +244,12 @@ def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy):
 
     asyncio.run(add())
 
-    with pytest.raises(
-        PipelineError, match="table spend: 6 rows with a wrong checksum"
-    ):
+    damage = "table spend: 6 rows with a wrong checksum"
+    with pytest.raises(PipelineError, match=damage):
         spend_in(copy)
     repaired_state = state_of(copy)
-    assert [row["cost_usd"] for row in repaired_state.spend.values()] == [
-        None
-    ] * N_CALLS
+    costs = [row["cost_usd"] for row in repaired_state.spend.values()]
+    assert costs == [None] * N_CALLS
     assert repaired_state.spent_attempts["key-0"] == 0
 
 
@@ -313,7 +297,8 @@ def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy):
 
 
 def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(
-    copy, state
+    copy,
+    state,
 ):
     with database(copy) as connection:
         for table in SEALED:

@@ -83,7 +83,8 @@ def test_the_locks_of_a_process_end_with_it(tmp_path, locks):
 
 
 async def test_calls_that_another_process_makes_leave_the_slots_to_others(
-    calling, serve
+    calling,
+    serve,
 ):
     server = serve(HttpResponse("x"))
     calling.folder.mkdir()
@@ -112,7 +113,8 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(
 
 
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
-    calling, serve
+    calling,
+    serve,
 ):
     def refuse_some(request, _number):
         if prompt_of(request).startswith("no"):
@@ -133,11 +135,8 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
         with closing(Ledger(calling.folder)) as other_ledger:
             # One run after the other, so that the failed rows of the first exist before the second
             # one begins.
-            other_gateway = Gateway(
-                Limiter(4, Budget(None, None)),
-                other_ledger,
-                "another-run",
-            )
+            limiter = Limiter(4, Budget(None, None))
+            other_gateway = Gateway(limiter, other_ledger, "another-run")
             statuses = await complete_all(gateway, ledger)
             other_statuses = await complete_all(other_gateway, other_ledger)
     n_requests = len(server.book)
@@ -151,11 +150,8 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
 
 
 async def test_an_admission_without_a_call_does_not_count_as_a_request_per_minute():
-    limiter = Limiter(
-        1,
-        Budget(None, None),
-        rpm=0.001,
-    )  # one call now, and no other today
+    one_call_today = 0.001
+    limiter = Limiter(1, Budget(None, None), rpm=one_call_today)
 
     async with asyncio.timeout(60):
         for _ in range(3):

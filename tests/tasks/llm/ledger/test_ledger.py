@@ -20,8 +20,13 @@ from tasks.rules.identity import adopted_key
 from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.kit import job_on, one_line
-from tests.tasks.llm.conftest import call_to, calls_to, failed, then, written
+from tests.kit import job_on, one_line, write_calls
+from tests.tasks.llm.conftest import (
+    call_to,
+    calls_to,
+    failed,
+    responding_with,
+)
 from tests.tasks.llm.ledger.conftest import LOGPROBS, database, entry
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -60,13 +65,8 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling, serve):
 
 
 def test_the_next_run_repeats_no_successful_call(calling, serve):
-    server = serve(
-        HttpResponse(
-            "täglich \U0001f600 \x00 end",
-            fingerprint="fp_1",
-            reasoning_tokens=3,
-        )
-    )
+    text = "täglich \U0001f600 \x00 end"
+    server = serve(HttpResponse(text, fingerprint="fp_1", reasoning_tokens=3))
     calls = calls_to(server, 5, name="openai/c", prices=DOLLAR_A_TOKEN)
 
     replies = calling.at_once(*calls)
@@ -98,7 +98,7 @@ def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
     second_reply = calling(call)
     n_requests = len(server.book)
     calling.spend(first_reply)
-    server.behaviour = then(HttpResponse("now"))
+    server.behaviour = responding_with(HttpResponse("now"))
     reply_after_row = calling(call)
 
     assert first_reply.status == status
@@ -114,7 +114,7 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling, s
     call = call_to(server, cell="a-cell")
     calling.spend(calling(call))
 
-    server.behaviour = then(HttpResponse(""), HttpResponse("now"))
+    server.behaviour = responding_with(HttpResponse(""), HttpResponse("now"))
     calling(call)
 
     assert stored_calls(calling.folder, "attempt, status, is_final, cell, run_id") == [
@@ -125,7 +125,9 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling, s
 
 
 def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(calling, serve):
-    server = serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
+    server = serve(
+        responding_with(failed(503), failed(503), failed(503), HttpResponse("now"))
+    )
     call = call_to(server)
 
     first_reply = calling(call)
@@ -141,7 +143,8 @@ def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(calling, 
 
 
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
-    calling, serve
+    calling,
+    serve,
 ):
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [
@@ -166,7 +169,7 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
 
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling, serve):
-    server = serve(then(HttpResponse("", usage=USAGE), HttpResponse("x")))
+    server = serve(responding_with(HttpResponse("", usage=USAGE), HttpResponse("x")))
     call = call_to(server, "a b c", prices=DOLLAR_A_TOKEN)
 
     replies = [calling(call), calling(call)]
@@ -203,13 +206,10 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
     tmp_path,
 ):
     address = "http://127.0.0.1:9/v1"
-    without_address = Call(
-        Target("m"),
-        [{"role": "user", "content": "a question"}],
-        "a-cell",
-    )
+    messages = [{"role": "user", "content": "a question"}]
+    without_address = Call(Target("m"), messages, "a-cell")
     key = adopted_key(earlier_key=without_address.key({}), address=address)
-    written(tmp_path, [replace(entry(1), call_key=key)])
+    write_calls(tmp_path, [replace(entry(1), call_key=key)])
     configured = replace(without_address, target=Target("m", address))
     from_environment = replace(
         without_address,
@@ -260,20 +260,16 @@ WITHOUT_LOGPROBS = Reply("ok", "{true}")
 
 
 def test_log_probabilities_are_returned_with_their_reply(tmp_path):
-    written(tmp_path, [entry(1, WITH_LOGPROBS), entry(2, WITHOUT_LOGPROBS)])
+    write_calls(tmp_path, [entry(1, WITH_LOGPROBS), entry(2, WITHOUT_LOGPROBS)])
 
     assert stored_logprobs(tmp_path, 1) == LOGPROBS
     assert stored_logprobs(tmp_path, 2) is None
 
 
 def test_log_probabilities_are_pruned_with_their_reply(tmp_path):
-    written(
-        tmp_path,
-        [
-            entry(1, WITH_LOGPROBS, finished_at_s=1.0),
-            entry(2, WITH_LOGPROBS, finished_at_s=9.0),
-        ],
-    )
+    first_entry = entry(1, WITH_LOGPROBS, finished_at_s=1.0)
+    second_entry = entry(2, WITH_LOGPROBS, finished_at_s=9.0)
+    write_calls(tmp_path, [first_entry, second_entry])
 
     prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True))
 
@@ -283,7 +279,7 @@ def test_log_probabilities_are_pruned_with_their_reply(tmp_path):
 
 
 def test_damaged_log_probabilities_are_unknown(tmp_path):
-    written(tmp_path, [entry(1, WITH_LOGPROBS)])
+    write_calls(tmp_path, [entry(1, WITH_LOGPROBS)])
     with database(tmp_path) as connection:
         connection.execute("update logprobs set tokens = '[[1'")
 
@@ -309,7 +305,10 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
     )
     calling.attempts = 5
     calling(
-        call_to(serve(then(failed(503), discarded, success)), prices=DOLLAR_A_TOKEN)
+        call_to(
+            serve(responding_with(failed(503), discarded, success)),
+            prices=DOLLAR_A_TOKEN,
+        )
     )
 
     (row,) = spend_in(calling.folder)
@@ -333,7 +332,7 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
     [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")],
 )
 def test_a_file_of_another_version_is_refused_and_kept(version, remedy, tmp_path):
-    written(tmp_path, [entry(1)])
+    write_calls(tmp_path, [entry(1)])
     with database(tmp_path) as connection:
         connection.execute(f"pragma user_version = {version}")
     reason = f"calls.sqlite: is of version {version}, and this program reads 4; "

@@ -29,8 +29,8 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.server import HttpResponse
-from tests.kit import one_line
-from tests.tasks.llm.conftest import calls_to, written
+from tests.kit import one_line, write_calls
+from tests.tasks.llm.conftest import calls_to
 from tests.tasks.llm.ledger.conftest import (
     PAGE,
     database,
@@ -66,7 +66,7 @@ def original(tmp_path_factory) -> Path:
     have become rows.
     """
     folder = tmp_path_factory.mktemp("original")
-    written(
+    write_calls(
         folder,
         [long_entry(number) for number in range(N_CALLS)],
         [("a failed one", 3)],
@@ -76,7 +76,7 @@ def original(tmp_path_factory) -> Path:
         with closing(Ledger(folder)) as ledger:
             submissions = Submissions(ledger, "an endpoint")
             submission = await submissions.begin([SubmittedCall("key", "cell", "{}")])
-            await submissions.submitted(submission, "batch-1")
+            await submissions.record_submitted(submission, "batch-1")
 
     asyncio.run(submit())
     return folder
@@ -98,14 +98,10 @@ def calls_in(folder: Path) -> Calls:
 
 def pages_by_call(folder: Path) -> dict[str, set[int]]:
     """The pages of each call, by SQLite's own count."""
+    keys_query = "select call_key from calls order by rowid"
     query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
     with database(folder) as connection:
-        keys = [
-            key
-            for (key,) in connection.execute(
-                "select call_key from calls order by rowid"
-            )
-        ]
+        keys = [key for (key,) in connection.execute(keys_query)]
         rows = connection.execute(query).fetchall()
     cells = {}
     for path_in_tree, page, n_cells, page_type in rows:
@@ -169,10 +165,9 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed, n_bytes, original,
 
     assert calls.items() <= calls_in(original).items()
     pages = pages_by_call(original)
+    undamaged_keys = {key for key in pages if pages[key].isdisjoint(damaged_pages)}
     assert len(pages) == N_CALLS
-    assert calls.keys() >= {
-        key for key in pages if pages[key].isdisjoint(damaged_pages)
-    }
+    assert calls.keys() >= undamaged_keys
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
@@ -188,9 +183,8 @@ def test_every_whole_call_of_a_cut_file_is_recovered(share, original, copy, caps
     readable_keys = {key for key in pages if max(pages[key]) <= n_pages}
     assert len(readable_keys - calls.keys()) <= 1, "the call at the cut may be lost"
     assert calls.items() <= calls_in(original).items()
-    assert re.search(
-        rf"; {len(calls)} of \d+ calls ever recorded were recovered", printed
-    )
+    line = rf"; {len(calls)} of \d+ calls ever recorded were recovered"
+    assert re.search(line, printed)
 
 
 def killed_in_a_run(folder: Path, n_calls: int) -> Path:
@@ -254,12 +248,11 @@ def test_what_is_no_database_is_set_aside_and_replaced(content, tmp_path, capsys
     printed = repair(tmp_path, capsys)
 
     (damaged_file,) = tmp_path.glob("damaged-*")
+    sentence = f"; the damaged file is kept as {damaged_file.name}; calls that are"
     assert calls_in(tmp_path) == {}
     assert damaged_file.read_bytes() == content
     assert printed.count("\n") == 1
-    assert (
-        f"; the damaged file is kept as {damaged_file.name}; calls that are" in printed
-    )
+    assert sentence in printed
     assert printed.endswith("neither recovered nor in a table are made again\n")
 
 
@@ -313,9 +306,8 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
     calls = calls_to(server, 60)
     calling.at_once(*calls)
     path = calling.folder / "calls.sqlite"
-    path.write_bytes(
-        path.read_bytes().replace(b"The result is 42.", b"The result is 43.", 1)
-    )
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"The result is 42.", b"The result is 43.", 1))
 
     replies = [*calling.at_once(*calls), *calling.at_once(*calls)]
 
@@ -334,9 +326,8 @@ def test_damage_in_a_run_is_repaired_by_the_next(original, copy, monkeypatch, ca
         ledger.history("key-7")
     printed = repair(copy, capsys)
 
-    assert re.match(
-        one_line("it is damaged; run again: it is repaired"), str(error.value)
-    )
+    message = one_line("it is damaged; run again: it is repaired")
+    assert re.match(message, str(error.value))
     assert f"{N_CALLS} of {N_CALLS} calls ever recorded were recovered" in printed
     assert calls_in(copy) == calls_in(original)
 
@@ -391,7 +382,8 @@ def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path):
 
 
 def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(
-    copy, monkeypatch
+    copy,
+    monkeypatch,
 ):
     connect = sqlite3.connect
 

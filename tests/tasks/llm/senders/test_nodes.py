@@ -48,9 +48,8 @@ def identified(request, number: int) -> HttpResponse:
     """Good responses with the digest of their request, which identifies rows of the ledger."""
     digest = digest_of(request)
     if is_judge_request(request):
-        return HttpResponse(
-            json.dumps({"explanation": digest, **decision(prompt_of(request))})
-        )
+        content = {"explanation": digest, **decision(prompt_of(request))}
+        return HttpResponse(json.dumps(content))
     return replace(well_behaved(request, number), text=f"A response. {digest}")
 
 
@@ -222,14 +221,11 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
         arrivals_s[entry.digest].append(entry.arrived_at_s + since_epoch_s)
     for call in calls:
         requests_s = arrivals_s[call.digest]
-        assert len(requests_s) <= call.n_attempts, (
-            "more requests than the ledger has attempts"
-        )
+        assert len(requests_s) <= call.n_attempts, "a request without an attempt"
         assert max(requests_s) <= call.finished_at_s, "repeated after a reply"
+    times_s = sorted(entry.arrived_at_s for entry in entries)
     # Requests arrive some milliseconds after they are admitted.
-    assert (
-        most_in_a_minute(sorted(entry.arrived_at_s for entry in entries)) <= 1.01 * RPM
-    )
+    assert most_in_a_minute(times_s) <= 1.01 * RPM
     # A lost sender's calls are in hand until it ends.
     assert world.server.most_in_hand <= 2 * CONCURRENCY
     assert files_with_keys(world.cluster) == []

@@ -41,7 +41,7 @@ from tests.tasks.llm.conftest import (
     call_to,
     calls_to,
     failed,
-    then,
+    responding_with,
 )
 
 SECRET = "sk-planted-0123456789abcdef"
@@ -167,9 +167,7 @@ async def kill_one(
     os.kill(killed_pid, signal.SIGKILL)
     replies = await asyncio.gather(*tasks)
     await until(
-        lambda: (
-            len({sender.equipment.pid for sender in pool.senders} - {killed_pid}) == 2
-        )
+        lambda: sum(sender.equipment.pid != killed_pid for sender in pool.senders) == 2
     )
     return replies
 
@@ -177,9 +175,8 @@ async def kill_one(
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory) -> Observed:
     """Two senders on a local Ray, whose processes each import Ray: minutes on a busy machine."""
-    if (
-        find_spec("ray") is None
-    ):  # its import would read the settings of `Cluster` too early
+    # To import it would read the settings of `Cluster` too early.
+    if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     folder = tmp_path_factory.mktemp("senders")
     # Ray's sockets need a short path.
@@ -188,7 +185,7 @@ def observed(tmp_path_factory) -> Observed:
     with (
         pytest.MonkeyPatch.context() as patches,
         FaultServer(lambda request, _: REPLIES[int(prompt_of(request))]) as odd_server,
-        FaultServer(then(HttpResponse("yes", delay_s=0.2))) as server,
+        FaultServer(responding_with(HttpResponse("yes", delay_s=0.2))) as server,
     ):
         patches.setenv("OPENAI_API_KEY", SECRET)
         patches.setattr(nodes, "mkdtemp", lambda **_: str(ray_folder))
@@ -225,10 +222,9 @@ def on_local_ray(test: Callable[[Observed], None]) -> Callable[[Observed], None]
 @on_local_ray
 def test_replies_by_senders_equal_those_without_senders(observed):
     replies = [replace(reply, latency_s=None) for reply in observed.replies_by_senders]
+    expected = [replace(reply, latency_s=None) for reply in observed.replies_here]
 
-    assert replies == [
-        replace(reply, latency_s=None) for reply in observed.replies_here
-    ]
+    assert replies == expected
 
 
 @on_local_ray
@@ -273,7 +269,7 @@ class OneNode:
     def nodes(self) -> list[nodes.Node]:
         return [nodes.Node("an-id", "a-node", 1)]
 
-    def started(self, *_: object) -> Any:
+    def start(self, *_: object) -> Any:
         get_ready, reply = next(self.senders)
         outcomes = Future()
 
@@ -361,7 +357,7 @@ def test_calls_of_a_silent_sender_are_made_by_another(tmp_path, monkeypatch, cap
     senders = chain([silent_sender], repeat(working_sender))
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(OneNode, "senders", senders, raising=False)
-    monkeypatch.setattr(nodes, "SILENCE_S", 0.2)
+    monkeypatch.setattr(nodes, "SILENCE_S", 1.0)
     call = call_to(DEAD_ADDRESS)
 
     reply = with_pool(
@@ -370,18 +366,16 @@ def test_calls_of_a_silent_sender_are_made_by_another(tmp_path, monkeypatch, cap
         lambda gateway, _: gateway.complete(call),
     )
 
+    printed = capsys.readouterr().err
     assert reply.text == "here"
     assert reply.attempts == 2
-    assert (
-        "a sender on a-node is gone: it gives no sign of life"
-        in capsys.readouterr().err
-    )
+    assert "a sender on a-node is gone: it gives no sign of life" in printed
 
 
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made():
     process = nodes.SenderProcess()
 
-    with FaultServer(then(HttpResponse("paid"))) as server:
+    with FaultServer(responding_with(HttpResponse("paid"))) as server:
         await process.start(
             [(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S
         )
@@ -399,9 +393,8 @@ async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_mad
 def test_without_ray_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(nodes, "find_spec", lambda _name: None)
 
-    with pytest.raises(
-        UsageError, match="needs Ray; install it with `uv sync --extra ray`"
-    ):
+    message = "needs Ray; install it with `uv sync --extra ray`"
+    with pytest.raises(UsageError, match=message):
         nodes.refuse_without_ray()
 
 

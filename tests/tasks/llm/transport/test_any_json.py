@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.llm.limiter import NotCalled
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, call_to
-from tests.tasks.llm.transport.test_ends import RESPONSE, USAGE
+from tests.tasks.llm.transport.test_ends import EVENTS, RESPONSE, USAGE
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,7 +39,11 @@ MESSAGE = {
     "reasoning_content": "Hm.",
     "tool_calls": None,
 }
-CHOICE = {"index": 0, "finish_reason": "stop", "logprobs": LOGPROBS}
+CHOICE = {
+    "index": 0,
+    "finish_reason": "stop",
+    "logprobs": LOGPROBS,
+}
 COMPLETION: dict[str, Any] = {
     "id": "c",
     "object": "chat.completion",
@@ -68,7 +73,11 @@ DECISIONS: dict[str, Any] = {
     "id": "d",
     "model": "m",
     "answers": [{"type": "predicate", "name": "c1", "probability": 0.5}],
-    "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+    "usage": {
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "total_tokens": 2,
+    },
 }
 QUESTIONS = [{"type": "predicate", "name": "c1", "instructions": "Is it?"}]
 ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -162,20 +171,8 @@ def with_field(
 def response_of(body: str, *, is_streamed: bool) -> HttpResponse:
     if is_streamed:
         events = f"data: {body}\n\ndata: [DONE]\n\n"
-        return HttpResponse(
-            raw=events.encode(), headers={"Content-Type": "text/event-stream"}
-        )
+        return HttpResponse(raw=events.encode(), headers=EVENTS)
     return HttpResponse(raw=body.encode())
-
-
-def number_in(request) -> int:
-    """The number that a request consists of."""
-    content = (
-        request["input"] if "input" in request else request["messages"][0]["content"]
-    )
-    if isinstance(content, list):
-        content = content[0]
-    return int(content["content"] if isinstance(content, dict) else content)
 
 
 def outcomes(route: str, bodies: list[str]) -> list[Any]:
@@ -186,7 +183,8 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
     is_streamed = target.get("is_streamed", False)
 
     def behaviour(request, _number):
-        return response_of(bodies[number_in(request)], is_streamed=is_streamed)
+        number = int(prompt_of(request))
+        return response_of(bodies[number], is_streamed=is_streamed)
 
     with tempfile.TemporaryDirectory() as folder, FaultServer(behaviour) as server:
         calling = Calling(Path(folder) / "ledger", attempts=1, concurrency=64)
@@ -229,10 +227,9 @@ def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route, data):
     paths = [path for path in paths_in(body) if path not in NEEDED]
     change_strategy = st.tuples(st.sampled_from(paths), JSON)
     changes = data.draw(st.lists(change_strategy, min_size=16, max_size=16))
+    bodies = [json.dumps(with_field(body, *change)) for change in changes]
 
-    replies = outcomes(
-        route, [json.dumps(with_field(body, *change)) for change in changes]
-    )
+    replies = outcomes(route, bodies)
 
     for reply, change in zip(replies, changes, strict=True):
         assert getattr(reply, "text", None) == "A debt.", (change, reply)
@@ -297,9 +294,8 @@ def test_any_json_in_any_field_is_the_outcome_of_its_call(route, data):
     body, _ = ROUTES[route]
     change_strategy = st.tuples(st.sampled_from(list(paths_in(body))), JSON)
     changes = data.draw(st.lists(change_strategy, min_size=8, max_size=8))
+    bodies = [json.dumps(with_field(body, *change)) for change in changes]
 
-    replies = outcomes(
-        route, [json.dumps(with_field(body, *change)) for change in changes]
-    )
+    replies = outcomes(route, bodies)
 
     assert_outcomes(replies)

@@ -11,13 +11,23 @@ import pytest
 from tasks.llm.replies import Reply
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, call_to, in_turn, then
+from tests.tasks.llm.conftest import (
+    ROUTES,
+    call_to,
+    in_turn,
+    json_body,
+    responding_with,
+)
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
 CHAT = [route for route in ROUTES if route != "responses"]
 WHOLE = [route for route in CHAT if "streamed" not in route]
-USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+USAGE = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "total_tokens": 10,
+}
 JSON = {"Content-Type": "application/json"}
 EVENTS = {"Content-Type": "text/event-stream"}
 TEXT: dict[str, Any] = {"type": "text", "text": "A debt."}
@@ -41,7 +51,11 @@ def one_attempt(api_base: str, **target: Any) -> Reply:
     return asyncio.run(send(call, call.parameters()))
 
 
-def whole(message: dict[str, Any], finish_reason: Any = "stop", **extra: Any) -> str:
+def completion_body(
+    message: dict[str, Any],
+    finish_reason: Any = "stop",
+    **extra: Any,
+) -> str:
     """The body of a completion with a message."""
     choice = {
         "index": 0,
@@ -62,11 +76,16 @@ def whole(message: dict[str, Any], finish_reason: Any = "stop", **extra: Any) ->
 
 def event(**fields: Any) -> str:
     """An event of a streamed completion."""
-    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    head = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+    }
     return f"data: {json.dumps({**head, **fields})}\n\n"
 
 
-def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
+def stream_body(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
     """The body of a streamed completion with these pieces, a last one with the end, the usage, and
     the mark `DONE`.
     """
@@ -75,12 +94,16 @@ def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
         events.append(
             event(choices=[{"index": 0, "delta": delta, "finish_reason": None}])
         )
-    end = {"index": 0, "delta": {}, "finish_reason": finish_reason}
+    end = {
+        "index": 0,
+        "delta": {},
+        "finish_reason": finish_reason,
+    }
     events += [event(choices=[end]), event(choices=[], usage=USAGE), "data: [DONE]\n\n"]
     return "".join(events)
 
 
-TROUBLE = (
+WORDS_FOR_TROUBLE = (
     "error",
     "abort",
     "ABORTED",
@@ -91,16 +114,15 @@ TROUBLE = (
 )
 
 
-@pytest.mark.parametrize(("word", "route"), in_turn(TROUBLE, CHAT))
+@pytest.mark.parametrize(("word", "route"), in_turn(WORDS_FOR_TROUBLE, CHAT))
 def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
     word,
     route,
     calling,
     serve,
 ):
-    server = serve(
-        then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it."))
-    )
+    half = HttpResponse("Half of", finish_reason=word)
+    server = serve(responding_with(half, HttpResponse("All of it.")))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
@@ -119,6 +141,7 @@ def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     server = serve(HttpResponse("Half of", finish_reason=word, usage=USAGE))
 
     reply = calling(call_to(server, **ROUTES[route]))
+
     assert reply.status == "provider_error"
     assert reply.text is None
     assert reply.finish_reason == word
@@ -126,7 +149,7 @@ def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     assert reply.prompt_tokens == 7
 
 
-FAILED = {
+STATUS_BY_WORD = {
     "max_tokens": "truncated",
     "MAX_TOKENS": "truncated",
     "model_length": "truncated",
@@ -141,7 +164,7 @@ FAILED = {
 }
 
 
-@pytest.mark.parametrize(("word", "route"), in_turn(FAILED, CHAT))
+@pytest.mark.parametrize(("word", "route"), in_turn(STATUS_BY_WORD, CHAT))
 def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
     word,
     route,
@@ -152,7 +175,7 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
 
     reply = calling(call_to(server, **ROUTES[route]))
 
-    assert reply.status == FAILED[word]
+    assert reply.status == STATUS_BY_WORD[word]
     assert reply.text is None
     assert len(server.book) == 1
 
@@ -160,7 +183,7 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
 STREAMED_ROUTES = [ROUTES["streamed"], ROUTES["openai-streamed"]]
 
 
-STATUSES = {
+STATUS_BY_END = {
     "length": "truncated",
     "content_filter": "refused",
     "abort": "provider_error",
@@ -168,16 +191,15 @@ STATUSES = {
 }
 
 
-@pytest.mark.parametrize(("word", "target"), in_turn(STATUSES, STREAMED_ROUTES))
+@pytest.mark.parametrize(("word", "target"), in_turn(STATUS_BY_END, STREAMED_ROUTES))
 def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word, target):
-    failure = streamed({"content": "Half of"}, finish_reason=word).removesuffix(
-        "data: [DONE]\n\n"
-    )
-    success = streamed(finish_reason="stop")
+    failure = stream_body({"content": "Half of"}, finish_reason=word)
+    unended_failure = failure.removesuffix("data: [DONE]\n\n")
+    success = stream_body(finish_reason="stop")
 
-    reply = reply_to(failure + success, EVENTS, **target)
+    reply = reply_to(unended_failure + success, EVENTS, **target)
 
-    assert reply.status == STATUSES[word]
+    assert reply.status == STATUS_BY_END[word]
     assert reply.text is None
 
 
@@ -189,9 +211,9 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word, target
 )
 def test_a_stream_under_another_content_type_is_read_as_a_stream(kind, target):
     headers = {"Content-Type": kind}
-    odd_body = streamed({"content": "Half of"}, finish_reason="weird")
+    odd_body = stream_body({"content": "Half of"}, finish_reason="weird")
 
-    reply = reply_to(streamed({"content": [TEXT]}), headers, **target)
+    reply = reply_to(stream_body({"content": [TEXT]}), headers, **target)
     odd_reply = reply_to(odd_body, headers, **target)
 
     assert reply.text == "A debt."
@@ -199,7 +221,7 @@ def test_a_stream_under_another_content_type_is_read_as_a_stream(kind, target):
     assert odd_reply.prompt_tokens == 7
 
 
-UNKNOWN: list[Any] = [
+UNKNOWN_ENDS: list[Any] = [
     "weird",
     "Stopped?",
     "tool_calls",
@@ -215,7 +237,7 @@ UNKNOWN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN, CHAT), ids=str)
+@pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN_ENDS, CHAT), ids=str)
 def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
     stated,
     route,
@@ -227,6 +249,7 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
 
     reply = calling(call_to(server, **ROUTES[route]))
     stored_reply = calling(call_to(server, **ROUTES[route]))
+
     assert reply.status == "unclear"
     assert reply.text is None
     assert reply.finish_reason == word
@@ -237,8 +260,7 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
 def test_a_stream_must_say_how_it_ended(route, calling, serve):
-    nothing = None
-    server = serve(HttpResponse("A debt.", finish_reason=nothing))
+    server = serve(HttpResponse("A debt.", finish_reason=None))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
@@ -256,6 +278,7 @@ def test_a_word_that_is_accepted_later_needs_no_call(route, calling, serve):
     call = call_to(server, ends_ok=("weird end",), **ROUTES[route])
 
     reply = calling(call)
+
     assert reply.status == "ok"
     assert reply.text == "A debt."
     assert reply.error is None
@@ -267,8 +290,11 @@ def test_a_word_that_is_accepted_later_needs_no_call(route, calling, serve):
 def test_a_word_that_is_accepted_from_the_start_is_a_success(calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
 
-    assert calling(call_to(server, ends_ok=("weird",))).status == "ok"
-    assert calling(call_to(server)).status == "ok"
+    reply = calling(call_to(server, ends_ok=("weird",)))
+    later_reply = calling(call_to(server))
+
+    assert reply.status == "ok"
+    assert later_reply.status == "ok"
     assert len(server.book) == 1
 
 
@@ -329,9 +355,9 @@ def test_text_in_parts_is_the_text(parts, name, monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
     content = PARTS[parts]
-    stream = streamed(*({"content": [part]} for part in content))
+    stream = stream_body(*({"content": [part]} for part in content))
 
-    replies = both_replies(whole({"content": content}), stream, name=name)
+    replies = both_replies(completion_body({"content": content}), stream, name=name)
 
     for reply in replies:
         assert reply.status == "ok"
@@ -353,8 +379,8 @@ def test_text_in_parts_is_the_text(parts, name, monkeypatch):
 )
 def test_a_part_of_another_type_is_a_failure_that_names_it(part, kind):
     replies = both_replies(
-        whole({"content": [TEXT, part]}),
-        streamed({"content": [TEXT]}, {"content": [part]}),
+        completion_body({"content": [TEXT, part]}),
+        stream_body({"content": [TEXT]}, {"content": [part]}),
     )
 
     for reply in replies:
@@ -367,23 +393,12 @@ def test_a_part_of_another_type_is_a_failure_that_names_it(part, kind):
 def test_an_error_in_a_choice_is_a_failure_whatever_the_end():
     error = {"code": 502, "message": "Provider disconnected"}
 
-    reply = reply_to(whole({"content": "Half of"}, error=error), JSON)
+    reply = reply_to(completion_body({"content": "Half of"}, error=error), JSON)
 
     assert reply.status == "provider_error"
     assert reply.text is None
     assert not reply.is_final
     assert "Provider disconnected" in str(reply.error)
-
-
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_a_reply_that_is_only_in_the_reasoning_says_so(field):
-    replies = both_replies(
-        whole({"content": None, field: "A debt."}), streamed({field: "A debt."})
-    )
-
-    for reply in replies:
-        assert reply.status == "empty"
-        assert "reasoning_content" in str(reply.error)
 
 
 RESPONSE: dict[str, Any] = {
@@ -417,8 +432,7 @@ RESPONSE: dict[str, Any] = {
 
 
 def response(**replaced: Any) -> FaultServer:
-    http_response = HttpResponse(raw=json.dumps({**RESPONSE, **replaced}).encode())
-    return FaultServer(lambda _request, _number: http_response)
+    return FaultServer(responding_with(json_body({**RESPONSE, **replaced})))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,11 @@ def sent_body(
 ) -> dict[str, Any]:
     """Make a call to a configured model, and return the body of its request."""
     model = Model.model_validate(
-        {"name": "openai/gpt-5", "api_base": server.api_base, **settings}
+        {
+            "name": "openai/gpt-5",
+            "api_base": server.api_base,
+            **settings,
+        }
     )
     call = Call(target_of(model), MESSAGES, "a-cell", response_format=shape)
     assert calling(call).status == "ok"
@@ -63,16 +67,23 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling, s
     body = sent_body(calling, serve(HttpResponse("x")), api="responses")
 
     messages = [(item["role"], item["content"]) for item in body.pop("input")]
+    parameters = {name: value for name, value in body.items() if value is not None}
     assert messages == [("system", "Be brief."), ("user", "What is a bond?")]
-    assert {name: value for name, value in body.items() if value is not None} == {
-        "model": "gpt-5"
-    }
+    assert parameters == {"model": "gpt-5"}
 
 
 VLLM = "hosted_vllm/candidate"
 SHAPE = reply_format(200)
-SAMPLING: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
-SENT_SAMPLING = {"temperature": 0.0, "seed": 7, "top_p": 0.5}
+SAMPLING: dict[str, Any] = {
+    "temperature": 0.0,
+    "seed": 7,
+    "params": {"top_p": 0.5},
+}
+SENT_SAMPLING = {
+    "temperature": 0.0,
+    "seed": 7,
+    "top_p": 0.5,
+}
 SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("openai/gpt-5", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
     (VLLM, {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
@@ -206,7 +217,8 @@ def judge(**settings: Any) -> Judge:
 )
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
 def test_a_setting_that_changes_replies_is_part_of_both_identities(
-    make_target, settings
+    make_target,
+    settings,
 ):
     plain = make_target(judge())
     target = make_target(judge(**settings))

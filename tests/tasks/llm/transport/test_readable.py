@@ -11,18 +11,18 @@ from tasks.llm.replies import Kind
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, call_to, in_turn
+from tests.tasks.llm.conftest import ROUTES, call_to, calls_to, in_turn, json_body
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
     JSON,
     USAGE,
     both_replies,
+    completion_body,
     event,
     one_attempt,
     reply_to,
     response,
-    streamed,
-    whole,
+    stream_body,
 )
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -80,7 +80,7 @@ def stream_with_top(body: str, fields: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, ROUTE_NAMES))
 def test_odd_fields_of_a_message_do_not_lose_it(fields, name):
-    body = whole({"content": "A debt.", **MESSAGE_FIELDS[fields]})
+    body = completion_body({"content": "A debt.", **MESSAGE_FIELDS[fields]})
 
     reply = reply_to(body, JSON, name=name, prices=PRICES)
 
@@ -91,9 +91,12 @@ def test_odd_fields_of_a_message_do_not_lose_it(fields, name):
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, STREAMED_NAMES))
 def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields, name):
-    body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
+    body = stream_body(
+        {"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]}
+    )
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True, prices=PRICES)
+
     assert reply.text == "A debt."
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
@@ -101,7 +104,7 @@ def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields, name):
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, ROUTE_NAMES))
 def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields, name):
     reply = reply_to(
-        with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]),
+        with_top(completion_body({"content": "A debt."}), TOP_FIELDS[fields]),
         JSON,
         name=name,
     )
@@ -111,7 +114,7 @@ def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields, name):
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, STREAMED_NAMES))
 def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields, name):
-    body = stream_with_top(streamed({"content": "A debt."}), TOP_FIELDS[fields])
+    body = stream_with_top(stream_body({"content": "A debt."}), TOP_FIELDS[fields])
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
 
@@ -143,8 +146,13 @@ def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     calling,
     serve,
 ):
-    body = {"id": "c", "object": "chat.completion", "choices": choices, "usage": USAGE}
-    server = serve(HttpResponse(raw=json.dumps(body).encode()))
+    body = {
+        "id": "c",
+        "object": "chat.completion",
+        "choices": choices,
+        "usage": USAGE,
+    }
+    server = serve(json_body(body))
     call = call_to(server, prices=PRICES, **ROUTES[route])
 
     reply = calling(call)
@@ -160,13 +168,17 @@ def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
 
 def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling, serve):
     calling.concurrency = 1
-    body = {"id": "c", "choices": None, "usage": USAGE}
-    server = serve(HttpResponse(raw=json.dumps(body).encode()))
+    body = {
+        "id": "c",
+        "choices": None,
+        "usage": USAGE,
+    }
+    server = serve(json_body(body))
 
-    replies = calling.at_once(*(call_to(server, f"q{number}") for number in range(12)))
+    replies = calling.at_once(*calls_to(server, 12))
 
     assert {reply.status for reply in replies} == {"provider_error"}
-    assert set(calling.stopped.values()) == {None}
+    assert calling.reason_to_stop is None
 
 
 FIRST = event(choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}])
@@ -195,6 +207,7 @@ KEPT_ALIVE: dict[str, str] = {
 def test_a_sign_of_life_does_not_end_a_stream(kind, name):
     sign = KEPT_ALIVE[kind]
     body = f"{sign}id: 7\n{FIRST}{sign}{LAST}{sign}{REPORT}{DONE}{sign}"
+
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
 
     assert reply.text == "A debt."
@@ -209,10 +222,7 @@ def over_lines(event: str) -> str:
 
 WHOLE_TEXT = '{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}'
 FORMS: dict[str, str] = {
-    "data over several lines": over_lines(FIRST)
-    + over_lines(LAST)
-    + over_lines(REPORT)
-    + DONE,
+    "data over several lines": "".join(map(over_lines, [FIRST, LAST, REPORT])) + DONE,
     "lines that end with CR LF": (STREAM + DONE).replace("\n", "\r\n"),
     "no empty lines": (STREAM + DONE).replace("\n\n", "\n"),
     "no end of the last line": STREAM.rstrip(),
@@ -220,7 +230,7 @@ FORMS: dict[str, str] = {
         '"choices": []',
         f'"choices": [{WHOLE_TEXT}]',
     ),
-    "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\n{DONE}",
+    "one event that is a whole reply": f"data: {completion_body({'content': 'A debt.'})}\n\n{DONE}",
 }
 
 
@@ -242,7 +252,9 @@ def test_each_form_of_a_stream_is_read(form, name):
     ],
 )
 def test_a_whole_reply_to_a_streamed_call_is_a_reply(name, end, headers):
-    body = json.dumps(json.loads(whole({"content": "A debt."}, end)), indent=1)
+    body = json.dumps(
+        json.loads(completion_body({"content": "A debt."}, end)), indent=1
+    )
 
     reply = reply_to(body, headers, name=name, is_streamed=True)
 
@@ -255,13 +267,19 @@ def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used():
     body = event(choices=[{"index": 0, "delta": {"reasoning": "Hm."}}], usage=USAGE)
 
     reply = reply_to(body + DONE, EVENTS, is_streamed=True)
+
     assert reply.status == "provider_error"
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
 def logprobs(logprob: float) -> dict[str, Any]:
     """The log-probabilities of the only token of a reply."""
-    token = {"token": "A debt.", "logprob": logprob, "bytes": None, "top_logprobs": []}
+    token = {
+        "token": "A debt.",
+        "logprob": logprob,
+        "bytes": None,
+        "top_logprobs": [],
+    }
     return {"content": [token]}
 
 
@@ -274,7 +292,8 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read():
     message = {"content": "A debt.", "tool_calls": [tool_call]}
     usage = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
     body = with_top(
-        whole(message, "tool_calls", logprobs=logprobs(-0.1)), {"usage": usage}
+        completion_body(message, "tool_calls", logprobs=logprobs(-0.1)),
+        {"usage": usage},
     )
 
     reply = reply_to(body, JSON, wants_logprobs=True, ends_ok=("tool_calls",))
@@ -288,14 +307,16 @@ def test_a_text_beyond_the_limit_is_too_large(monkeypatch):
     monkeypatch.setattr(reading, "MOST_TEXT_BYTES", 3 << 20)
     text = "x" * ((3 << 20) + 1)
 
-    reply = reply_to(whole({"content": text}), JSON)
+    reply = reply_to(completion_body({"content": text}), JSON)
 
     assert reply.status == "too_large"
+    assert reply.text is None
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
     assert reply.error == "the text of the reply is larger than 3 MiB"
 
 
 def test_log_probabilities_are_kept_with_six_decimals():
-    body = whole({"content": "A debt."}, logprobs=logprobs(-0.12345678))
+    body = completion_body({"content": "A debt."}, logprobs=logprobs(-0.12345678))
 
     reply = reply_to(body, JSON, wants_logprobs=True)
 
@@ -317,7 +338,11 @@ def test_a_completed_response_with_an_error_is_a_failure(error):
 
 def test_a_response_of_reasoning_alone_says_so():
     summary = [{"type": "summary_text", "text": "Hm."}]
-    reasoning = {"type": "reasoning", "id": "r", "summary": summary}
+    reasoning = {
+        "type": "reasoning",
+        "id": "r",
+        "summary": summary,
+    }
 
     with response(output=[reasoning]) as server:
         reply = one_attempt(server.api_base, **ROUTES["responses"])
@@ -326,22 +351,23 @@ def test_a_response_of_reasoning_alone_says_so():
     assert "only reasoning" in str(reply.error)
 
 
-THINKING_FIELDS: dict[str, Any] = {
-    "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}],
-    "thinking_blocks": [{"type": "thinking", "thinking": "Hm."}],
-    "reasoning_content": "Hm.",
-    "thinking": "Hm.",
-    "reasoning": {"content": "Hm."},
-}
+THINKING_FIELDS: list[dict[str, Any]] = [
+    {"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]},
+    {"thinking_blocks": [{"type": "thinking", "thinking": "Hm."}]},
+    {"reasoning_content": "Hm."},
+    {"thinking": "Hm."},
+    {"reasoning": "Hm."},
+    {"reasoning": {"content": "Hm."}},
+]
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"])
+    ("thinking", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"])
 )
-def test_a_reply_of_reasoning_alone_says_so(name, content):
-    message = {"content": content, name: THINKING_FIELDS[name]}
+def test_a_reply_of_reasoning_alone_says_so(thinking, content):
+    message = {"content": content, **thinking}
 
-    replies = both_replies(whole(message), streamed(message))
+    replies = both_replies(completion_body(message), stream_body(message))
 
     for reply in replies:
         assert reply.status == "empty"
@@ -369,12 +395,14 @@ def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(
     calling,
     serve,
 ):
+    message = {"content": "Half of"}
+    headers = JSON
+    body = with_top(completion_body(message), MARKS[mark])
     if "streamed" in route:
-        body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
-        server = serve(HttpResponse(raw=body.encode(), headers=EVENTS))
-    else:
-        body = with_top(whole({"content": "Half of"}), MARKS[mark])
-        server = serve(HttpResponse(raw=body.encode(), headers=JSON))
+        headers = EVENTS
+        body = stream_with_top(stream_body(message), MARKS[mark])
+    server = serve(HttpResponse(raw=body.encode(), headers=headers))
+
     reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.status == "refused"
@@ -389,7 +417,7 @@ def test_a_state_of_success_is_none_of_an_error():
         "output_sensitive": False,
     }
 
-    reply = reply_to(with_top(whole({"content": "A debt."}), state), JSON)
+    reply = reply_to(with_top(completion_body({"content": "A debt."}), state), JSON)
 
     assert reply.text == "A debt."
 
@@ -429,10 +457,3 @@ def test_words_of_success_of_other_servers_are_known(word):
 )
 def test_a_type_before_a_word_does_not_make_it_one_of_success(word, end):
     assert meaning_of(word) is end
-
-
-def test_a_response_stays_one(calling):
-    with response() as server:
-        reply = calling(call_to(server, **ROUTES["responses"]))
-
-    assert reply.text == "A debt."

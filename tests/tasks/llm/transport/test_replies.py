@@ -14,7 +14,14 @@ from tasks.rules.verdict import reminder
 from tasks.run.calls import call_and_parse
 from tasks.run.judge_configs import JudgeConfig
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, call_to, failed, in_turn
+from tests.tasks.llm.conftest import (
+    ROUTES,
+    Calling,
+    call_to,
+    failed,
+    in_turn,
+    json_body,
+)
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -71,9 +78,13 @@ def completion(**replaced: Any) -> HttpResponse:
         "created": 1,
         "model": "m",
         "choices": [choice],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        "usage": {
+            "prompt_tokens": 1,
+            "completion_tokens": 1,
+            "total_tokens": 2,
+        },
     }
-    return HttpResponse(raw=json.dumps({**body, **replaced}).encode())
+    return json_body({**body, **replaced})
 
 
 NO_COMPLETIONS = {
@@ -89,7 +100,11 @@ NO_COMPLETIONS = {
     "choices that are null": completion(choices=None, usage=None),
     "a choice without a message": completion(choices=[{}], usage=None),
     "an error in a good reply": HttpResponse(
-        error={"message": "overloaded", "type": "server_error", "code": 500}
+        error={
+            "message": "overloaded",
+            "type": "server_error",
+            "code": 500,
+        }
     ),
     "a traceback": failed(
         500,
@@ -156,7 +171,11 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
     "a fingerprint that is an object": {"system_fingerprint": {"a": 1}},
     "a model that is an object": {"model": {"a": 1}},
     "tokens beyond all counting": {
-        "usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}
+        "usage": {
+            "prompt_tokens": 10**30,
+            "completion_tokens": 1,
+            "total_tokens": 1,
+        }
     },
 }
 
@@ -230,9 +249,10 @@ def decide(calling: Calling, server: FaultServer, **settings: Any) -> tuple[Repl
     target = call_to(server, name=judge.name, **settings).target
 
     def work(gateway, _):
-        judge = CriterionJudge(gateway, target, judge_config, judge_config)
-        call = judge.call(judge.reply_spec, "Is it met?", "a-cell")
-        return call_and_parse(gateway, call, judge.reply_spec)
+        criterion_judge = CriterionJudge(gateway, target, judge_config, judge_config)
+        reply_spec = criterion_judge.reply_spec
+        call = criterion_judge.call(reply_spec, "Is it met?", "a-cell")
+        return call_and_parse(gateway, call, reply_spec)
 
     return calling.inside(work)
 
@@ -280,6 +300,7 @@ def test_a_good_reply_to_a_reminder_makes_a_verdict(calling, serve):
         return HttpResponse('{"explanation": "it says so", "criteria_met": true}')
 
     reply, verdict = decide(calling, serve(behaviour))
+
     assert verdict.status == "met"
     assert reply.status == "ok"
     assert reply.attempts == 2
@@ -297,13 +318,18 @@ def test_a_failed_judge_is_not_reminded(http_response, status, n_calls, calling,
     server = serve(http_response)
 
     reply, verdict = decide(calling, server)
+
     assert verdict is None
     assert reply.status == status
     assert [len(request["messages"]) for request in server.book] == [1] * n_calls
 
 
 def test_a_failed_verdict_costs_both_replies(calling, serve):
-    usage = {"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000}
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 0,
+        "total_tokens": 1000,
+    }
     server = serve(HttpResponse("words", usage=usage))
 
     reply, _ = decide(calling, server, prices=Prices(3.0, None, 9.0, "a list"))
@@ -312,7 +338,11 @@ def test_a_failed_verdict_costs_both_replies(calling, serve):
 
 
 CHAT = [route for route in ROUTES if route != "responses"]
-GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+GOOD = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "total_tokens": 10,
+}
 USAGES: dict[str, Any] = {
     "nothing": None,
     "a text": "many",
@@ -347,10 +377,9 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route, calling, serv
         "completion_tokens_details": "no",
         "total_tokens": "x",
     }
+    server = serve(HttpResponse("A debt.", usage=usage))
 
-    reply = calling(
-        call_to(serve(HttpResponse("A debt.", usage=usage)), **ROUTES[route])
-    )
+    reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.status == "ok"
     assert reply.prompt_tokens == 7
@@ -375,9 +404,9 @@ def test_a_word_of_success_is_stored_as_it_came(word, route, calling, serve):
 
 @pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
 def test_a_whole_reply_needs_no_word(reason, route, calling, serve):
-    reply = calling(
-        call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route])
-    )
+    server = serve(HttpResponse("A debt.", finish_reason=reason))
+
+    reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.status == "ok"
     assert reply.text == "A debt."
@@ -393,8 +422,7 @@ def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling, serve):
 
 async def test_the_same_holds_for_the_results_of_a_batch(calling, serve):
     usage = {"prompt_tokens": "7", "completion_tokens": 3}
-    nothing = None
-    server = serve(HttpResponse("A debt.", finish_reason=nothing, usage=usage))
+    server = serve(HttpResponse("A debt.", finish_reason=None, usage=usage))
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 

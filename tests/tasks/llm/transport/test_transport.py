@@ -15,11 +15,10 @@ import pytest
 from tasks.llm.bodies import EventBody, ReplyTooLarge
 from tasks.llm.exchange import MOST_BYTES
 from tasks.llm.limiter import ModelStopped
-from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain
-from tests.tasks.llm.conftest import call_to
+from tests.tasks.llm.conftest import call_to, calls_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
@@ -35,6 +34,8 @@ for provider in ("hosted_vllm", "openai", "azure", "anthropic"):
 for provider in ("azure_ai", "gemini", "mistral", "openrouter", "ollama_chat"):
     ROUTES[provider] = {"name": f"{provider}/c"}
 STATUSES = (301, 302, 303, 307, 308)
+JSON = {"Content-Type": "application/json"}
+EVENTS = {"Content-Type": "text/event-stream"}
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +50,8 @@ def elsewhere() -> Iterator[AnyServer]:
     """Another server, which must get no request. It would respond like a provider."""
     choice = b'{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}'
     body = b'{"id":"x","object":"chat.completion","choices":[' + choice + b"]}"
-    with AnyServer(
-        Plain(headers={"Content-Type": "application/json"}, body=lambda: [body]),
-        "localhost",
-    ) as server:
+    http_response = Plain(headers=JSON, body=lambda: [body])
+    with AnyServer(http_response, "localhost") as server:
         yield server
 
 
@@ -72,10 +71,9 @@ def test_a_redirect_fails_and_is_not_followed(route, status, calling, elsewhere)
     calling.attempts = 4
     host = elsewhere.address.removeprefix("http://")
     headers = {"X-Team-Token": "blue"}
+    location = f"{elsewhere.address}/v1/chat/completions?key=told"
 
-    with AnyServer(
-        away(status, f"{elsewhere.address}/v1/chat/completions?key=told")
-    ) as server:
+    with AnyServer(away(status, location)) as server:
         reply = calling(
             call_to(f"{server.address}/v1", headers=headers, **ROUTES[route])
         )
@@ -113,19 +111,18 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location, calling):
 
 
 def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
-    calling, elsewhere
+    calling,
+    elsewhere,
 ):
     host = elsewhere.address.removeprefix("http://")
     calling.concurrency = 1
 
     with AnyServer(away(307, elsewhere.address)) as server:
-        calls = [call_to(f"{server.address}/v1", f"q{number}") for number in range(9)]
-        replies = calling.at_once(*calls)
+        replies = calling.at_once(*calls_to(f"{server.address}/v1", 9))
 
-    (reason,) = calling.stopped.values()
     assert len(server.seen) == 1
     assert all(isinstance(reply, ModelStopped) for reply in replies[1:])
-    assert re.fullmatch(f".*{host}.*", str(reason))
+    assert re.fullmatch(f".*{host}.*", str(calling.reason_to_stop))
 
 
 @pytest.mark.parametrize(
@@ -155,8 +152,6 @@ MEGABYTE = 1 << 20
 HUGE = 128 * MEGABYTE
 UNDER_WAY = 32 * MEGABYTE
 """The most bytes in the buffers of a connection when the client closes it."""
-JSON = {"Content-Type": "application/json"}
-EVENTS = {"Content-Type": "text/event-stream"}
 HEAD = (
     b'{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,'
     b'"finish_reason":"stop","message":{"role":"assistant","content":"'
@@ -221,7 +216,8 @@ def bytes_of(folder: Path) -> int:
 
 @pytest.mark.parametrize("kind", REPLIES)
 def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(
-    kind, calling
+    kind,
+    calling,
 ):
     target, http_response = REPLIES[kind]
     calling.patience_s = 600.0
@@ -250,17 +246,6 @@ def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large():
 
     with pytest.raises(ReplyTooLarge):
         b"".join(body.feed(events) for _ in range(1000))
-
-
-def test_a_text_that_is_longer_than_any_reply_is_too_large(calling):
-    body = HEAD + b"x" * (MOST_TEXT_BYTES + 1) + TAIL
-
-    with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
-        reply = calling(call_to(f"{server.address}/v1"))
-
-    assert reply.status == "too_large"
-    assert reply.text is None
-    assert reply.prompt_tokens == 3
 
 
 @pytest.mark.parametrize("name", ["hosted_vllm/c", "openai/c"])
@@ -334,8 +319,7 @@ def result(custom_id: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def batched_calls(server: AnyServer, n_calls: int) -> list[Call]:
-    address = f"{server.address}/v1"
-    return [call_to(address, f"q{n}", name="openai/candidate") for n in range(n_calls)]
+    return calls_to(f"{server.address}/v1", n_calls, name="openai/candidate")
 
 
 def large_json() -> Iterator[bytes]:

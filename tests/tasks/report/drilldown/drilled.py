@@ -51,7 +51,12 @@ def drill(job: Job, folder: Path) -> Path:
             select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
             from intermediate.model_runs where dataset_revision = ? order by all
         """
-        write_drilldown(scope, site, report, reader.rows(query, [scope.revision]))
+        write_drilldown(
+            scope,
+            site,
+            report,
+            reader.rows(query, [scope.revision]),
+        )
         site.finish()
     return folder
 
@@ -74,9 +79,8 @@ def data(site: Path) -> dict[str, Any]:
     for name in ("criteria", "templates"):
         contents[name] = data_file(site, index[name])
     for judge_config in index["judge_configs"]:
-        contents[f"scores-{judge_config['key']}"] = data_file(
-            site, judge_config["scores"]
-        )
+        scores = data_file(site, judge_config["scores"])
+        contents[f"scores-{judge_config['key']}"] = scores
     for name in index["rubrics"].values():
         for key, rubric in data_file(site, name).items():
             contents[f"task-{key}"] = {"task": rubric}
@@ -120,9 +124,8 @@ def tiny_job(
     """
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     tables = combined(admitted(task_ids, n_criteria=2), *map(posed, task_ids))
-    store(
-        job, combined(tables, *(response_rows_of(task_ids, model) for model in models))
-    )
+    responses = [response_rows_of(task_ids, model) for model in models]
+    store(job, combined(tables, *responses))
     return job
 
 
@@ -159,10 +162,9 @@ def response_rows_of(
         response_row["response_id"] += f"/{vintage}{suffix}"
         tables["responses"].append(response_row)
         for criterion_row, value in zip(rubric(task_id), (1.0, 0.0), strict=True):
+            verdict_row = verdict(response_row, criterion_row, value)
             explanation = f"{response_row['response_id']} {criterion_row['position']}"
-            tables["verdicts"].append(
-                verdict(response_row, criterion_row, value, explanation=explanation)
-            )
+            tables["verdicts"].append(verdict_row | {"explanation": explanation})
     return tables
 
 

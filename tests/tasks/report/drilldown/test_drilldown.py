@@ -52,10 +52,18 @@ class Stored:
         positions = {}
         for rows in self.criteria.values():
             for row in rows:
-                criterion = (row["task_id"], row["criterion_id"], row["content_hash"])
+                criterion = (
+                    row["task_id"],
+                    row["criterion_id"],
+                    row["content_hash"],
+                )
                 positions[criterion] = row["position"]
         for row in verdicts:
-            criterion = (row["task_id"], row["criterion_id"], row["criterion_hash"])
+            criterion = (
+                row["task_id"],
+                row["criterion_id"],
+                row["criterion_hash"],
+            )
             response = self.responses.get(row["response_id"])
             if criterion in positions and response:
                 judge_config = judge_config_key(row)
@@ -114,9 +122,8 @@ def test_the_conversation_is_as_it_was_sent(contents, stored):
 
     for task_id in stored.tasks:
         rubric = contents[f"task-{task_key(task_id)}"]["task"]
-        assert list(map(turn, rubric["conversation"])) == list(
-            map(turn, stored.turns[task_id])
-        )
+        turns = list(map(turn, rubric["conversation"]))
+        assert turns == list(map(turn, stored.turns[task_id]))
 
 
 def test_the_criteria_are_as_they_were_sent(contents, stored):
@@ -131,9 +138,8 @@ def test_the_criteria_are_as_they_were_sent(contents, stored):
 
     for task_id in stored.tasks:
         criteria = contents[f"task-{task_key(task_id)}"]["task"]["criteria"]
-        assert list(map(criterion, criteria)) == list(
-            map(criterion, stored.criteria[task_id])
-        )
+        stored_criteria = stored.criteria[task_id]
+        assert list(map(criterion, criteria)) == list(map(criterion, stored_criteria))
         for row in criteria:
             assert row["key"] == criterion_key(row["criterion_id"])
 
@@ -172,10 +178,9 @@ def test_every_verdict_of_every_judge_is_beside_its_response(contents, stored):
 
     assert actual == {cell: values(row) for cell, row in stored.verdicts.items()}
     # two judges, one with two configurations
+    statuses = {status for status, *_ in actual.values()}
     assert len({judge_config for *_, judge_config, _ in actual}) == 3
-    assert {"met", "unmet", "timeout", "parse_error"} <= {
-        status for status, *_ in actual.values()
-    }
+    assert {"met", "unmet", "timeout", "parse_error"} <= statuses
 
 
 def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents, stored):
@@ -192,7 +197,11 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion(contents, stored)
         for judge_config, marks_by_trial in contents[f"entry-{entry['key']}"].items():
             for trial, marks in marks_by_trial.items():
                 for row, mark in zip(criteria, marks, strict=True):
-                    response = (row["task_id"], entry["key"], int(trial))
+                    response = (
+                        row["task_id"],
+                        entry["key"],
+                        int(trial),
+                    )
                     cell = (*response, judge_config, row["position"])
                     actual[cell] = index["statuses"][mark]
 
@@ -215,7 +224,11 @@ def test_scores_and_bounds_are_those_of_the_marts(world_job, contents):
     judge_configs = {judge_config["key"] for judge_config in index["judge_configs"]}
     expected = {}
     for row in rows:
-        cell = (judge_config_key(row), entry_key(row), row["task_id"])
+        cell = (
+            judge_config_key(row),
+            entry_key(row),
+            row["task_id"],
+        )
         if cell[0] in judge_configs and cell[1] in entries and cell[2] in task_ids:
             values = [row["value"]]
             if row["value"] is None:
@@ -241,9 +254,8 @@ def test_no_file_has_a_canary(world_drilldown, contents):
 def test_no_data_file_has_a_character_that_could_end_a_script(
     world_drilldown, hostile_site
 ):
-    plain_characters = set(
-        (string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode()
-    )
+    letters = string.ascii_letters + string.digits
+    plain_characters = set(f'{letters}+/=-."{{}}[](),:;\n'.encode())
 
     for site in (world_drilldown, hostile_site):
         for content in files(site / "data").values():

@@ -19,10 +19,10 @@ from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
 from tests.kit import (
     Rows,
+    add_calls,
     admitted,
     combined,
     job_on,
-    recorded,
     row,
     verdict,
     write_jsonl,
@@ -97,26 +97,23 @@ def exchanges(tmp_path_factory) -> Path:
     tasks = admitted(["t1", "t2"], n_criteria=2)
     store(job, combined(tasks, posed("t1"), unassembled, tables))
     cell = tables["verdicts"][0]["verdict_id"]
-    for number, text in enumerate(
-        ("no JSON", REPLY)
-    ):  # the second reply is to a reminder
+    # The second reply is to a reminder.
+    for number, text in enumerate(("no JSON", REPLY)):
         reply = Reply("ok", text)
         finished_at_s = 1e9 + number
-        recorded(
-            job,
-            Entry(
-                f"call-{number}",
-                1,
-                cell,
-                "a-run",
-                "m",
-                "",
-                "{}",
-                reply,
-                True,
-                finished_at_s,
-            ),
+        entry = Entry(
+            f"call-{number}",
+            1,
+            cell,
+            "a-run",
+            "m",
+            "",
+            "{}",
+            reply,
+            True,
+            finished_at_s,
         )
+        add_calls(job, entry)
     return drill(job, folder / "site")
 
 
@@ -157,9 +154,8 @@ def test_the_placeholders_of_a_template_are_in_bold(visit):
 
     parts_of_exchange(visit)
 
-    names = (
-        visit.page.locator(".exchange pre").first.locator("strong").all_inner_texts()
-    )
+    template = visit.page.locator(".exchange pre").first
+    names = template.locator("strong").all_inner_texts()
     assert names == re.findall("<<[a-z_]+>>", TEMPLATE)
 
 
@@ -202,9 +198,8 @@ def test_a_page_says_what_became_of_prompt_and_reply(visit, model, selector, tex
 
 def test_a_page_that_another_host_serves_shows_the_prompt(visit):
     # Over plain http the browser offers no digests.
-    visit.page.add_init_script(
-        "Object.defineProperty(crypto, 'subtle', {value: undefined})"
-    )
+    script = "Object.defineProperty(crypto, 'subtle', {value: undefined})"
+    visit.page.add_init_script(script)
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)
@@ -248,7 +243,11 @@ def site(tmp_path_factory) -> Path:
     judged the second.
     """
     folder = tmp_path_factory.mktemp("grounds")
-    job = tiny_job(folder, ["t1", "t2"], models=["m1"])
+    job = tiny_job(
+        folder,
+        ["t1", "t2"],
+        models=["m1"],
+    )
     first_response, second_response = response_rows_of(["t1", "t2"], "m1")["responses"]
     criterion = rubric("t1")[0]
     second_criterion = rubric("t2")[0]
@@ -302,10 +301,12 @@ def site(tmp_path_factory) -> Path:
             decided_by="cheap",
         ),
     ]
-    store(
-        job,
-        {"verdicts": verdicts, "criterion_variants": [variant], "evidence": evidence},
-    )
+    tables = {
+        "verdicts": verdicts,
+        "criterion_variants": [variant],
+        "evidence": evidence,
+    }
+    store(job, tables)
     return drill(job, folder / "site")
 
 

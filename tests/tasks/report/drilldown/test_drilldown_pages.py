@@ -89,9 +89,8 @@ def test_tasks_are_filtered_by_labels_and_words(visit, contents):
     wait_for_count(visit, ".tabulator-row", len(expected))
     assert len(expected) > 1
     assert texts(visit.page.locator(".tabulator-frozen a")) == expected
-    assert texts(visit.page.locator("#count")) == [
-        f"{len(expected)} of {len(tasks)} tasks"
-    ]
+    counts = texts(visit.page.locator("#count"))
+    assert counts == [f"{len(expected)} of {len(tasks)} tasks"]
 
 
 def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit):
@@ -112,9 +111,8 @@ def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit, contents
             scores.append(value)
     visit.open("tasks.html")
     visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
-    visit.page.set_viewport_size(
-        {"width": 1280, "height": 6000}
-    )  # so that all rows are drawn
+    # Large enough for all rows.
+    visit.page.set_viewport_size({"width": 1280, "height": 6000})
     column = visit.page.locator(f".tabulator-cell[tabulator-field='{key}']")
     column.filter(has_text=" to ").first.wait_for()
     heading = visit.page.locator(f".tabulator-col[tabulator-field='{key}']")
@@ -206,10 +204,9 @@ def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit, contents):
         "⚠ provider error",
     ]
     assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
-    assert re.search(
-        r"0\.\d+ to 0\.\d+ \(\d+ to \d+ of \d+ points, 8 of 14 criteria decided\)",
-        visit.page.locator("#responses").inner_text(),
-    )
+    points = r"\d+ to \d+ of \d+ points, 8 of 14 criteria decided"
+    text = visit.page.locator("#responses").inner_text()
+    assert re.search(rf"0\.\d+ to 0\.\d+ \({points}\)", text)
 
 
 def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit, contents):
@@ -218,18 +215,16 @@ def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit, content
 
     visit.open(f"task.html#task={task_key('finance-04')}&a={first}&b={second}")
 
-    visit.page.locator(
-        "#responses article", has_text="No response: truncated."
-    ).first.wait_for()
+    articles = visit.page.locator("#responses article")
+    articles.filter(has_text="No response: truncated.").first.wait_for()
     badges = texts(visit.page.locator("#criteria td[data-label^=A] .badge"))
     assert set(badges) == {"∅ no response"}
     assert visit.page.locator("td .flip").count() == 0
 
 
 def test_a_task_without_a_response_says_so_in_one_line(browser, tmp_path):
-    with visiting(
-        browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")
-    ) as visit:
+    site = drill(tiny_job(tmp_path, models=()), tmp_path / "site")
+    with visiting(browser, site) as visit:
         visit.open("task.html")
 
         text = visit.page.locator("#responses").inner_text()
@@ -292,12 +287,8 @@ def test_verdicts_are_searched_by_status_category_and_words(visit, contents):
     expected = 0
     for status, number in shown_verdicts(contents):
         has_words = "certainty" in titles[number] and "facts" in titles[number]
-        if (
-            status == "unmet"
-            and categories[number] == "Handling Uncertainty"
-            and has_words
-        ):
-            expected += 1
+        has_category = categories[number] == "Handling Uncertainty"
+        expected += status == "unmet" and has_category and has_words
     visit.open("verdicts.html")
 
     visit.page.locator("[name=status]").select_option("unmet")
@@ -343,16 +334,8 @@ def test_an_open_page_keeps_working_when_the_report_is_written_again(browser, tm
     site = drill(job, tmp_path / "site")
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t1')}")
-        store(
-            job,
-            response_rows_of(
-                ["t1", "t2"],
-                "m1",
-                "night",
-                created_at=None,
-                text="Another.",
-            ),
-        )
+        columns = {"created_at": None, "text": "Another."}
+        store(job, response_rows_of(["t1", "t2"], "m1", "night", **columns))
         drill(job, site)
 
         visit.page.locator("#next").click()

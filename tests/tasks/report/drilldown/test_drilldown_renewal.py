@@ -184,9 +184,11 @@ def drill_with_another_version(document: str, site: Path):
     once.
     """
     installed_version = program.version
-    program.version = lambda name: (
-        "99" if name == "pyromark" else installed_version(name)
-    )
+
+    def version(name):
+        return "99" if name == "pyromark" else installed_version(name)
+
+    program.version = version
     drill(with_revision(Job.model_validate_json(document)), site)
 
 

@@ -15,7 +15,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import LedgerReader
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
-from tests.kit import recorded
+from tests.kit import add_calls
 from tests.tasks.report.drilldown.drilled import (
     Row,
     data,
@@ -59,7 +59,7 @@ def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S):
     """Store responses and verdicts, each verdict with the reply of a call of its own."""
     store(job, rows)
     cells = [verdict["verdict_id"] for verdict in rows["verdicts"]]
-    recorded(job, *(entry(cell, f"reply on {cell}", at_s=at_s) for cell in cells))
+    add_calls(job, *(entry(cell, f"reply on {cell}", at_s=at_s) for cell in cells))
 
 
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
@@ -98,7 +98,7 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
         )
         store(job, tables)
         verdicts += tables["verdicts"]
-    recorded(job, entry(verdicts[0]["verdict_id"], "met, says the judge"))
+    add_calls(job, entry(verdicts[0]["verdict_id"], "met, says the judge"))
 
     assert replies(drill(job, tmp_path / "site")) == {
         "1 0": ["met, says the judge"],
@@ -113,7 +113,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     rows = response_rows_of(["t1"], "m1")
     store(job, rows)
     reminded, again = (verdict["verdict_id"] for verdict in rows["verdicts"])
-    recorded(
+    add_calls(
         job,
         entry(reminded, "no JSON", "a", OLD_S),
         entry(reminded, "{}", "b", NEW_S),

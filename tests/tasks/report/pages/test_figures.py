@@ -55,17 +55,16 @@ def refuse_other_rows(job: Job, site: Path) -> dict[str, list[Row]]:
     them.
     """
     rows_by_figure = {}
-    with duckdb.connect(
-        str(Warehouse(job.warehouse).database), read_only=True
-    ) as connection:
+    database = str(Warehouse(job.warehouse).database)
+    with duckdb.connect(database, read_only=True) as connection:
         connection.execute("set timezone = 'Pacific/Auckland'")
         for path in sorted((site / "figures").glob("*.sql")):
-            relation = connection.sql(path.read_text(encoding="utf-8"))
+            relation = connection.sql(path.read_text())
             rows = [
                 dict(zip(relation.columns, values, strict=True))
                 for values in relation.fetchall()
             ]
-            content = path.with_suffix(".csv").read_text(encoding="utf-8")
+            content = path.with_suffix(".csv").read_text()
             assert content == as_csv(relation.columns, rows), path.name
             if path.stem in FIGURES:
                 names = {column.name for column in FIGURES[path.stem].columns}
@@ -97,9 +96,8 @@ def test_a_chart_shows_one_judge_on_one_full_split(name, scope):
     titles = [chart.title for chart in charts]
     assert len(titles) == len(set(titles))
     for split in ("finance", "legal"):
-        assert any(
-            title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles
-        )
+        ending = f"{split}, judged by {JUDGES[0]}"
+        assert any(title.endswith(ending) for title in titles)
     for chart in charts:
         assert "_hard" not in chart.title
         assert len({row["judge_config"] for row in chart.declared["rows"]}) == 1
@@ -150,11 +148,15 @@ def priced_responses(
         tables["criteria"].append(criterion_row)
         for model, model_costs in costs.items():
             cost = model_costs[number]
-            response_row = response(f"t{number}", model, cost_usd=cost, chars_alnum=10)
-            tables["responses"].append(response_row)
-            tables["verdicts"].append(
-                verdict(response_row, criterion_row, 1.0, cost_usd=0.01)
+            response_row = response(
+                f"t{number}",
+                model,
+                cost_usd=cost,
+                chars_alnum=10,
             )
+            verdict_row = verdict(response_row, criterion_row, 1.0, cost_usd=0.01)
+            tables["responses"].append(response_row)
+            tables["verdicts"].append(verdict_row)
     return tables
 
 
@@ -248,21 +250,48 @@ def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
     keys = [f"t{number}" for number in range(7)]
     checks = [
         check_row("old", "healed", 1, ["t1"]),
-        check_row("old", "verdict_value", 1, ["v1"], suite="judge", severity="fail"),
+        check_row(
+            "old",
+            "verdict_value",
+            1,
+            ["v1"],
+            suite="judge",
+            severity="fail",
+        ),
         check_row("new", "healed", 2),
         check_row("new", "many", 2, keys),
         check_row("new", "grave", 2, ["t1"], severity="quarantine"),
     ]
 
-    rows = rows_of(
-        FIGURES["quality"], scope_of(tmp_path, admitted(["t1"]) | {"checks": checks})
-    )
+    scope = scope_of(tmp_path, admitted(["t1"]) | {"checks": checks})
+    rows = rows_of(FIGURES["quality"], scope)
 
     names = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
     assert columns_of(rows, *names) == [
-        ("failed", "verdict_value", "old", 1, ["v1"], None),
-        ("failed", "grave", "new", 1, ["t1"], None),
-        ("failed", "many", "new", 7, keys[:5], 2),
+        (
+            "failed",
+            "verdict_value",
+            "old",
+            1,
+            ["v1"],
+            None,
+        ),
+        (
+            "failed",
+            "grave",
+            "new",
+            1,
+            ["t1"],
+            None,
+        ),
+        (
+            "failed",
+            "many",
+            "new",
+            7,
+            keys[:5],
+            2,
+        ),
         ("passed", "healed", "new", 0, [], None),
     ]
     assert FIGURES["quality"].notes_on(rows) == [

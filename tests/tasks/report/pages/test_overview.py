@@ -38,7 +38,12 @@ def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifte
     scope,
     night,
 ):
-    night_scope = Scope(world_job, scope.reader, night, changes(world_job, night))
+    night_scope = Scope(
+        world_job,
+        scope.reader,
+        night,
+        changes(world_job, night),
+    )
 
     rows = night_scope.rows("figures/overview/changes")
 
@@ -80,9 +85,9 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job, scope):
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = replace(scope, job=world_job.model_copy(update={"settings": settings}))
 
-    assert notices(embedded)[0].text.startswith(
-        "The embedded model (mild-judge, strict-judge) is far too small"
-    )
+    text = notices(embedded)[0].text
+    beginning = "The embedded model (mild-judge, strict-judge) is far too small"
+    assert text.startswith(beginning)
 
 
 def test_the_same_data_gives_the_same_bytes(tmp_path):
@@ -106,10 +111,8 @@ def test_names_of_files_have_nothing_from_the_data(hostile_site):
 
 
 def test_a_file_marks_a_folder_as_a_report(hostile_site):
-    assert (
-        json.loads((hostile_site / "report.json").read_text())["format"]
-        == "prbench-report"
-    )
+    mark = json.loads((hostile_site / "report.json").read_text())
+    assert mark["format"] == "prbench-report"
 
 
 WAREHOUSE_FIGURES = set()
@@ -139,17 +142,14 @@ def finance(world_job: Job, tmp_path_factory) -> Path:
 def finance_pages(finance: Path) -> dict[str, str]:
     """The pages of figures in the report of one split."""
     paths = [finance / f"{page.name}.html" for page in PAGES]
-    return {
-        path.stem: path.read_text(encoding="utf-8") for path in paths if path.exists()
-    }
+    return {path.stem: path.read_text() for path in paths if path.exists()}
 
 
 def test_every_link_to_a_task_leads_to_one_of_the_report(finance, finance_pages):
     keys = {task["key"] for task in data(finance)["index"]["tasks"]}
 
-    links = re.findall(
-        r'href="task\.html#task=([^&"]+)', "".join(finance_pages.values())
-    )
+    text = "".join(finance_pages.values())
+    links = re.findall(r'href="task\.html#task=([^&"]+)', text)
 
     assert len(keys) == 24
     assert len(links) > 20
@@ -197,19 +197,14 @@ def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
 
 
 def test_no_number_is_of_the_tasks_of_another_split(finance):
-    names = {
-        path.stem for path in (finance / "figures").glob("*.csv")
-    } - WAREHOUSE_FIGURES
+    names = {path.stem for path in (finance / "figures").glob("*.csv")}
+    names -= WAREHOUSE_FIGURES
 
+    splits = {None, "", "finance", "Finance (own hard)"}
     assert len(names) > 25
     for name in names:
         for figure_row in numbers(finance, name):
-            assert figure_row.get("split") in {
-                None,
-                "",
-                "finance",
-                "Finance (own hard)",
-            }, name
+            assert figure_row.get("split") in splits, name
             assert figure_row.get("field") in {None, "", "Finance"}, name
             for cell in figure_row.values():
                 assert not cell.startswith("legal-"), name
@@ -264,7 +259,11 @@ def scope_of(job: Job) -> Scope:
 @pytest.fixture(scope="module")
 def unjudged_job(tmp_path_factory) -> Job:
     """A job with the report of two models whose responses are not judged."""
-    job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
+    job = tiny_job(
+        tmp_path_factory.mktemp("unjudged"),
+        TASKS,
+        models=(),
+    )
     for model in ("m1", "m2"):
         tables = response_rows_of(TASKS[:2], model, cost_usd=0.25)
         store(job, {"responses": tables["responses"]})
@@ -315,17 +314,20 @@ def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path):
 
     write_report(job)
 
-    text = job.report_index.read_text(encoding="utf-8")
+    text = job.report_index.read_text()
     assert "There are no responses yet, so there is nothing to rank." in text
 
 
 def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
     job = tiny_job(tmp_path, TASKS, models=("m1",))
-    unjudged = response_rows_of(TASKS, "m2")["responses"]
-    unjudged += response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))[
-        "responses"
-    ]
-    store(job, {"responses": unjudged})
+    second_model = response_rows_of(TASKS, "m2")
+    later_night = response_rows_of(
+        TASKS,
+        "m1",
+        "2026-10-01",
+        created_at=at(9000),
+    )
+    store(job, {"responses": second_model["responses"] + later_night["responses"]})
 
     scope = scope_of(job)
 
@@ -349,13 +351,8 @@ def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_pat
     refused = response_rows_of(["t0"], "m3")
     for verdict_row in refused["verdicts"]:
         verdict_row |= {"value": None, "status": "refused"}
-    store(
-        job,
-        {
-            "responses": responses + refused["responses"],
-            "verdicts": refused["verdicts"],
-        },
-    )
+    refused["responses"] += responses
+    store(job, refused)
 
     assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
@@ -363,7 +360,11 @@ def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_pat
 @pytest.fixture(scope="module")
 def undecided_job(tmp_path_factory) -> Job:
     """A job with the report of two models, all of whose verdicts failed."""
-    job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
+    job = tiny_job(
+        tmp_path_factory.mktemp("undecided"),
+        TASKS,
+        models=(),
+    )
     for model in ("m1", "m2"):
         for vintage in ("base", "2026-10-01"):
             tables = response_rows_of(TASKS, model, vintage)
@@ -381,8 +382,8 @@ def undecided_job(tmp_path_factory) -> Job:
 def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job):
     folder = undecided_job.report_index.parent
 
-    overview = (folder / "index.html").read_text(encoding="utf-8")
-    categories = (folder / "categories.html").read_text(encoding="utf-8")
+    overview = (folder / "index.html").read_text()
+    categories = (folder / "categories.html").read_text()
 
     assert texts(scope_of(undecided_job), "bad") == [
         "12 of 12 verdicts of a-judge failed (parse error): there are no scores."

@@ -102,16 +102,14 @@ def test_a_page_works_alone_and_keeps_nobody_out(browser, request, page):
     site, name = page
     with visiting(browser, request.getfixturevalue(site)) as visit:
         visit.open(name)
-        assert visit.value(_CHARTS) == visit.value(
-            "document.querySelectorAll('.chart svg').length"
-        )
+        n_drawn_charts = visit.value("document.querySelectorAll('.chart svg').length")
+        assert n_drawn_charts == visit.value(_CHARTS)
         assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
         assert whom_it_keeps_out(visit) == []
 
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        visit.page.wait_for_function(
-            "() => document.documentElement.scrollWidth <= innerWidth"
-        )
+        fits = "() => document.documentElement.scrollWidth <= innerWidth"
+        visit.page.wait_for_function(fits)
         assert visit.value(_BROKEN) == []
         if page in IN_THE_DARK:
             visit.page.emulate_media(color_scheme="dark")
@@ -127,10 +125,8 @@ def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(
         visit.open("index.html")
         leader = visit.page.locator(".leader").first.bounding_box()
         notice = visit.page.locator(".notice").first.bounding_box()
-        boxes = [
-            chart.bounding_box()
-            for chart in visit.page.locator("#changes .chart svg").all()
-        ]
+        charts = visit.page.locator("#changes .chart svg").all()
+        boxes = [chart.bounding_box() for chart in charts]
 
         assert leader
         assert notice
@@ -157,9 +153,8 @@ def test_no_text_of_a_model_or_a_judge_does_anything(browser, hostile_site, name
 
 
 def _column(visit: Visit, figure: str, heading: str) -> list[str]:
-    return visit.page.locator(
-        f"#{figure} .tabulator-cell[tabulator-field$='{heading}']"
-    ).all_inner_texts()
+    selector = f"#{figure} .tabulator-cell[tabulator-field$='{heading}']"
+    return visit.page.locator(selector).all_inner_texts()
 
 
 def _scores(visit: Visit) -> list[float]:
@@ -205,24 +200,18 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
         visit.page.locator("#choice").get_by_label("elm-chat").check()
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
 
-        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {
-            "birch-2",
-            "elm-chat",
-        }
-        assert set(_column(visit, "leaderboard", "leaderboard-judge_config")) == {
-            "mild-judge"
-        }
+        models = _column(visit, "leaderboard", "leaderboard-model")
+        judges = _column(visit, "leaderboard", "leaderboard-judge_config")
         board = visit.page.locator(".boards:visible tbody").first
-        assert set(board.locator("td:nth-child(2):visible").all_inner_texts()) == {
-            "birch-2",
-            "elm-chat",
-        }
-
+        ranked_models = board.locator("td:nth-child(2):visible").all_inner_texts()
         _open_leaderboard(visit)
-        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {
-            "birch-2",
-            "elm-chat",
-        }
+        later_models = _column(visit, "leaderboard", "leaderboard-model")
+
+        chosen_models = {"birch-2", "elm-chat"}
+        assert set(models) == chosen_models
+        assert set(judges) == {"mild-judge"}
+        assert set(ranked_models) == chosen_models
+        assert set(later_models) == chosen_models
         assert visit.faults == []
 
 
@@ -239,17 +228,14 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
         visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
         visit.page.locator("#choice").get_by_label("birch-2").check()
-        rows = visit.page.locator(".boards:visible table").first.locator(
-            "tbody tr:visible"
-        )
+        board = visit.page.locator(".boards:visible table").first
+        rows = board.locator("tbody tr:visible")
+        interval = rows.get_by_role("img").get_attribute("aria-label")
 
         assert rows.count() == 1
         assert rows.locator("td:visible").first.inner_text() == "birch-2"
         assert rows.locator("td:visible").count() == 3
-        assert re.fullmatch(
-            r"0\.\d+ to 0\.\d+",
-            rows.get_by_role("img").get_attribute("aria-label") or "",
-        )
+        assert re.fullmatch(r"0\.\d+ to 0\.\d+", interval or "")
 
 
 def test_a_single_night_has_visible_limits(browser, world_site):
@@ -269,15 +255,12 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
         assert count.inner_text() == "6 of 7 shown, the best by strict-judge"
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
         assert count.inner_text() == "6 of 7 shown, the best by mild-judge"
-        ranks = [
-            row
-            for row in numbers(world_site, "leaderboard")
-            if row["judge_config"] == "mild-judge"
-        ]
-        worst = max(ranks, key=lambda row: int(row["rank"] or 0))
-        assert worst["model"] not in [
-            box.get_attribute("value") for box in checked_boxes.all()
-        ]
+        ranks = {}
+        for row in numbers(world_site, "leaderboard"):
+            if row["judge_config"] == "mild-judge":
+                ranks[row["model"]] = int(row["rank"] or 0)
+        shown_models = [box.get_attribute("value") for box in checked_boxes.all()]
+        assert max(ranks, key=ranks.__getitem__) not in shown_models
         ticks = visit.value(_TICKS)
         assert len(ticks) > 1
         assert len(set(ticks)) == 1
@@ -285,9 +268,8 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
 
         visit.page.locator("#choice summary").click()
         visit.page.locator("#choice").get_by_label("birch-2").uncheck()
-        visit.open(
-            "categories.html"
-        )  # as from another page: the choice is kept, and is in the link again
+        # As from another page: the choice is kept, and is in the link again.
+        visit.open("categories.html")
         assert visit.page.url.endswith("categories.html?judge=mild-judge")
         assert count.inner_text() == "5 of 7 shown"
         assert visit.faults == []

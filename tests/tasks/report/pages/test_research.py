@@ -26,7 +26,7 @@ OTHERS_WORDS = re.compile(
 
 def explanations(site: Path, page: str) -> dict[str, str]:
     """Figure -> its text on how to read it, or on why it is empty."""
-    text = (site / f"{page}.html").read_text(encoding="utf-8")
+    text = (site / f"{page}.html").read_text()
     section = r'<section class="figure(?: none)?" id="(.*?)".*?<p class="(?:says|empty)">(.*?)</p>'
     return {name: unescape(says) for name, says in re.findall(section, text, re.DOTALL)}
 
@@ -40,19 +40,15 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     for text in texts.values():
         assert not OTHERS_WORDS.search(text)
         assert "$" not in text
+    criteria = "criteria that are met (half the weight of those partly met)"
     assert "Mean compliance score" in texts["leaderboard"]
-    assert (
-        "criteria that are met (half the weight of those partly met)"
-        in texts["leaderboard"]
-    )
+    assert criteria in texts["leaderboard"]
     assert "Mean paper score" in texts["categories"]
     assert "points / (positive − negative)" in texts["categories"]
     assert "Mean compliance score on the tasks" in texts["breakdown_domain"]
     assert texts["failures"].endswith("counts a mistake that was not made as one.")
-    assert (
-        "Mean paper score (points / (positive − negative)) over the criteria"
-        in texts["breakdown_necessity"]
-    )
+    score = "Mean paper score (points / (positive − negative))"
+    assert f"{score} over the criteria" in texts["breakdown_necessity"]
 
 
 def test_a_page_is_left_out_if_the_benchmark_has_no_rows_in_its_table(research_site):
@@ -76,10 +72,14 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
     ],
 )
 def test_a_formula_is_that_of_the_declared_factors(factors, expected):
-    assert (
-        formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True))
-        == expected
+    definition = ScoreDefinition(
+        "score",
+        *factors,
+        clips_mean=True,
+        is_primary=True,
     )
+
+    assert formula(definition) == expected
 
 
 @pytest.fixture(scope="module")

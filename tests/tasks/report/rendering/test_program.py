@@ -45,9 +45,7 @@ def program(tmp_path) -> Path:
 def test_a_change_in_any_file_of_the_program_changes_its_hash(program, name):
     before = hash_of_program(program)
     path = program / name
-    path.write_text(
-        path.read_text(encoding="utf-8").replace(" ", "  ", 1), encoding="utf-8"
-    )
+    path.write_text(path.read_text().replace(" ", "  ", 1))
     hash_of_program.cache_clear()
 
     assert hash_of_program(program) != before
@@ -73,11 +71,10 @@ def test_data_in_a_checkout_does_not_change_the_hash(program):
 
 
 def test_the_program_has_all_packages_that_are_installed():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-    assert sorted(
-        project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    ) == list(PACKAGES)
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert sorted(wheel["packages"]) == list(PACKAGES)
 
 
 def test_the_program_has_everything_that_the_report_imports():

@@ -47,7 +47,11 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
     ("rows", "sentence"),
     [
         (
-            [row("ada", 1), row("bob", 2, may_be_first=True), row("cy", 3)],
+            [
+                row("ada", 1),
+                row("bob", 2, may_be_first=True),
+                row("cy", 3),
+            ],
             "ada leads on finance with 0.900, ahead by 0.100 (tied with bob).",
         ),
         (
@@ -73,7 +77,12 @@ def test_leaders_are_named_with_those_that_could_be_first(rows, sentence):
 
 
 def test_a_part_of_the_models_has_a_highest_score_instead_of_leaders():
-    sentence = leaders([row("ada", 3)], set(), "j", is_part=True)
+    sentence = leaders(
+        [row("ada", 3)],
+        set(),
+        "j",
+        is_part=True,
+    )
 
     assert sentence == "Judged by j, ada has the highest score shown on finance, 0.700."
 
@@ -132,10 +141,9 @@ def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
 def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge():
     references = BENCHMARK.references
 
+    hard_splits = set(BENCHMARK.hard_splits.values())
     assert {reference.judge for reference in references} == {"o4-mini"}
-    assert {reference.split for reference in references} >= set(
-        BENCHMARK.hard_splits.values()
-    )
+    assert {reference.split for reference in references} >= hard_splits
     for reference in references:
         assert 0 < reference.value < 1
         assert reference.source

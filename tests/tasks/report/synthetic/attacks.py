@@ -4,9 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-ATTACKS = tuple(
-    json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8"))
-)
+ATTACKS = tuple(json.loads(Path(__file__).with_name("attacks.json").read_text()))
 """Attacks: scripts in elements, attributes, comments and links, templates, addresses, and harmless
 odd text.
 

@@ -35,7 +35,7 @@ class Names:
 
 
 def write_data(folder: Path, taint: Taint, step: int = 1) -> list[PosedTask]:
-    """Write the splits with one task in `every`; return the tasks in order, the one that will be
+    """Write the splits with every `step`-th task; return the tasks in order, the one that will be
     refused last.
     """
     folder.mkdir(parents=True)

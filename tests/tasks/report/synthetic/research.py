@@ -122,9 +122,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         ],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )
-    written(
-        warehouse, _written(job, [BENCHMARK.parse_row(data_row) for data_row in rows])
-    )
+    written(warehouse, _written(job, list(map(BENCHMARK.parse_row, rows))))
     ingest(job)
     assemble(job)
     with few_resamples(_RESAMPLES):
@@ -271,10 +269,10 @@ def _step(model: str, criterion: Criterion, judge: str, task_id: str) -> int:
     """The index in `_STEPS` of a judge's decision; the truth behind it is the same for all
     judges.
     """
-    so = random.Random(f"{model} {task_id} {criterion.position}")
+    cell = f"{model} {task_id} {criterion.position}"
+    truth_dice = random.Random(cell)
+    judge_dice = random.Random(f"{judge} {cell}")
     share = MODELS[model] if (criterion.weight or 0) > 0 else 1 - MODELS[model]
-    step = 0 if so.random() < share else so.choice((1, 2))
-    is_mild = random.Random(
-        f"{judge} {model} {task_id} {criterion.position}"
-    ).random() < JUDGES.get(judge, 0.0)
+    step = 0 if truth_dice.random() < share else truth_dice.choice((1, 2))
+    is_mild = judge_dice.random() < JUDGES.get(judge, 0.0)
     return max(0, step - 1) if is_mild else step

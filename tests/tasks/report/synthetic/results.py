@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
@@ -64,9 +64,8 @@ class Sampling:
     @property
     def at(self) -> datetime:
         """The time of the sampling."""
-        start = datetime.fromisoformat(
-            f"{self.night or '2026-09-30'}T01:00:00"
-        ).replace(tzinfo=UTC)
+        day = self.night or "2026-09-30"
+        start = datetime.fromisoformat(f"{day}T01:00Z")
         return start if self.night else start + timedelta(hours=19)
 
 
@@ -305,7 +304,11 @@ def _failed(
     """The cause of a failed verdict, if it failed: the first criteria of one response fail, each
     for another cause.
     """
-    cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
+    cell = (
+        CONTENDERS[2].label,
+        LOST_TASKS["Finance"][1],
+        1,
+    )
     is_there = (
         grader.columns["judge_trial"] == 1
         and sampling.vintage == BASE_VINTAGE

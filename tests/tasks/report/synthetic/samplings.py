@@ -83,9 +83,18 @@ def then(**changes: Any) -> list[Sampling]:
 
 
 SCENARIOS: dict[str, list[Sampling]] = {
-    "going on": [THIRD, Sampling("base", 0, (0, 0, 0, 0)), FIRST, SECOND],
+    "going on": [
+        THIRD,
+        Sampling("base", 0, (0, 0, 0, 0)),
+        FIRST,
+        SECOND,
+    ],
     # The scope is of the later revision, so the first night has the other one.
-    "data set": [replace(FIRST, revision="another"), SECOND, THIRD],
+    "data set": [
+        replace(FIRST, revision="another"),
+        SECOND,
+        THIRD,
+    ],
     "model": [FIRST, *then(configuration="second-configuration")],
     "judge": [FIRST, *then(verdict_columns={"judge_config_hash": "another"})],
     "template": [FIRST, *then(verdict_columns={"template_hash": "another"})],
@@ -127,10 +136,22 @@ SCENARIOS: dict[str, list[Sampling]] = {
     "two judges": [
         FIRST,
         SECOND,
-        replace(FIRST, values=(1, 1, 1, 1), judge="second"),
-        replace(SECOND, values=(1, 1, 1, 0), judge="second"),
+        replace(
+            FIRST,
+            values=(1, 1, 1, 1),
+            judge="second",
+        ),
+        replace(
+            SECOND,
+            values=(1, 1, 1, 0),
+            judge="second",
+        ),
     ],
-    "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
+    "taken over": [
+        FIRST,
+        SECOND,
+        replace(THIRD, judge="second"),
+    ],
     "people": [FIRST, replace(SECOND, judge="people", verdict_columns=PEOPLE)],
 }
 """Model -> its samplings."""

@@ -36,7 +36,7 @@ class Matter:
     n_tasks: int
 
 
-TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
+TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text())
 MATTERS = tuple(Matter(**matter) for matter in TEXTS["matters"])
 CANARY = "canary-3d1f:never-beside-a-text"
 """The beginning of every task's canary."""

@@ -83,16 +83,8 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in older_tables.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
-    written(
-        job.warehouse,
-        {
-            "task_annotations": analyses.annotation_rows(
-                posed_tasks,
-                job.data.revision,
-                taint,
-            )
-        },
-    )
+    annotations = analyses.annotation_rows(posed_tasks, job.data.revision, taint)
+    written(job.warehouse, {"task_annotations": annotations})
     written(job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint))
     written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
     written(
@@ -146,10 +138,14 @@ def _filled(
     taint: Taint,
     step: int = 1,
 ) -> tuple[Job, list[PosedTask], Rows]:
-    """Write and ingest a job's data set with one task in `every`; return the job, its tasks, and
+    """Write and ingest a job's data set with every `step`-th task; return the job, its tasks, and
     rows of nights.
     """
-    *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, step)
+    *posed_tasks, refused = write_data(
+        Path(job.settings.dataset.source),
+        taint,
+        step,
+    )
     job = with_revision(job)
     revision = job.data.revision
     tables = {"responses": [], "verdicts": []}
@@ -198,33 +194,32 @@ def _graded(
     """Yield the graders of a sampling, each with the responses that it graded: only the first judge
     graded all.
     """
-    strict, mild = map(Grader.of_judge_config, JUDGES, judge_configs(job, BENCHMARK))
-    first_trials = [each for each in responded if each[1]["trial"] == 1]
+    strict, mild = map(
+        Grader.of_judge_config,
+        JUDGES,
+        judge_configs(job, BENCHMARK),
+    )
+    first_trials = [pair for pair in responded if pair[1]["trial"] == 1]
     yield strict, responded
     if sampling.night in (_PINNED, *NIGHTS[3:]):
-        yield mild, [each for each in responded if each[0].number % 3 == 0]
+        yield mild, [pair for pair in responded if pair[0].number % 3 == 0]
     if sampling.contender in (CONTENDERS[0], CONTENDERS[2]):
         repetition = Grader(
             strict.name,
             {**strict.columns, "judge_trial": 2},
             strict.usd_per_mtok,
         )
-        yield repetition, [each for each in first_trials if each[0].number % 4 == 1]
+        yield repetition, [pair for pair in first_trials if pair[0].number % 4 == 1]
     if sampling.contender in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
         columns = {
             "judge": names.labels[PEOPLE],
             "judge_config_hash": IMPORTED,
             "template_hash": IMPORTED,
+            "grading": "binary",
+            "judge_trial": 1,
         }
-        people = Grader(
-            PEOPLE,
-            {
-                **columns,
-                "grading": "binary",
-                "judge_trial": 1,
-            },
-        )
-        yield people, [each for each in first_trials if each[0].number % 5 == 0]
+        people = Grader(PEOPLE, columns)
+        yield people, [pair for pair in first_trials if pair[0].number % 5 == 0]
 
 
 def _control(
@@ -236,21 +231,16 @@ def _control(
     """The first judge's control set, chosen from its verdicts on pinned responses, and its
     nights.
     """
-    columns = {
-        "vintage": BASE_VINTAGE,
-        **judge_configs(job, BENCHMARK)[0].columns,
-    }.items()
-    judge_verdicts = [
-        verdict for verdict in tables["verdicts"] if columns <= verdict.items()
-    ]
-    conversations = {
-        posed.task.task_id: posed.task.conversation_id for posed in posed_tasks
-    }
-    return control_rows(
-        judge_verdicts,
-        conversations,
-        {night: names.nights[night] for night in NIGHTS},
-    )
+    columns = judge_configs(job, BENCHMARK)[0].columns | {"vintage": BASE_VINTAGE}
+    judge_verdicts = []
+    for verdict in tables["verdicts"]:
+        if columns.items() <= verdict.items():
+            judge_verdicts.append(verdict)
+    conversations = {}
+    for posed in posed_tasks:
+        conversations[posed.task.task_id] = posed.task.conversation_id
+    nights = {night: names.nights[night] for night in NIGHTS}
+    return control_rows(judge_verdicts, conversations, nights)
 
 
 _DRIFT_LINE = (
@@ -264,15 +254,14 @@ def _alert(job: Job, night: str, label: str):
     """Store the alerts of a night, as a night does."""
     night_job = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(night_job)
-    actual = [
+    alerts = [
         Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge))
         for judge in judges
     ]
-    drifting = {judge["judge"] for judge in judges}
-    actual += drops(
+    alerts += drops(
         comparisons(night_job),
         least_drop=0.01,
         alpha=0.05,
-        drifted_judges=drifting,
+        drifted_judges={judge["judge"] for judge in judges},
     )
-    sending.store(night_job, actual)
+    sending.store(night_job, alerts)

@@ -185,10 +185,9 @@ def test_a_failure_of_the_cheap_judge_is_escalated_by_each_rule_and_counts():
     by_weight = held_out_figures(paired, WEIGHT)
     by_disagreement = held_out_figures(paired, DISAGREEMENT)
 
+    n_strong = 1_000 * (is_failed | is_heavy).mean()
     assert by_weight["n_paired"] == len(criteria)
-    assert by_weight["strong_calls"] == pytest.approx(
-        1_000 * (is_failed | is_heavy).mean()
-    )
+    assert by_weight["strong_calls"] == pytest.approx(n_strong)
     assert by_disagreement["escalated_share"] == pytest.approx(is_different.mean())
 
 
@@ -201,16 +200,14 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
 
     figures = held_out_figures(paired, ALONE)
 
+    f1 = f1_score(strong, cheap, labels=[0.0, 1.0], average="macro")
+    ranked_responses = set(paired.response[criteria]) - failed_responses
     assert figures["escalated_share"] == 0.0
     assert figures["n_paired"] == len(criteria)
     assert figures["agreement"] == pytest.approx((cheap == strong).mean())
-    assert figures["macro_f1"] == pytest.approx(
-        f1_score(strong, cheap, labels=[0.0, 1.0], average="macro")
-    )
+    assert figures["macro_f1"] == pytest.approx(f1)
     assert figures["kappa"] == pytest.approx(cohen_kappa_score(cheap, strong))
-    assert figures["n_ranked_responses"] == len(
-        set(paired.response[criteria]) - failed_responses
-    )
+    assert figures["n_ranked_responses"] == len(ranked_responses)
 
 
 def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_are():
@@ -262,9 +259,8 @@ def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs():
 
     candidates = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
 
-    assert "weight above 1 or category b" in {
-        candidate.name for candidate in candidates
-    }
+    names = {candidate.name for candidate in candidates}
+    assert "weight above 1 or category b" in names
 
 
 @dataclass(frozen=True)

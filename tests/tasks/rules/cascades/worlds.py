@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
     is_within: bool
 
 
-def of_picked(
+def picked_outcome(
     paired: PairedVerdicts,
     candidates: Sequence[CandidateRule],
     bound: Bound,

@@ -75,9 +75,8 @@ def test_agreement_is_that_of_scikit_learn(pairs):
     np.add.at(table, (labels_a, labels_b), 1)
 
     f1 = f1_score(labels_a, labels_b, average="macro")
-    assert agreement.raw_agreement(table) == pytest.approx(
-        np.mean(labels_a == labels_b)
-    )
+    equal_share = np.mean(labels_a == labels_b)
+    assert agreement.raw_agreement(table) == pytest.approx(equal_share)
     assert agreement.macro_f1(table) == pytest.approx(f1)
     assert agreement.macro_f1(table.T) == pytest.approx(f1)
 

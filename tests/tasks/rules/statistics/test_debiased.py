@@ -101,9 +101,8 @@ def test_a_difference_is_over_the_common_tasks_alone(two_models):
 
     result = estimated_difference(model_a, model_b, (half, half))
 
-    assert result.mean == pytest.approx(
-        np.mean(model_b.values[::2] - model_a.values[::2])
-    )
+    differences = model_b.values[::2] - model_a.values[::2]
+    assert result.mean == pytest.approx(np.mean(differences))
 
 
 @pytest.mark.parametrize("uses_judge", [True, False])
@@ -141,9 +140,8 @@ def test_few_labels_that_outweigh_all_others_are_too_few():
 
     result = corrected(tasks, replace(labels, contribution=contribution))
 
-    assert outweighed(result.effective_labels) == (
-        "a few labels outweigh the others, which are worth 3 equal ones"
-    )
+    reason = "a few labels outweigh the others, which are worth 3 equal ones"
+    assert outweighed(result.effective_labels) == reason
 
 
 def test_an_interval_reaches_further_to_the_side_that_few_tasks_show():

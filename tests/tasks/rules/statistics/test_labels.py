@@ -43,9 +43,8 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks):
     annotated = flags(*annotated_sets)
     expected = flags(*expected_sets)
     columns = np.flatnonzero(annotated.any(axis=0) | expected.any(axis=0))
-    assume(
-        len(columns) > 1
-    )  # scikit-learn treats a single label as another kind of data
+    # scikit-learn treats a single label as another kind of data.
+    assume(len(columns) > 1)
 
     result = label_agreement(annotated, expected, LABELS)
 

@@ -42,13 +42,11 @@ def test_a_sample_has_its_allocation_and_its_probabilities(sizes, n_further, see
     units = sampling.stratified_sample(keys, strata, n_wanted, seed)
 
     positions = [unit.position for unit in units]
-    assert positions == sorted(set(positions))
-    assert [unit.stratum for unit in units] == [
-        strata[position] for position in positions
-    ]
     allocation = sampling.even_allocation(sizes, n_wanted)
+    assert positions == sorted(set(positions))
     assert Counter(unit.stratum for unit in units) == allocation
     for unit in units:
+        assert unit.stratum == strata[unit.position]
         expected = allocation[unit.stratum] / sizes[unit.stratum]
         assert unit.probability == pytest.approx(expected)
 
@@ -63,9 +61,9 @@ def test_every_unit_is_drawn_as_often_as_its_probability_says():
         counts[[unit.position for unit in units]] += 1
 
     probabilities = np.array([5 / 30] * 30 + [5 / 6] * 6)
-    assert np.abs(counts / n_seeds - probabilities).max() < 4.5 * np.sqrt(
-        0.25 / n_seeds
-    )
+    largest_error = np.sqrt(0.25 / n_seeds)
+    deviations = np.abs(counts / n_seeds - probabilities)
+    assert deviations.max() < 4.5 * largest_error
 
 
 def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
@@ -79,9 +77,10 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
-    sizes, n_wanted
+    sizes,
+    n_wanted,
 ):
-    probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
+    probabilities = sampling.sampling_probabilities(np.array(sizes), n_wanted)
 
     assert probabilities.sum() == pytest.approx(min(n_wanted, len(sizes)))
     assert (probabilities > 0).all()
@@ -101,7 +100,7 @@ def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
     seed,
 ):
     n_wanted = min(n_wanted, len(sizes))
-    probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
+    probabilities = sampling.sampling_probabilities(np.array(sizes), n_wanted)
     keys = [f"k{index}" for index in range(len(sizes))]
     groups = [key[-1] for key in keys]
 
@@ -129,7 +128,7 @@ def test_the_same_seed_draws_the_same_verdicts_and_another_seed_others():
 
 def test_each_verdict_is_drawn_as_often_as_its_probability_says():
     sizes = np.random.default_rng(0).pareto(1.5, 60) + 0.1
-    probabilities = sampling.inclusion_probabilities(sizes, 12)
+    probabilities = sampling.sampling_probabilities(sizes, 12)
     keys = [f"k{index}" for index in range(60)]
     groups = [key[-1] for key in keys]
     n_draws = 1_000

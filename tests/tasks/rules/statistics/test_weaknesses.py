@@ -113,10 +113,9 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
 
     (candidate,) = candidates(contrast, PARENTS)
 
+    p_values = holm(np.maximum(one_sided, by_chance).tolist())
     assert candidate.node == 2
-    assert candidate.p_value == pytest.approx(
-        holm(np.maximum(one_sided, by_chance).tolist())[1]
-    )
+    assert candidate.p_value == pytest.approx(p_values[1])
 
 
 def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task():
@@ -218,11 +217,12 @@ def test_the_order_of_criteria_changes_nothing(seed):
         )
         tree = weakness_evidence.tree_of_labels(reordered.topics)
         contrasts = weakness_evidence.contrasts(tree, reordered, right[:, order])
-        nodes = weakness_evidence.tested_nodes(tree, contrasts)
-        return [(node.node, pytest.approx(node.p_value)) for node in nodes]
+        tested = weakness_evidence.tested_nodes(tree, contrasts)
+        return [(node.node, pytest.approx(node.p_value)) for node in tested]
 
     order = np.arange(len(rubrics.tasks))
-    assert tested_nodes(order)
-    assert tested_nodes(np.random.default_rng(seed).permutation(order)) == tested_nodes(
-        order
-    )
+    nodes = tested_nodes(order)
+    reordered_nodes = tested_nodes(np.random.default_rng(seed).permutation(order))
+
+    assert nodes
+    assert reordered_nodes == nodes

@@ -14,7 +14,7 @@ from tasks.rules.stopping import (
     Rule,
     block_ends,
     mixture,
-    sequence_ends,
+    sequence_intervals,
     task_order,
     thresholds,
 )
@@ -111,18 +111,18 @@ def test_the_mixture_stands_where_its_level_is_not_raised(n_tasks, block, alpha)
 def test_an_interval_shifts_and_turns_with_its_values():
     values = np.random.default_rng(2).normal(size=(60, 3))
 
-    ends = sequence_ends(values, 6.0)
+    ends = sequence_intervals(values, 6.0)
 
-    assert sequence_ends(values + 5.0, 6.0) == pytest.approx(ends + 5.0)
-    assert sequence_ends(-values, 6.0) == pytest.approx(-ends[:, ::-1])
+    assert sequence_intervals(values + 5.0, 6.0) == pytest.approx(ends + 5.0)
+    assert sequence_intervals(-values, 6.0) == pytest.approx(-ends[:, ::-1])
 
 
 def test_tasks_that_do_not_count_leave_an_interval_as_it_is():
     values = np.random.default_rng(2).normal(size=(60, 3))
 
-    ends = sequence_ends(np.concatenate([values, np.full((10, 3), np.nan)]), 6.0)
+    ends = sequence_intervals(np.concatenate([values, np.full((10, 3), np.nan)]), 6.0)
 
-    assert ends == pytest.approx(sequence_ends(values, 6.0))
+    assert ends == pytest.approx(sequence_intervals(values, 6.0))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_few_differing_tasks_have_no_interval(n_differing, has_interval):
     values = np.zeros((60, 1))
     values[:n_differing, 0] = np.linspace(0.1, 1.0, n_differing)
 
-    ends = sequence_ends(values, 6.0)
+    ends = sequence_intervals(values, 6.0)
 
     assert np.isfinite(ends).tolist() == [[has_interval, has_interval]]
 
@@ -140,7 +140,7 @@ def test_few_differing_tasks_have_no_interval(n_differing, has_interval):
 def test_a_long_tail_makes_the_interval_longer_on_its_side():
     values = np.random.default_rng(3).exponential(size=(80, 1))
 
-    ((low, high),) = sequence_ends(values, 6.0)
+    ((low, high),) = sequence_intervals(values, 6.0)
 
     assert high - values.mean() > 1.3 * (values.mean() - low)
 
@@ -152,7 +152,7 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by():
     # 3/4 * log(20) / n, for 40 and for 20 tasks.
     half_widths = pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20])
 
-    low, high = Rule("different", 0.05, 0.02, (20, 40, 60)).ends_at(values).T
+    low, high = Rule("different", 0.05, 0.02, (20, 40, 60)).intervals_after(values).T
 
     assert mean - low == half_widths
     assert high - mean == half_widths
@@ -161,7 +161,7 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by():
 def test_without_a_task_that_counts_there_is_no_interval():
     rule = Rule("different", 0.05, 0.02, (20, 40, 60))
 
-    assert np.isnan(rule.ends_at(np.full((40, 1), np.nan))).all()
+    assert np.isnan(rule.intervals_after(np.full((40, 1), np.nan))).all()
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample():
     reach = np.sqrt(6.0 * 18 / 13)
     error = np.sqrt(0.16 / 19)
 
-    ((low, high),) = sequence_ends(values[:, None], 6.0)
+    ((low, high),) = sequence_intervals(values[:, None], 6.0)
 
     extension = 4 * 1.62447 * reach / (3 * np.sqrt(20))
     assert 0.2 - low == pytest.approx(error * reach, rel=1e-4)
@@ -255,7 +255,8 @@ def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample():
 
 @pytest.mark.parametrize(("orders", "has_mean"), [(19, False), (20, True)])
 def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(
-    orders, has_mean
+    orders,
+    has_mean,
 ):
     rule = Rule("different", 0.05, 0.02, (20, 40))
     differences = np.tile([0.1, -0.1], 20)

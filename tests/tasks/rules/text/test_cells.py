@@ -85,13 +85,9 @@ def _rendered(text: str) -> list[Table]:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack):
     for table in _rendered(attack):
+        cells = [cell.strip() for cell in table.cells if cell.strip()]
         assert table.elements == ELEMENTS
-        assert [cell.strip() for cell in table.cells if cell.strip()] == [
-            "a",
-            "b",
-            attack,
-            "x",
-        ]
+        assert cells == ["a", "b", attack, "x"]
 
 
 @given(st.lists(PIECES, min_size=1, max_size=12).map("".join))

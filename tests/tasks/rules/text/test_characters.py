@@ -45,7 +45,8 @@ def test_a_text_without_surrogates_is_left_as_it_is(text):
     ],
 )
 def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(
-    text, result
+    text,
+    result,
 ):
     assert storable(text) == result
 

@@ -53,7 +53,12 @@ def test_a_note_has_four_names_and_the_number_of_the_others(names, text):
 
 
 def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score():
-    row = {"split": "legal", "rank": None, "n_tasks": 1, "n_tasks_ranked": 0}
+    row = {
+        "split": "legal",
+        "rank": None,
+        "n_tasks": 1,
+        "n_tasks_ranked": 0,
+    }
     rows = [
         {**row, "model": "m", "mean_score": 0.5},
         {**row, "model": "n", "mean_score": None},

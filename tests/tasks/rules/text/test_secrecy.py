@@ -47,12 +47,29 @@ OPEN = (
 )
 
 
-def test_names_of_secrets_are_told_from_others():
-    assert [*SECRET] == [name for name in (*SECRET, *OPEN) if is_secret_name(name)]
+SCHEMA_OF_TOOL = {"properties": {"api_key": {"type": "string"}}}
 
 
-def test_a_reference_may_have_a_word_beside_it_and_no_secret():
-    secrets = (
+@pytest.mark.parametrize("name", SECRET)
+def test_the_name_of_a_secret_is_recognized(name):
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_any_other_name_is_not_that_of_a_secret(name):
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "value", ["${A}", "Bearer ${A_1}", "${A}:${B}", "Token token=${A}", " ${A} "]
+)
+def test_a_reference_may_have_a_word_beside_it(value):
+    assert is_reference(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
         "",
         "sk-1",
         "Bearer sk-1",
@@ -61,14 +78,10 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret():
         "$A",
         "${}",
         "longwordthatisnoscheme ${A}",
-    )
-    assert all(
-        map(
-            is_reference,
-            ("${A}", "Bearer ${A_1}", "${A}:${B}", "Token token=${A}", " ${A} "),
-        )
-    )
-    assert not any(map(is_reference, secrets))
+    ],
+)
+def test_a_value_with_a_literal_secret_is_no_reference(value):
+    assert not is_reference(value)
 
 
 @pytest.mark.parametrize(
@@ -96,21 +109,8 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret():
             },
             None,
         ),
-        (
-            {
-                "tools": [
-                    {
-                        "function": {
-                            "parameters": {
-                                "properties": {"api_key": {"type": "string"}}
-                            }
-                        }
-                    }
-                ]
-            },
-            None,
-        ),
+        ({"tools": [{"function": {"parameters": SCHEMA_OF_TOOL}}]}, None),
     ],
 )
 def test_a_literal_secret_is_found_with_its_path(value, path):
-    assert path == literal_secret(value, "params")
+    assert literal_secret(value, "params") == path
