@@ -81,6 +81,7 @@ Invariants = Mapping[str, Mapping[str, Any]]
 """The declared checks of a benchmark: check -> its bounds."""
 
 _TABLES = ("criteria", "rubrics")
+"""The tables on which a benchmark may declare checks of its own."""
 _of_criteria = partial(expect, "ingest", "criteria")
 _of_rubrics = partial(expect, "ingest", "rubrics")
 
@@ -170,7 +171,10 @@ def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> It
     )
     yield expect_weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
     yield expect_weights(
-        "weights are not 0", "ExpectColumnValuesToNotBeInSet", column="weight", value_set=[0]
+        "weights are not 0",
+        "ExpectColumnValuesToNotBeInSet",
+        column="weight",
+        value_set=[0],
     )
     if is_whole:
         yield expect_weights(
@@ -218,7 +222,10 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
         pattern = r"^[ue](?:a[ue])*$"
         meaning = "user and assistant turns alternate without a gap and end with the user"
     yield expect_turns(
-        meaning, "ExpectColumnValuesToMatchRegex", column="turn_pattern", regex=pattern
+        meaning,
+        "ExpectColumnValuesToMatchRegex",
+        column="turn_pattern",
+        regex=pattern,
     )
     if are_stated:
         yield expect_turns(

@@ -15,7 +15,7 @@ from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
 from tasks.judge.neighbours import STAGE as NEIGHBOURS
-from tasks.judge.neighbours import Arranged, judge_arrangement, missing_arrangements
+from tasks.judge.neighbours import ArrangedWork, judge_arrangement, missing_arrangements
 from tasks.run.calls import Analysis, analyse_items
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
@@ -30,7 +30,7 @@ neighbours_batch = prefect_task(judge_arrangement)
 async def review_flow(job: Job) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
     reports = await _analyse(job, REVIEW, "reviews")
-    return await _measured(job, reports)
+    return await _update_measures(job, reports)
 
 
 @recorded_flow("annotate")
@@ -40,7 +40,7 @@ async def annotate_flow(job: Job) -> list[StageReport]:
     These are the agreement of annotators and the leaderboards by label.
     """
     reports = await _analyse(job, ANNOTATION, "annotations")
-    return await _measured(job, reports)
+    return await _update_measures(job, reports)
 
 
 @recorded_flow("capabilities")
@@ -72,7 +72,7 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
     differences.
     """
 
-    def plan() -> list[Arranged]:
+    def plan() -> list[ArrangedWork]:
         with Warehouse(job.warehouse).reader() as reader:
             return missing_arrangements(job, reader)
 
@@ -83,10 +83,10 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         batches.append(batch(neighbours_batch, name, job, arranged))
         totals.update(row.model for row in arranged.criteria if row.is_missing)
     report = await run_batches(job, NEIGHBOURS, "verdicts", batches, totals)
-    return await _measured(job, [report])
+    return await _update_measures(job, [report])
 
 
-async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
+async def _update_measures(job: Job, reports: list[StageReport]) -> list[StageReport]:
     """Update the measures if there are new rows, and return all reports."""
     if any(report.rows for report in reports):
         return [*reports, await call(aggregate_flow, job)]
@@ -98,7 +98,7 @@ async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageRe
 
     `rows_name` is the plural of the rows, in messages.
     """
-    row_ids_by_label = await to_thread(_missing_row_ids, job, analysis)
+    row_ids_by_label = await to_thread(_plan_analysis, job, analysis)
     if not any(row_ids_by_label.values()):
         return []
     batches = []
@@ -112,8 +112,10 @@ async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageRe
     return [report]
 
 
-def _missing_row_ids(job: Job, analysis: Analysis) -> dict[str, list[str]]:
-    """Return the ids of the missing rows by analyst; first store changed configurations."""
+def _plan_analysis(job: Job, analysis: Analysis) -> dict[str, list[str]]:
+    """Store changed configurations of analysts, and return the ids of the missing rows by
+    analyst.
+    """
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         changed_analysts = analysis.changed_analysts(job, reader)

@@ -24,7 +24,7 @@ from flows.recorded import state_of
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.nights import NIGHT, STOP_TIME, is_over, night_of
-from flows.run.outcomes import INTERRUPTED, MISSED, STOPPED, message_of
+from flows.run.outcomes import INTERRUPTED, MISSED, STOPPED_MESSAGE, message_of
 from flows.work import execute_flow
 from tasks.config.job import Job
 
@@ -36,8 +36,8 @@ configuration begin.
 """
 AUTO_SCHEDULED = "auto-scheduled"
 """Prefect's tag of the runs that a schedule started."""
-_LOOK_EVERY_S = 1.0
-# Prefect checks these, and makes tuples of lists, before a run begins.
+_RUNNER_CHECK_S = 1.0
+# Prefect checks these, and converts lists to tuples, before a run begins.
 NightText = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 PositiveFloat = Annotated[float, Field(gt=0)]
@@ -51,6 +51,9 @@ def _name() -> str:
     data_names = sorted(set(flow_run.tags) - {AUTO_SCHEDULED})
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
     return " ".join([flow_name, *data_names, str(label)])
+
+
+# Each flow passes on its parameters as `locals()`: no other variable may be set before that.
 
 
 @flow(name="prbench-run", flow_run_name=_name)
@@ -82,7 +85,7 @@ def run(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    return _run("evaluate", **locals())
+    return _run("evaluate", **locals())  # the flow of `prbench run`
 
 
 @flow(name="prbench-nightly", flow_run_name=_name)
@@ -120,7 +123,8 @@ def nightly(
         reason = f"it was missed, and the night of {night_of(schedule, present)} has started"
         return _state(skip_night(night_job, reason, outcome=MISSED))
     if AUTO_SCHEDULED not in flow_run.tags:
-        # A person started it, so the stop time is the next one.
+        # A person started it, so only the label is that of the scheduled time: without a stop time,
+        # `run_night` gives the job the next one.
         night_job = job.model_copy(update={"night": night_job.night})
     return _state(run_night(night_job, is_verbose=False))
 
@@ -194,10 +198,17 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
     return _run("compact", **locals())
 
 
-# Each flow passes its parameters on as `locals()`
+_ARGUMENT_NAMES = {
+    "models": "named_models",
+    "judges": "named_judges",
+    "tasks": "named_tasks",
+    "trials": "named_trials",
+}
+"""Parameter of a flow -> its field in `Arguments`, if that has another name."""
 
 
 def _run(flow_name: str, **parameters: Any) -> State[Any]:
+    """Run a flow of `work.FLOWS` on the job for these parameters, and return its Prefect state."""
     return _state(execute_flow(_job(**parameters), flow_name, is_verbose=False))
 
 
@@ -212,15 +223,6 @@ def _job(**parameters: Any) -> Job:
         if value:
             arguments[_ARGUMENT_NAMES.get(name, name)] = value
     return load_job(Arguments(**arguments, is_quiet=not os.isatty(2)))
-
-
-_ARGUMENT_NAMES = {
-    "models": "named_models",
-    "judges": "named_judges",
-    "tasks": "named_tasks",
-    "trials": "named_trials",
-}
-"""Parameter of a flow -> its field in `Arguments`, if that has another name."""
 
 
 def _begin_served_run() -> None:
@@ -246,20 +248,16 @@ def _begin_served_run() -> None:
 
     def end_with_runner() -> None:
         while os.getppid() == runner_id:
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_RUNNER_CHECK_S)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(
-        target=end_with_runner,
-        name="runner",
-        daemon=True,
-    ).start()
+    threading.Thread(target=end_with_runner, daemon=True).start()
 
 
 def _state(execution: Execution) -> State[Any]:
     """Return the Prefect state of a run that has ended."""
     if execution.was_interrupted:
-        return state_of(INTERRUPTED, STOPPED)
+        return state_of(INTERRUPTED, STOPPED_MESSAGE)
     headlines = []
     if execution.message is not None:
         headlines = [execution.message.title, *execution.message.lines]

@@ -41,9 +41,10 @@ from warehouse import Warehouse, WarehouseBusy, WarehouseError
 def as_night(job: Job, moment: datetime | None = None) -> Job:
     """Return the job with the label and the stop time of the night at a moment.
 
-    A job that has a label keeps it. The moment is the scheduled time of the night if it is known,
-    else the present. A night that starts late has the same stop time. An earlier night that is run
-    again by its label ends at the next stop time.
+    A job keeps the label and the stop time that it has. The moment is the scheduled time of the
+    night if it is known, else the present: a night that starts late has the same stop time. A job
+    with a label only, such as an earlier night that is run again, gets the first stop time after
+    the moment.
     """
     moment = moment or datetime.now(UTC)
     nightly = job.settings.nightly
@@ -75,7 +76,7 @@ def run_night(job: Job, *, is_verbose: bool) -> Execution:
     results = None
     try:
         with ExitStack() as stack:
-            # Only this lock: if the warehouse is busy within the night, that is an error.
+            # Only the lock is taken in this `try`: a warehouse that is busy later is an error.
             try:
                 stack.enter_context(lock)
             except WarehouseBusy as error:

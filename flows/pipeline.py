@@ -135,7 +135,8 @@ async def _derive(job: Job) -> list[StageReport]:
 async def _run_blocks(job: Job) -> list[StageReport]:
     """Evaluate a job with `stopping` block by block until every comparison is settled.
 
-    Failed work of earlier runs and models that are not compared is done as in any run.
+    Only work of the comparisons is done here: the stages that follow do the rest, such as failed
+    work of earlier runs and models that are not compared.
     """
     if job.settings.stopping is None:
         return []

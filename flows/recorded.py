@@ -26,7 +26,7 @@ from flows.run.outcomes import (
     DONE,
     ENDINGS,
     INTERRUPTED,
-    STOPPED,
+    STOPPED_MESSAGE,
     message_of,
     outcome_of,
 )
@@ -108,7 +108,7 @@ def reported(work: StageWork[Parameters, Result]) -> StageWork[Parameters, Resul
             try:
                 result = await work(*args, **kwargs)
             except asyncio.CancelledError:
-                return cast(Result, state_of(INTERRUPTED, STOPPED))
+                return cast(Result, state_of(INTERRUPTED, STOPPED_MESSAGE))
         _results.get([]).append(result)  # a run that Prefect itself started has no caller here
         return cast(Result, _final_state(context, result))
 

@@ -34,10 +34,10 @@ def write_report(
         job: the job whose benchmark is reported on.
         folder: the report folder, in which each benchmark has a folder of its name; None: the
             configured one.
-        vintage: the vintage to show; None: the current one of each model; `all`. The shown ones, or
-            the current ones, are compared with the ones before.
+        vintage: the vintage to show; None: the current one of each model; `all`: every one. The
+            shown vintage of a model, with `all` the current one, is compared with the one before.
         is_of_run: true for the report on everything stored, at the end of a run; the hash of its
-            inputs is stored too.
+            inputs is stored too, for `is_up_to_date`.
 
     Raises:
         UsageError: the folder holds something other than a report.
@@ -75,7 +75,7 @@ def write_report(
 
 
 def is_up_to_date(job: Job) -> bool:
-    """Return whether the last run's report has all that is published and configured."""
+    """Return whether the last run's report shows all published data, as it is configured now."""
     folder = job.report_index.parent
     index_of_benchmarks = job.report_folder / "index.html"
     try:
@@ -83,12 +83,12 @@ def is_up_to_date(job: Job) -> bool:
         # Check the files first: that takes milliseconds.
         if not index_of_benchmarks.is_file() or not is_whole(folder):
             return False
-        return stored_basis == basis_of(whole_of(job))
+        return stored_basis == basis_of(on_everything(job))
     except (OSError, ValueError):
         return False
 
 
-def whole_of(job: Job) -> Job:
+def on_everything(job: Job) -> Job:
     """Return a job whose report covers everything stored."""
     return job.on_splits(()).model_copy(update={"named_models": None, "named_judges": None})
 

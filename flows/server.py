@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 ADDRESS = "address.json"
+"""The file with the server's address, in its folder; its time is the server's last sign of life."""
 USERS = "users.lock"
+"""The file that the server's users lock in shared mode, and the server exclusively when it ends."""
 FRESH_S = 60.0
 """The age in seconds at which a sign of life of a server on another machine expires."""
 FOLDER = "prefect"
@@ -53,7 +55,7 @@ UNUSED_S = 120.0
 """Seconds that a server keeps running after its last user, for the next command."""
 START_S = 60.0
 """Time limit for a server to start, or to come back."""
-_LOOK_EVERY_S = 0.1
+_START_CHECK_S = 0.1
 
 
 class NoServerError(UsageError):
@@ -75,7 +77,7 @@ class PrefectServer:
     def use(self) -> None:
         """Make Prefect use this server, here and in processes started from now on.
 
-        It uses a configured server anyway.
+        For a configured server it does nothing, since Prefect uses that anyway.
         """
         from prefect.context import refresh_global_settings_context
 
@@ -83,7 +85,7 @@ class PrefectServer:
             os.environ |= {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self.secret}
             refresh_global_settings_context()
 
-    def is_ready(self, within_s: float = START_S) -> bool:
+    def wait_until_ready(self, within_s: float = START_S) -> bool:
         """Wait until the server responds, and return whether it does."""
         until_s = time.monotonic() + within_s
         is_up = self._is_up()
@@ -93,7 +95,7 @@ class PrefectServer:
                 f" {within_s:.0f} s for it"
             )
         while not is_up and time.monotonic() < until_s:
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_START_CHECK_S)
             is_up = self._is_up()
         return is_up
 
@@ -101,9 +103,9 @@ class PrefectServer:
         """Return whether the server responds, even if only to demand a secret."""
         import httpx
 
-        has_proxy = not self.secret  # the project's own server is never behind one
+        may_use_proxy = not self.secret  # the project's own server is never behind one
         try:
-            response = httpx.get(f"{self.url}/health", timeout=5, trust_env=has_proxy)
+            response = httpx.get(f"{self.url}/health", timeout=5, trust_env=may_use_proxy)
         except (httpx.HTTPError, httpx.InvalidURL):
             return False
         return response.status_code in {200, 401, 403}
@@ -112,6 +114,7 @@ class PrefectServer:
 HELD: dict[Path, BinaryIO] = {}
 """Folder -> lock that this process holds as a user of the folder's server."""
 _own_urls: set[str] = set()
+"""The addresses of the project's own servers, which `use` may have put into the environment."""
 
 
 def server_of(job: "Job") -> PrefectServer | None:
@@ -175,13 +178,13 @@ def own_server(job: "Job", port: int = 0) -> PrefectServer:
                 return server
             if time.monotonic() > until_s:
                 raise NoServerError(f"{folder / ADDRESS} does not hold its address")
-            time.sleep(_LOOK_EVERY_S)  # it is starting
+            time.sleep(_START_CHECK_S)  # it is starting
         _read_address(folder, is_running=False)  # refuses a server on another machine
         return _start_server(job, folder, server_lock, port)
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Lock the file that a running server keeps locked, and return whether that succeeded."""
+    """Lock the file that a running server keeps locked; False if one does."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -275,7 +278,10 @@ def _write_address(folder: Path, url: str) -> None:
 
 
 def _retention(days: int | None) -> dict[str, str]:
-    """Return the settings by which the server deletes old runs and events; None: it keeps them."""
+    """Return the settings by which the server deletes runs and events after so many days.
+
+    None: it deletes none.
+    """
     if not days:
         return {}
     return {
@@ -465,8 +471,8 @@ def _end_when_unused(folder: Path, unused_s: float) -> None:
     starts a new server.
     """
     users = (folder / USERS).open("a+b")
-    used_s = time.monotonic()
-    while time.monotonic() - used_s < unused_s:
+    last_used_s = time.monotonic()
+    while time.monotonic() - last_used_s < unused_s:
         time.sleep(1)
         try:
             os.utime(folder / ADDRESS)
@@ -474,10 +480,10 @@ def _end_when_unused(folder: Path, unused_s: float) -> None:
         except FileNotFoundError:
             break  # the folder is gone
         except BlockingIOError:
-            used_s = time.monotonic()
+            last_used_s = time.monotonic()
         else:
             # Nobody uses the server. When its time is up, the lock is kept until the process ends.
-            if time.monotonic() - used_s < unused_s:
+            if time.monotonic() - last_used_s < unused_s:
                 fcntl.flock(users, fcntl.LOCK_UN)
     (folder / ADDRESS).unlink(missing_ok=True)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -42,7 +42,7 @@ _CODE = Path(__file__).parents[1]
 Prefect starts runs in it, since it imports from the folder of a run first: a folder `flows` or a
 file `json.py` of the user would take the place of a package. A run then goes to its folder.
 """
-_LOOK_EVERY_S = 1.0
+_CRASH_CHECK_S = 1.0
 
 
 def serve(
@@ -78,7 +78,7 @@ def serve(
     if server.secret:
         line += f", the password is in {secret_path(job.warehouse.resolve() / FOLDER)}"
     notice(line)
-    if not server.is_ready():
+    if not server.wait_until_ready():
         raise PipelineError(f"no Prefect server responds at {server.host_and_port}; run again")
     try:
         run_interruptibly(lambda: _serve(job, arguments, name))
@@ -155,7 +155,7 @@ async def _run_until_cancelled(runner: Runner) -> None:
 
 async def _watch_crashes(job: Job, names_by_id: Mapping[UUID | None, str]) -> None:
     """Report each run of these deployments that crashes from now on, until cancelled."""
-    is_crashed = FlowRunFilter.model_validate(
+    crash_filter = FlowRunFilter.model_validate(
         {
             "deployment_id": {"any_": list(names_by_id)},
             "state": {"type": {"any_": ["CRASHED"]}},
@@ -163,13 +163,13 @@ async def _watch_crashes(job: Job, names_by_id: Mapping[UUID | None, str]) -> No
     )
     order = FlowRunSort.EXPECTED_START_TIME_DESC
     async with get_client() as client:
-        earlier_runs = await client.read_flow_runs(flow_run_filter=is_crashed, sort=order)
+        earlier_runs = await client.read_flow_runs(flow_run_filter=crash_filter, sort=order)
         seen_ids = {crashed_run.id for crashed_run in earlier_runs}
         while True:
-            await asyncio.sleep(_LOOK_EVERY_S)
-            # The runner says that the server is lost.
+            await asyncio.sleep(_CRASH_CHECK_S)
+            # The runner reports a lost server.
             with suppress(httpx.HTTPError):
-                runs = await client.read_flow_runs(flow_run_filter=is_crashed, sort=order)
+                runs = await client.read_flow_runs(flow_run_filter=crash_filter, sort=order)
                 for crashed_run in runs:
                     if crashed_run.id not in seen_ids:
                         seen_ids.add(crashed_run.id)
@@ -199,16 +199,17 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
         UsageError: deployments of these names belong to another warehouse or benchmark, or there is
             no such work pool.
     """
-    # Runs go to this folder, so relative paths in the configuration mean the same as here.
+    # A run starts in `working_dir` and then goes to WORKING_FOLDER, so relative paths in the
+    # configuration mean the same as here.
     job_variables = {"working_dir": str(_CODE), "env": {WORKING_FOLDER: str(Path.cwd())}}
     deployments = await _deployments(job, arguments, name, job_variables)
     async with get_client() as client:
         try:
             await client.read_work_pool(work_pool)
         except ObjectNotFound as error:
-            create = f"prefect work-pool create {work_pool} --type process"
+            creation = f"prefect work-pool create {work_pool} --type process"
             raise UsageError(
-                f"--work-pool {work_pool}: there is no such work pool; `{create}` creates it"
+                f"--work-pool {work_pool}: there is no such work pool; `{creation}` creates it"
             ) from error
     for deployment in deployments:
         await deployment.aapply(work_pool_name=work_pool)
@@ -278,8 +279,8 @@ def schedule_of(nightly: Nightly) -> Schedule:
     If both days of the month and of the week are given, cron takes the days that are in either; or
     in both, if one of them begins with a star, such as `*/2`.
     """
-    days_of_either = not CronSim(nightly.cron, datetime.now(UTC)).day_and
-    return Cron(nightly.cron, timezone=nightly.timezone, day_or=days_of_either)
+    must_match_both = CronSim(nightly.cron, datetime.now(UTC)).day_and
+    return Cron(nightly.cron, timezone=nightly.timezone, day_or=not must_match_both)
 
 
 async def _are_free(deployments: list[RunnerDeployment]) -> bool:

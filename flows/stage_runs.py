@@ -18,12 +18,13 @@ from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import AT_BUDGET, STAGES, StageReport
 from warehouse import WarehouseError
 
-Cell = TypeVar("Cell")
+Key = TypeVar("Key")
+"""Identifies a call to make: the cell of a response, or the id of a row."""
 Batch = Callable[[RunContext], Awaitable[StageReport]]
-"""A call of a Prefect task, made later in the context of the run."""
+"""A Prefect task with all its arguments but the context of the run, which it gets when it runs."""
 _PUBLISH_LEAST_S = 30.0
 _PUBLISH_MOST_S = 300.0
-"""Shortest and longest time between two publications: a fast publication is repeated sooner."""
+"""The bounds of the time between two publications (see `Warehouse.publish_if_due`)."""
 _BATCHES_AT_ONCE = 4
 
 
@@ -47,7 +48,7 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     if not job.is_quiet:
         notice(line)
         for warning in report.warnings:
-            # The end of the run has that line.
+            # The run prints this one once, at its end.
             if not warning.startswith(AT_BUDGET):
                 notice(f"  {warning}")
     if is_recorded():
@@ -67,11 +68,7 @@ def _may_pass(_task: object, _run: object, state: State[Any]) -> bool:
     return not isinstance(state.data, PipelineError | WarehouseError)
 
 
-prefect_task = task(
-    cache_policy=NO_CACHE,
-    retries=1,
-    retry_condition_fn=_may_pass,
-)
+prefect_task = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=_may_pass)
 """Makes a Prefect task of a function that works on a batch."""
 
 
@@ -87,10 +84,10 @@ def batch(
     return lambda context: call(named_work, job, context, *args, **kwargs)
 
 
-def numbered_parts(cells: list[Cell], size: int) -> Iterator[tuple[int, list[Cell]]]:
-    """Yield the cells in parts of at most `size`, numbered from 1."""
-    for number, start in enumerate(range(0, len(cells), size), start=1):
-        yield number, cells[start : start + size]
+def numbered_parts(keys: list[Key], size: int) -> Iterator[tuple[int, list[Key]]]:
+    """Yield the keys of calls in parts of at most `size`, numbered from 1."""
+    for number, start in enumerate(range(0, len(keys), size), start=1):
+        yield number, keys[start : start + size]
 
 
 async def run_batches(
@@ -108,8 +105,9 @@ async def run_batches(
         stage: the name of the stage.
         rows_name: the plural of the stage's rows, in messages.
         batches: run several at a time.
-        totals: the calls by model.
-        first_batches: run one by one, before the others.
+        totals: the rows to make by model, for the progress.
+        first_batches: run one by one, before the others; they make no rows, but submit calls to a
+            provider's batch service, and collect the replies for `batches`.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
@@ -118,13 +116,14 @@ async def run_batches(
             open_run_context(job, STAGES[stage].calls) as context,
             ui.progress_shown(stage, tallies),
         ):
-            if tallies:  # there are calls to make
-                await context.ready()
+            if any(totals.values()):
+                await context.get_ready()
             for first_batch in first_batches:
                 report.add_messages(await first_batch(context))
             await _run_all(context, batches, report)
             context.add_notices(report)
     with working(f"publishing and checking {rows_name}", is_quiet=job.is_quiet):
+        # The context may be closed by now; its warehouse can still publish.
         await to_thread(context.warehouse.publish)
         findings = StageReport("check")
         if report.rows:
@@ -140,12 +139,12 @@ def _add_notes(report: StageReport, rows_name: str, findings: StageReport) -> No
     elif report.skipped == 0:
         report.notes.append(f"nothing to {report.stage}, no model call made")
     if report.skipped:
-        # That the stored responses lack verdicts is a consequence; the cause has a line.
+        # Incomplete rows follow from the skipped calls, which have a line of their own.
         findings.warnings.clear()
     report.add_messages(findings)
     if report.skipped:
         cause = f" ({AT_BUDGET})" if report.is_at_budget else ""
-        report.notes.append(f"{report.skipped} {rows_name} not called for{cause}")
+        report.notes.append(f"{report.skipped} {rows_name} not requested{cause}")
 
 
 async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageReport) -> None:

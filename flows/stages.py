@@ -7,7 +7,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from flows.recorded import is_recorded
-from flows.report import is_up_to_date, whole_of, write_report
+from flows.report import is_up_to_date, on_everything, write_report
 from flows.run.outcomes import explained
 from flows.stage_runs import Batch, batch, numbered_parts, prefect_task, run_batches, run_step
 from flows.ui import recorded_flow, show_link
@@ -32,6 +32,7 @@ VERDICTS_A_BATCH = 1_000
 sample_batch = prefect_task(sample_cells)
 judge_batch = prefect_task(judge_responses)
 provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
+"""Unlike the others not retried by Prefect: the next run continues the batches."""
 
 
 @recorded_flow("ingest")
@@ -157,7 +158,7 @@ def _write_report(job: Job) -> StageReport:
         report.notes.append(f"{job.report_index} is up to date")
         return report
     try:
-        n_bytes = write_report(whole_of(job), is_of_run=True)
+        n_bytes = write_report(on_everything(job), is_of_run=True)
     except Exception as error:  # noqa: BLE001 - reported as a failure; the results are stored
         report.warnings.append(f"no report: {explained(error).line}")
         report.has_failed = True

@@ -39,7 +39,7 @@ from tasks.rules.text.characters import visible
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
-_LOOK_EVERY_S = 3.0
+_CANCEL_CHECK_S = 3.0
 _RENEW_EVERY_S = 5.0
 _NAMED_MODELS = 3
 
@@ -70,7 +70,7 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             await _tag_deployed_run(client, job)
             await _close_ended_runs(client, job)
             while is_recorded():
-                await asyncio.sleep(_LOOK_EVERY_S)
+                await asyncio.sleep(_CANCEL_CHECK_S)
                 cancelled = await _runs(client, {"all_": [job.run_id]}, ["CANCELLING", "CANCELLED"])
                 if cancelled:
                     work.cancel()
@@ -86,9 +86,9 @@ async def _tag_deployed_run(client: PrefectClient, job: Job) -> None:
 
 
 async def _close_ended_runs(client: PrefectClient, job: Job) -> None:
-    """Give runs that Prefect shows as running and that have ended the state of their outcome.
+    """Correct runs that Prefect shows as running although they have ended.
 
-    They were killed, or Prefect's server was lost.
+    They were killed, or Prefect's server was lost. They get the state of their outcome.
     """
     warehouse_tag = warehouse_name(job.warehouse)
     shown_runs = await _runs(
@@ -125,17 +125,15 @@ def recorded_flow(
     [StageWork[Parameters, Result]],
     Flow[Parameters, Coroutine[Any, Any, Result]],
 ]:
-    """Make Prefect flows of functions, whose runs have the names and states of this project."""
+    """Return a decorator that makes a function a Prefect flow, whose runs have this project's names
+    and states.
+    """
 
     def as_flow(
         work: StageWork[Parameters, Result],
     ) -> Flow[Parameters, Coroutine[Any, Any, Result]]:
-        options = flow(
-            name=name,
-            flow_run_name=_run_name,
-            validate_parameters=False,
-        )
-        return options(reported(work))
+        make_flow = flow(name=name, flow_run_name=_run_name, validate_parameters=False)
+        return make_flow(reported(work))
 
     return as_flow
 
@@ -217,7 +215,7 @@ async def show_link(job: Job, link: str) -> None:
     )
 
 
-_BOARD = (
+_BOARD_COLUMNS = (
     "split",
     "rank",
     "model",
@@ -246,7 +244,7 @@ async def show_results(job: Job) -> None:
 
 def _board_row(row: Mapping[str, Any]) -> dict[str, Any]:
     board_row = {}
-    for name in _BOARD:
+    for name in _BOARD_COLUMNS:
         value = row[name]
         if isinstance(value, float):
             value = round(value, 4)
@@ -256,7 +254,7 @@ def _board_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
-    """Show the progress of a stage while the block runs, if it has any calls to make."""
+    """Show the progress of a stage in Prefect's UI while the block runs, if it makes any calls."""
     artifact_id: UUID | None = None
 
     async def renew() -> None:

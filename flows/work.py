@@ -21,7 +21,7 @@ from tasks.analyses import annotate, phrases, review
 from tasks.analyses.node_scores import stale_analyses
 from tasks.analyses.trees import nodes_to_name, trees_to_grow
 from tasks.assemble import turns_to_assemble
-from tasks.check import check, has_unchecked
+from tasks.check import check, needs_check
 from tasks.config.job import Job
 from tasks.console import notice, working
 from tasks.drift import lacks_verdicts as lacks_control_verdicts
@@ -34,14 +34,15 @@ from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rub
 from tasks.run.run_context import refuse_uninstalled, refuse_unready
 from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
-from tasks.stopping import has_open_block
+from tasks.stopping import is_unfinished
 from warehouse import Reader, Warehouse, WarehouseError
 
-# Whether a job has work, from published data and configuration; work that this misses is not done
+# Whether a job has work, from published data and configuration. If all of a flow's checks miss some
+# work, it is not done.
 
 
 def _lacks_data(job: Job, reader: Reader) -> bool:
-    return bool(missing_splits(job, reader)) or has_unchecked(job, reader)
+    return bool(missing_splits(job, reader)) or needs_check(job, reader)
 
 
 def _lacks_conversations(job: Job, reader: Reader) -> bool:
@@ -62,7 +63,7 @@ def _lacks_verdicts(job: Job, _: Reader) -> bool:
 
 
 def _lacks_looks(job: Job, reader: Reader) -> bool:
-    return has_open_block(job, wanted_tasks(job, reader).comparisons, reader)
+    return is_unfinished(job, wanted_tasks(job, reader).comparisons, reader)
 
 
 def _lacks_selection(job: Job, _: Reader) -> bool:
@@ -70,7 +71,7 @@ def _lacks_selection(job: Job, _: Reader) -> bool:
 
 
 def _lacks_possible_selection(job: Job, _: Reader) -> bool:
-    """Return whether a run would select a hard subset; a run continues if none can be selected."""
+    """Return whether a run would select a hard subset; False, not an error, if none is possible."""
     try:
         return job.limit is None and has_new_selection(job)
     except PipelineError:
@@ -116,7 +117,8 @@ class CommandFlow:
     Attributes:
         checks: each returns something true if there is work of one kind; without checks there
             always is work.
-        calls: the kinds of models that it calls.
+        calls: the kinds of models whose keys and names are checked before it starts; without any,
+            keys are checked when the first batch opens the context of the run.
         covered_stage: the stage whose coverage it reports, if any; `evaluate`: all stages.
         refuse: raises if the job lacks settings for it.
     """
@@ -272,7 +274,7 @@ def _run(job: Job, name: str) -> list[StageReport]:
         flow = prefect_flow(name)
         from flows.ui import run_recorded
 
-        is_recorded = server is not None and server.is_ready()
+        is_recorded = server is not None and server.wait_until_ready()
     if server is not None and not is_recorded:
         notice(
             f"no Prefect server responded at {server.host_and_port} within a minute; this run"

@@ -37,7 +37,7 @@ from tasks.dataset.source import with_revision
 from tasks.exports.tables import import_tables, opened_export
 from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
-from tasks.llm.ledger.entries import Entry, recorded
+from tasks.llm.ledger.entries import Entry, statements_recording
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.rules.identity import criterion_hash
@@ -84,7 +84,7 @@ _COMMON = {
 }
 
 
-def row(table_name: str, /, **values: Any) -> dict[str, Any]:
+def row(table_name: str, /, **values: Any) -> Row:
     """A row with every column of its contract: the given values, values common to all tests, and
     NULL elsewhere.
 
@@ -156,7 +156,7 @@ def response(
     trial: int = 1,
     status: str = "ok",
     **values: Any,
-) -> dict[str, Any]:
+) -> Row:
     """A response row; its id is made of task, model and trial."""
     return row(
         "responses",
@@ -207,7 +207,7 @@ def verdict(
     return row("verdicts", verdict_id=verdict_id, **columns)
 
 
-def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
+def combined(*parts: Mapping[str, Iterable[Row]]) -> Rows:
     """The rows of all parts, table by table."""
     rows = {}
     for part in parts:
@@ -216,12 +216,12 @@ def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
     return rows
 
 
-def good_rubric(task_id: str, n_criteria: int = 10) -> list[dict[str, Any]]:
+def good_rubric(task_id: str, n_criteria: int = 10) -> list[Row]:
     """A rubric that no check refuses, in the hub's shape."""
     return [hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(n_criteria)]
 
 
-def good_row(task_id: str, **changes: Any) -> dict[str, Any]:
+def good_row(task_id: str, **changes: Any) -> Row:
     """A row in the hub's shape that no check refuses."""
     columns = {"rubric": good_rubric(task_id), **changes}
     return hub_row(task_id, **columns)
@@ -235,7 +235,7 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
 
 def written(
     folder: Path,
-    tables: Mapping[str, list[dict[str, Any]]],
+    tables: Mapping[str, list[Row]],
     revision: str | None = None,
 ) -> Warehouse:
     """A warehouse with these rows by table, not yet published; a given revision replaces that of
@@ -252,7 +252,7 @@ def written(
 
 def aggregated(
     folder: Path,
-    tables: Mapping[str, list[dict[str, Any]]],
+    tables: Mapping[str, list[Row]],
     **settings: Any,
 ) -> Warehouse:
     """A warehouse with these rows, published and measured."""
@@ -276,7 +276,7 @@ def stored(folder: Path, tables: Rows) -> Path:
 @contextmanager
 def reading(
     folder: Path,
-    *parts: Mapping[str, Iterable[dict[str, Any]]],
+    *parts: Mapping[str, Iterable[Row]],
 ) -> Iterator[Reader]:
     """A fresh warehouse with these rows, published and opened."""
     warehouse = written(folder, combined(*parts))
@@ -285,7 +285,7 @@ def reading(
         yield reader
 
 
-def rows_in(source: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
+def rows_in(source: Path | Job, query: str, *parameters: Any) -> list[Row]:
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
     folder = source if isinstance(source, Path) else source.warehouse
     with Warehouse(folder).reader() as reader:
@@ -301,8 +301,8 @@ def write_calls(
 
     async def write():
         with closing(Ledger(folder)) as ledger:
-            await ledger.write(*recorded(entries))
-            ledger.mark_used(spent)
+            await ledger.write(*statements_recording(entries))
+            ledger.mark_spent(spent)
 
     asyncio.run(write())
 

@@ -71,7 +71,11 @@ def note_replaced(
             f" if({is_decided}, part_row, -part_row)"
         )
     replaced = sql.template(
-        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=order
+        "warehouse/replaced_rows",
+        key=", ".join(key),
+        view=view,
+        condition=condition,
+        order=order,
     )
     connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
     return holds(connection, f"from {REPLACED}")
@@ -174,8 +178,12 @@ def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnecti
 
 
 @lru_cache(maxsize=1)
-def _empty_database(stamp: str) -> bytes:
-    """Return an empty database; building it takes as long as publishing thousands of rows."""
+def _empty_database(code_stamp: str) -> bytes:
+    """Return an empty database with all tables and models, marked as built by the code with this
+    stamp.
+
+    It is kept, because building it takes as long as publishing thousands of rows.
+    """
     with TemporaryDirectory() as folder:
         building = Path(folder) / "empty.duckdb"
         with opened(building) as connection:
@@ -190,7 +198,7 @@ def _empty_database(stamp: str) -> bytes:
                     connection.execute(f"create {kind} {model.name} as {model.query}")
             connection.execute(sql.read("warehouse/counts_as_judge"))
             _describe(connection)
-            connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
+            connection.execute(f"create table {STAMP} as select {quoted(code_stamp)} as stamp")
         return building.read_bytes()
 
 

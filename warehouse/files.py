@@ -55,19 +55,24 @@ def write_atomically(path: Path, content: bytes) -> None:
     write_file(path.parent, lambda temporary: temporary.write_bytes(content), lambda _: path.name)
 
 
-def write_file(folder: Path, write: Callable[[Path], object], name: Callable[[Path], str]) -> Path:
+def write_file(
+    folder: Path,
+    write: Callable[[Path], object],
+    choose_name: Callable[[Path], str],
+) -> Path:
     """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing,
     also after a crash.
 
-    `write` gets the temporary path, and so does `name`, which chooses the name of the written file.
-    Return the path.
+    `write` gets the temporary path, and so does `choose_name`, which returns the name of the
+    written file. Return the path.
     """
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
         write(temporary)
         sync(temporary)
-        path = folder / name(temporary)
+        path = folder / choose_name(temporary)
+        # Nothing may be written any more if this process has lost its write lock.
         refuse_if_lost()
         temporary.replace(path)
     finally:
@@ -95,23 +100,30 @@ HASH_HEX = 24
 """Length of the content hash in the name of a part."""
 
 
-def write_part(folder: Path, write: Callable[[Path], object], moment: Callable[[str], str]) -> Path:
-    """Write a part (see `write_file`); its name has the content's hash, and the moment that
-    `moment` gives for it.
+def write_part(
+    folder: Path,
+    write: Callable[[Path], object],
+    moment_for: Callable[[str], str],
+) -> Path:
+    """Write a part (see `write_file`), named `<moment>-<content hash>.parquet`.
+
+    `moment_for` returns the moment, in milliseconds and without a hyphen, for a content hash: a
+    part with the same content as an earlier one may keep its moment.
     """
 
-    def name(temporary: Path) -> str:
+    def choose_name(temporary: Path) -> str:
         content_hash = hash_of(temporary)[:HASH_HEX]
-        return f"{moment(content_hash)}-{content_hash}.parquet"
+        return f"{moment_for(content_hash)}-{content_hash}.parquet"
 
-    return write_file(folder, write, name)
+    return write_file(folder, write, choose_name)
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a part exists and its content has the hash in its name.
+    """Return whether a part exists and its content has the hash in its name; False if its disk is
+    damaged.
 
     Raises:
-        OSError: it cannot be read, so its content is unknown.
+        OSError: it cannot be read for another reason, so its content is unknown.
     """
     return _is_sound(path, lambda path: is_named_after(path.name, hash_of(path)))
 
@@ -163,10 +175,11 @@ def verified_digest(path: Path) -> str | None:
 
 
 def is_database_whole(path: Path) -> bool:
-    """Return whether a published file has the content that was written.
+    """Return whether a published database has the content that was written; False if its disk is
+    damaged.
 
     Raises:
-        OSError: it cannot be read, so its content is unknown.
+        OSError: it cannot be read for another reason, so its content is unknown.
     """
     return _is_sound(path, lambda path: verified_digest(path) is not None)
 

@@ -1,13 +1,15 @@
-"""The locks of a warehouse (`locks.md`): those of the kernel, and the owner, the one machine that
-may write it.
+"""The locks of a warehouse (`locks.md`): locks of the kernel, and a file that names the one machine
+that may write the warehouse.
 
-The kernel releases a lock when its process ends, in whatever way. Locks are shared ones of runs,
-exclusive ones, and life signs, each on a file of its own.
+Each lock of the kernel is on a file of its own: the lock that runs share, locks that one process
+holds alone, and the life sign of each run. The kernel releases a lock when its process ends, in
+whatever way.
 
-A file names the owner, and is rewritten while it works. This needs neither locks between machines
-nor synchronised clocks. All processes of the owning machine may write; locks of the kernel
-coordinate them. A process that finds another machine's file watches it, and takes over if the file
-does not change for long enough. A process whose machine is no longer the owner writes nothing more.
+The machine that may write is the owner. It rewrites its file as long as one of its processes works;
+all of them may write, and locks of the kernel coordinate them. A process of another machine that
+finds the file watches it, and takes over if the file does not change for long enough. A process
+whose machine is no longer the owner writes nothing more. This needs neither locks between machines
+nor synchronised clocks.
 """
 
 import fcntl
@@ -45,7 +47,7 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
             kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
             fcntl.flock(file, kind if wait else kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            who = _in_words(_holders(os.fstat(file.fileno()).st_ino))
+            who = _holders_are(_holders(os.fstat(file.fileno()).st_ino))
             raise WarehouseBusy(
                 f"{path.parent}: {who} at work on this warehouse; wait for it, or use another"
                 " --warehouse"
@@ -53,7 +55,8 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
         yield
 
 
-def _in_words(process_ids: list[str]) -> str:
+def _holders_are(process_ids: list[str]) -> str:
+    """Return the holders of a lock with the verb, such as `process 12 is`."""
     if not process_ids:
         return "another process is"
     if len(process_ids) == 1:
@@ -76,11 +79,16 @@ def _holders(inode: int) -> list[str]:
 
 @contextmanager
 def life_sign(folder: Path, name: str) -> Iterator[None]:
-    """Hold a life sign under a unique name; its file appears locked, and is removed at the end."""
+    """Hold a life sign under a unique name: a locked file, which is removed at the end.
+
+    The lock is a shared one; `remove_unless_held` fails to get an exclusive one as long as it is
+    held.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{quote(name, safe='')}.lock"
     with path.with_suffix(".tmp").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
+        # Renamed when it is locked, so that nobody finds it unlocked.
         Path(file.name).replace(path)
         try:
             yield
@@ -88,8 +96,8 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def is_held(path: Path) -> bool:
-    """Return whether a lock is held; the file is removed if it is not."""
+def remove_unless_held(path: Path) -> bool:
+    """Remove the file of a lock that nobody holds; return whether the lock is held."""
     try:
         with path.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,7 +145,7 @@ def _elapsed_s() -> float:
 
 
 class Owner:
-    """A process of the machine that writes a warehouse.
+    """A process, as one of those of the machine that owns a warehouse or tries to.
 
     Attributes:
         every_s: seconds between two writes of the file, and between two reads of it.
@@ -157,6 +165,7 @@ class Owner:
         self._root = root
         self._path = root / "machine.lock"
         self._machine = machine or this_machine()
+        # The id of the file: all processes of the owning machine adopt it from the first one.
         self._id = uuid.uuid4().hex
         self._written_s = float("-inf")
         self.n_users = 0
@@ -168,7 +177,8 @@ class Owner:
         """Make this machine the owner, until `end`.
 
         With `tell`, which gets lines about the wait, another machine's file is watched first;
-        without it, or if the file changes, the call is refused.
+        without it, or if the file changes, the call is refused. While another process of this
+        machine begins, the call waits for it, with or without `tell`.
 
         Raises:
             WarehouseBusy: another machine writes.
@@ -181,6 +191,7 @@ class Owner:
                 fcntl.flock(claims, fcntl.LOCK_EX)
                 fcntl.flock(self._processes, fcntl.LOCK_SH)
                 holder = self._read()
+                # Until the file names this machine: whatever `_claim` found may have changed.
                 while holder is None or holder.get("kernel") != self._machine.kernel:
                     self._claim(holder, tell)
                     holder = self._read()
@@ -192,8 +203,11 @@ class Owner:
         threading.Thread(target=self.keep_alive, name="owner", daemon=True).start()
 
     def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
-        """Create the file, or take it over from this machine's earlier boot or from a machine that
-        stopped writing.
+        """Try to create the file, or to take it over from this machine's earlier boot or from a
+        machine that stopped writing; the caller reads who has it then.
+
+        Raises:
+            WarehouseBusy: another machine writes, or may do so.
         """
         if holder is None:
             with suppress(FileExistsError), self._path.open("x"):
@@ -234,16 +248,16 @@ class Owner:
         self.write_file()
         self.sleep(self.settling_s)
 
-    def why_lost(self, *, must_write: bool = False) -> str | None:
-        """Return why this process must not write any more, in one line; None if it may write.
+    def renew(self, *, must_write: bool = False) -> str | None:
+        """Rewrite the file, if that is due or with `must_write`, unless another machine took over.
 
-        The file is rewritten if that is due.
+        Return why this process must not write any more, in one line; None if it may write.
         """
         with self._one_at_a_time:
             try:
                 holder = self._read()
                 if self._why_lost or self._has_ended.is_set():
-                    return self._why_lost  # the present file is another owner's
+                    return self._why_lost  # after `end` the file may be another owner's
                 if holder is None or holder.get("id", "") != self._id:
                     who = "another machine" if holder is None else holder["host"]
                     advice = "nothing more is written, run again when no other machine writes"
@@ -265,13 +279,14 @@ class Owner:
         """
         self._has_ended.set()
         with self._processes, self._one_at_a_time, suppress(OSError):
+            # Refused while another process of this machine works: it still needs the file.
             fcntl.flock(self._processes, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if (self._read() or {}).get("id") == self._id:
                 self._path.unlink()
 
-    def elsewhere(self) -> str | None:
-        """Return the other machine that writes, or did so until it failed; None if there is
-        none.
+    def other_host(self) -> str | None:
+        """Return the name of the other machine that writes, or did so until it failed; None if
+        there is none.
         """
         holder = self._read()
         if holder is None or holder.get("kernel") == self._machine.kernel:
@@ -284,12 +299,12 @@ class Owner:
             try:
                 return {"host": "another machine", **json.loads(content)}
             except (ValueError, TypeError):
-                # It is taken over unless its content changes.
+                # A file that cannot be understood is taken over unless its content changes.
                 return {"host": "another machine", "content": content}
         return None
 
     def write_file(self) -> None:
-        """Write the file with this process's id and the time."""
+        """Write the file with the id, this machine, and the time."""
         now_s = self.clock()
         temporary = self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
         document = {
@@ -306,12 +321,15 @@ class Owner:
     def keep_alive(self) -> None:
         """Rewrite the file from time to time until `end`."""
         while not self._has_ended.wait(self.every_s):
-            self.why_lost(must_write=True)
+            self.renew(must_write=True)
 
 
 _lock = threading.RLock()
 _owners: dict[Path, Owner] = {}
-"""The warehouses that this process may write, each with its owner; guarded by `_lock`."""
+"""The warehouses that this process may write, each with its owner; `_lock` guards changes.
+
+A forked process has none of them, because it must claim them for itself.
+"""
 os.register_at_fork(after_in_child=_owners.clear)
 
 
@@ -337,6 +355,7 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     finally:
         with _lock:
             owner.n_users -= 1
+            # A process that was forked within the block has no owners.
             if owner.n_users == 0 and path in _owners:
                 _owners.pop(path).end()
 
@@ -359,7 +378,7 @@ def why_lost() -> str | None:
     None if writing is allowed.
     """
     for owner in list(_owners.values()):
-        reason = owner.why_lost()
+        reason = owner.renew()
         if reason:
             return reason
     return None

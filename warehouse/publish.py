@@ -46,8 +46,9 @@ DAMAGED = "damaged"
 """The folder in a warehouse to which damaged files are moved."""
 
 
-def aside(root: Path, path: Path, sub: str = "") -> str:
-    """Move a damaged file into the warehouse's folder for such files, and return its new path.
+def set_aside(root: Path, path: Path, sub: str = "") -> str:
+    """Move a damaged file into the warehouse's folder for such files, or its subfolder `sub`, and
+    return its new path in the warehouse.
 
     It is never deleted. The caller holds the publish lock.
     """
@@ -70,7 +71,7 @@ def listing_of(store: PartStore) -> Listing | None:
         listing = read_list(store.root)
     except Unsound as error:
         path = store.root / LIST
-        new_path = aside(store.root.parent, path)
+        new_path = set_aside(store.root.parent, path)
         note(
             f"{path}: was damaged ({error}), is now {new_path}; it is written again", is_mended=True
         )
@@ -111,7 +112,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
     """
     damaged_parts = _damaged_of(standing)
     for table_name, part in damaged_parts:
-        line = f"{part}: is damaged; it is now {aside(store.root.parent, part, table_name)}"
+        line = f"{part}: is damaged; it is now {set_aside(store.root.parent, part, table_name)}"
         if listing is None or (table_name, part.name) not in listing.parts:
             line += (
                 "; what it held is not known: the next `prbench run` restores what the ledger has"
@@ -250,6 +251,7 @@ def _publish(
             write_list(store.root, Listing(frozenset(part_names), listing.rows))
         return False
     base: Names = set()
+    # Only new parts are missing in the database; none that it has was deleted.
     if published and published < part_names and _can_extend(published, standing):
         base = published
     if lost_parts:

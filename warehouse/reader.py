@@ -97,7 +97,7 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         """
         if not path.exists():
             raise WarehouseError(nothing_in(path))
-        self._is_own = spill is not None
+        self._can_spill = spill is not None
         if spill is not None:
             memory_limit = memory(path.stat().st_size, least_mb=500)
             self._base = connect(temp_directory=str(spill), memory_limit=memory_limit)
@@ -175,7 +175,8 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
             return
         self._is_open = False
         self._connection.close()
-        if not self._is_own and len(_IDLE) < 2:
+        # A database with limits of its own is of no use to others.
+        if not self._can_spill and len(_IDLE) < 2:
             with contextlib.suppress(duckdb.Error):
                 self._base.execute("detach published")
                 _IDLE.append(self._base)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from warehouse.compaction import clean, compact, rename
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
-from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
+from warehouse.locks import Owner, Tell, file_lock, life_sign, only_machine, remove_unless_held
 from warehouse.parts import (
     DATABASE,
     FILE,
@@ -223,11 +223,11 @@ class Warehouse:
         """
         return only_machine(self.root, tell)
 
-    def elsewhere(self) -> str | None:
-        """Return the other machine that writes this warehouse, or did so until it failed; None if
-        there is none.
+    def other_host(self) -> str | None:
+        """Return the name of the other machine that writes this warehouse, or did so until it
+        failed; None if there is none.
         """
-        return Owner(self.root).elsewhere()
+        return Owner(self.root).other_host()
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:
@@ -270,14 +270,15 @@ class Warehouse:
         return life_sign(self._living, run_id)
 
     def living_runs(self) -> list[str]:
-        """Return the runs in progress; one that is not, but is `running` in the table `runs`, was
-        killed.
+        """Return the ids of the runs in progress, and remove the life signs of others.
+
+        A run that is not in progress, but `running` in the table `runs`, was killed.
         """
         # Where another machine writes, its locks may not be seen from here; looking would remove
         # its life signs.
-        is_elsewhere = self.elsewhere() is not None
+        is_elsewhere = self.other_host() is not None
         return [
             unquote(path.stem)
             for path in sorted(self._living.glob("*.lock"))
-            if is_elsewhere or is_held(path)
+            if is_elsewhere or remove_unless_held(path)
         ]

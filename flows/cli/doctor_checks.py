@@ -18,7 +18,7 @@ from flows.server import check_server
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice
-from tasks.dataset.source import refuse_unreachable_hub
+from tasks.dataset.source import check_hub
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, key_state, missing_variables
@@ -89,6 +89,7 @@ def _finding(subject: str, check: Callable[[], str]) -> SetupFinding:
     try:
         return SetupFinding(subject, True, check())
     except PipelineError as error:
+        # The subject "data set" says that already.
         return SetupFinding(subject, False, str(error).removeprefix("dataset.source: "))
 
 
@@ -98,7 +99,7 @@ def _data_set(job: Job) -> str:
     name = f"{data.name} ({source})" if source in {"hub", "sample"} else data.name
     description = f"{name}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
     if source == "hub":
-        description += f"; {refuse_unreachable_hub(job)}"
+        description += f"; {check_hub(job)}"
     return description
 
 
@@ -114,7 +115,7 @@ def _network() -> Iterator[SetupFinding]:
 
 def _proxy(name: str, address: str) -> str:
     refuse_unusable_proxy(name, address)
-    return f"{_reached(address, name)}; requests to this machine do not use it"
+    return f"{_connect(address, name)}; requests to this machine do not use it"
 
 
 def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
@@ -177,7 +178,7 @@ def _probe(job: Job, targets: Sequence[Target]) -> list[tuple[bool | None, str]]
     )
     ledger: Path | None = job.warehouse / LEDGER
     # Two machines must not open the same ledger.
-    if not (job.warehouse / LEDGER).is_dir() or Warehouse(job.warehouse).elsewhere():
+    if not (job.warehouse / LEDGER).is_dir() or Warehouse(job.warehouse).other_host():
         ledger = None
     return asyncio.run(probe(targets, ledger, job.run_id))
 
@@ -205,12 +206,13 @@ def _called_address(target: Target) -> str:
     source = target.address_variable or "the configuration"
     return (
         f"at {target.api_base} (from {source}),"
-        f" {_reached(target.api_base, target.address_variable)}"
+        f" {_connect(target.api_base, target.address_variable)}"
     )
 
 
-def _reached(address: str, variable: str | None = None) -> str:
-    """Connect to the server of an address, and show its host: the rest may be a secret.
+def _connect(address: str, variable: str | None = None) -> str:
+    """Connect to the server of an address, and return a sentence that names only its host and port:
+    the rest may be a secret.
 
     `variable` is the environment variable that the address comes from, if any.
 
@@ -240,17 +242,17 @@ def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:
     for number, receiver in enumerate(alerts.to, start=1):
         yield _finding(f"alerts to {receiver.kind} {number}", partial(_receiver, receiver))
     if alerts.ping is not None:
-        yield _finding("ping after nights", partial(_reached, alerts.ping))
+        yield _finding("ping after nights", partial(_connect, alerts.ping))
 
 
 def _receiver(receiver: Receiver) -> str:
     mail = receiver.email
     if mail:
         filled_in(f"{mail.user}{mail.password}")
-        return _reached(f"smtp://{mail.host}:{mail.port}")
+        return _connect(f"smtp://{mail.host}:{mail.port}")
     address = receiver.webhook or receiver.slack
     if address:
-        return _reached(address)
+        return _connect(address)
     filled_in(receiver.apprise or "")
     return f"{receiver.apprise}, an Apprise URL, not tried"
 
@@ -279,7 +281,7 @@ _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "g
 
 
 def _warehouse(job: Job) -> Iterator[SetupFinding]:
-    """Yield the findings on the warehouse: can it be written, is it damaged, what is published."""
+    """Yield the findings on the warehouse: access, disk, another writer, damage, and contents."""
     warehouse = Warehouse(job.warehouse)
     detail = f"{warehouse.root} ({job.warehouse_source})"
     subject = f"warehouse {warehouse.root}"
@@ -292,7 +294,7 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     yield SetupFinding("data folder", can_write, detail)
     free = shutil.disk_usage(existing).free
     yield SetupFinding("disk", free >= 2**30, f"{free / 2**30:.0f} GiB free")
-    host = warehouse.elsewhere()
+    host = warehouse.other_host()
     if host:
         yield SetupFinding(
             "another machine", None, f"{host} writes this warehouse, or did so until it failed"
@@ -308,6 +310,7 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
         finding = SetupFinding(subject, True, _contents(warehouse))
     except (WarehouseError, duckdb.Error) as error:
         message = " ".join(str(error).split())
+        # Without damage it is another problem, such as a warehouse of another version.
         finding = SetupFinding(subject, False, message, is_damage=bool(damage))
     for line in damage:
         yield SetupFinding("stored data", False, line, is_damage=True)

@@ -283,7 +283,7 @@ def import_results(context: Context, files: tuple[Path, ...], **options: Any) ->
     "skip-unknown",
     group=import_,
     name="reviews",
-    texts={"by": "Reviewer of rows that name none."},
+    texts={"by": "Reviewer of rows that name none."},  # the shared option calls it `judge`
 )
 @_files
 def import_reviews(
@@ -451,6 +451,7 @@ def labelling(context: Context, file: Path, interval: str | None, **options: Any
         return 0
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(vintage=())
+    # Without a vintage on the command line, sample from the current vintage of each model.
     options["is_latest"] = not (context.arguments.vintage or context.arguments.night)
     return run_work(
         context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **options)]

@@ -169,7 +169,7 @@ def show_figure(figure: "Figure", rows: "Rows", *, title: str = "", is_wide: boo
     boards = [column for column in columns if column.name in figure.boards]
     if not is_wide:
         columns = [column for column in columns if column not in boards]
-    # Commands without --wide show no other figure than the leaderboard.
+    # The only figure that a command without --wide shows, such as `run`, is the leaderboard.
     print_table(
         columns,
         boards,
@@ -277,7 +277,8 @@ def figure(
         if is_hard and "is_hard" in chosen_figure.parameters:
             values["is_hard"] = True
         if by and "of_criteria" in chosen_figure.parameters:
-            values |= chosen_board(scope, by)[1]
+            _, board_parameters = chosen_board(scope, by)
+            values |= board_parameters
         elif by:
             values["breakdown"] = by
         rows = scope.rows_of(chosen_figure, values)
@@ -520,6 +521,7 @@ def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:
     from tasks.figures.shown.leaderboard import LEADERBOARD
     from tasks.report.rendering.notices import terminal_notes
 
+    # Only rows of --risk have that column.
     figure = CRITICAL if "mistake_share" in rows[0] else LEADERBOARD
     untitled = replace(figure, title="")
     present(context, {"": untitled}, {"": rows}, terminal_notes(job, rows), is_all=True, job=job)

@@ -119,7 +119,7 @@ def entry() -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; an error of the user is shown in one line."""
     with shown_visibly():
-        exit_code, line = _outcome(list(arguments))
+        exit_code, line = _run_command(list(arguments))
         # If no warehouse was opened, there is no damage to report, and importing its libraries
         # takes long.
         files = sys.modules.get("warehouse.files")
@@ -136,8 +136,8 @@ def main(arguments: Sequence[str]) -> int:
     return exit_code
 
 
-def _outcome(arguments: list[str]) -> tuple[int, str]:
-    """Return the exit code, and the line to show with it."""
+def _run_command(arguments: list[str]) -> tuple[int, str]:
+    """Run the command, and return its exit code and the line to show with it."""
     try:
         exit_code = cli.main(args=arguments, prog_name="prbench", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

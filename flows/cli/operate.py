@@ -129,7 +129,7 @@ def doctor(context: Context, no_call: bool) -> int:
 @command(output=RUNS)
 @click.option(
     "--list",
-    "only_list",
+    "is_list",
     is_flag=True,
     help="List all checks with their policies without running them.",
 )
@@ -138,7 +138,7 @@ def doctor(context: Context, no_call: bool) -> int:
     is_flag=True,
     help="Print the lines of the configuration that accept all tasks left out.",
 )
-def check(context: Context, only_list: bool, accept: bool) -> int:
+def check(context: Context, is_list: bool, accept: bool) -> int:
     """Run the data quality checks on all stored data.
 
     The policy of a check decides what happens if data fails it (quarantine: leave the task out;
@@ -151,7 +151,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     """
     if accept:
         return _show_accepted(context)
-    if not only_list:
+    if not is_list:
         return finish(context, run_flow(context, "check"))
     from tasks.benchmarks import load_benchmark
     from tasks.check import expectations_of, policies_of
@@ -163,7 +163,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     for expectation in expectations:
         check_name = expectation.check
         row = (check_name, expectation.suite, policies[check_name], expectation.meaning)
-        if row not in rows:
+        if row not in rows:  # a check may have several expectations
             rows.append(row)
     show(context, ["check", "stage", "policy", "meaning"], rows)
     return 0
@@ -437,7 +437,7 @@ def _show_verification(verification: "Verification") -> None:
         click.echo(line)
 
 
-_COLUMNS = [
+_RESPONSE_COLUMNS = [
     "response_id",
     "model",
     "task_id",
@@ -447,7 +447,7 @@ _COLUMNS = [
     "status",
     "chars_alnum",
 ]
-_ESSENTIAL = ["response_id", "model", "task_id", "trial", "vintage", "chars_alnum"]
+_ESSENTIAL_RESPONSE_COLUMNS = ["response_id", "model", "task_id", "trial", "vintage", "chars_alnum"]
 
 
 @click.group(cls=Group)
@@ -462,12 +462,21 @@ def remove() -> None:
 
 
 @command(
-    "model", "task", "trial", "vintage-only", group=remove, name="response", location=WAREHOUSE
+    "model",
+    "task",
+    "trial",
+    "vintage-only",
+    group=remove,
+    name="response",
+    location=WAREHOUSE,
 )
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @number("--longer-than", None, "Only responses with more than N letters and digits.", least=0)
 @click.option(
-    "--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`."
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="Reason, stored in the table `removals`.",
 )
 @click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
 def remove_response(
@@ -488,7 +497,7 @@ def remove_response(
       prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
       prbench remove response --model gpt-5.6-sol-high --task t17 --trial 2
     """
-    from tasks.maintain.upkeep import ResponseChoice, chosen
+    from tasks.maintain.upkeep import ResponseChoice, chosen_responses
     from tasks.maintain.upkeep import remove as remove_responses
 
     arguments = context.arguments
@@ -503,9 +512,9 @@ def remove_response(
     if not dry_run:
         report_done(context, remove_responses(context.job, choice, reason))
         return 0
-    rows = list(map(itemgetter(*_COLUMNS), chosen(context.job, choice)))
+    rows = list(map(itemgetter(*_RESPONSE_COLUMNS), chosen_responses(context.job, choice)))
     if rows or context.as_json:
-        show(context, _COLUMNS, rows, essential=_ESSENTIAL)
+        show(context, _RESPONSE_COLUMNS, rows, essential=_ESSENTIAL_RESPONSE_COLUMNS)
     else:
         click.echo("No stored response matches.")
     return 0

@@ -25,7 +25,11 @@ OUTPUT = "Output"
 
 
 class GroupedOption(click.Option):
-    """An option that a command's help lists under the heading of its group."""
+    """An option that a command's help lists under the heading of its group.
+
+    Its `names` are click's, separated by spaces: the option, and the parameter if that has another
+    name.
+    """
 
     def __init__(
         self,
@@ -104,14 +108,15 @@ BINARY = ("parquet", "xlsx")
 SHOWS = ("json", "wide", "format", "output", "verbose")
 """Output options of a command that shows figures or other rows."""
 TELLS = ("json", "verbose")
+"""Output options of a command that reports a state."""
 ACTS = ("json", "quiet", "verbose")
+"""Output options of a command that does something and reports it."""
 RUNS = ("json", "quiet", "verbose", "no-prefect")
-"""Output options of a command that reports a state, of one that does something and reports it, and
-of one that runs.
-"""
+"""Output options of a command that is a run, with a row in `runs`."""
 ANY_LOCATION = ("config", "warehouse", "benchmark")
+"""Location options of a command about one benchmark."""
 WAREHOUSE = ("config", "warehouse")
-"""Location options of a command about one benchmark, and of a command about a whole warehouse."""
+"""Location options of a command about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 """Selection options of a command that samples and judges."""
 CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
@@ -128,7 +133,10 @@ _OPTIONS: dict[str, GroupedOption] = {
         OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."
     ),
     "score": GroupedOption(
-        OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"
+        OWN,
+        "--score",
+        "NAME",
+        "Score to use.  [default: the benchmark's primary score]",
     ),
     "fail-if": GroupedOption(
         OWN,
@@ -150,10 +158,20 @@ _OPTIONS: dict[str, GroupedOption] = {
         OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
     ),
     "table": GroupedOption(
-        OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True
+        OWN,
+        "--table tables",
+        "NAME",
+        "Only this table or view (repeatable).",
+        multiple=True,
     ),
     "seed": GroupedOption(
-        OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True
+        OWN,
+        "--seed",
+        "N",
+        "Seed of the random sample.",
+        type=int,
+        default=0,
+        show_default=True,
     ),
     "retry-failed": _flag(
         OWN,
@@ -191,10 +209,17 @@ _OPTIONS: dict[str, GroupedOption] = {
     "grader": _several("--judge graders", "LABEL", "Only pairs with this grader (repeatable)."),
     "task": _several("--task named_tasks", "ID", "Only this task (repeatable)."),
     "trial": _several(
-        "--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE
+        "--trial named_trials",
+        "N",
+        "Only trial number N (repeatable).",
+        type=_POSITIVE,
     ),
     "trials": GroupedOption(
-        SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE
+        SELECTION,
+        "--trials",
+        "N",
+        "Use trials 1 to N.  [default: as configured]",
+        type=_POSITIVE,
     ),
     "limit": GroupedOption(
         SELECTION,
@@ -241,7 +266,10 @@ _OPTIONS: dict[str, GroupedOption] = {
         type=PATH,
     ),
     "benchmark": GroupedOption(
-        LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"
+        LOCATION,
+        "--benchmark",
+        "NAME",
+        "Benchmark to use.  [default: as configured]",
     ),
     "format": GroupedOption(
         OUTPUT,
@@ -277,7 +305,10 @@ def number(
     *,
     least: int = 1,
 ) -> Callable[[Function], Function]:
-    """Return a decorator for a command's own option that is a whole number, at least `least`."""
+    """Return a decorator for a command's own option that is a whole number, at least `least`.
+
+    `names` are click's, separated by spaces: the option, and the parameter of the function.
+    """
     return click.option(
         *names.split(),
         help=text,
@@ -319,8 +350,8 @@ class Context:
         name = click.get_current_context().command_path.removeprefix("prbench ")
         return working(name, is_quiet=self.arguments.is_quiet, is_whole=True)
 
-    def given(self, option: str) -> Any:
-        """Return the value of a shared option."""
+    def value_of(self, option: str) -> Any:
+        """Return the value of a shared option by its name in `_OPTIONS`."""
         return getattr(self.arguments, str(_OPTIONS[option].name))
 
     def stored_job(self, **names_by_option: Sequence[str]) -> "Job":
@@ -381,9 +412,10 @@ def command(
 ) -> Callable[[Function], click.Command]:
     """Make a function a command with these shared options.
 
-    It receives them as a `Context`, its first argument. `group` is the command's group, if any.
-    `texts` replaces the help of options that have a special meaning for this command. The
-    `settings` are click's.
+    It receives them as a `Context`, its first argument, with its own options whose names are fields
+    of `Arguments` (such as `vocabularies`); all others are keyword arguments. `group` is the
+    command's group, if any. `texts` replaces the help of options that have a special meaning for
+    this command. The `settings` are click's.
     """
 
     def decorate(function: Function) -> click.Command:

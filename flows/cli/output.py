@@ -186,8 +186,8 @@ def show_table(
 
 
 def wide_option() -> str:
-    """Return `--wide`, which shows all columns, if the current command has it; also outside of
-    commands.
+    """Return `--wide`, the option that shows all columns; an empty text if the current command
+    lacks it.
     """
     current = click.get_current_context(silent=True)
     if current is None or any(option.name == "is_wide" for option in current.command.params):
@@ -234,7 +234,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     if context.arguments.splits:
         source_of(job)
     if refuse_other_version(job.warehouse) is not None:
-        return
+        return  # something is stored, and this version can read it
     if must_be_stored:
         raise PipelineError(nothing_in(job.warehouse, "stored"))
     _ = job.data  # raises if it is missing
@@ -246,8 +246,9 @@ def finish(
     gate: "Gate | None" = None,
     **json_keys: Any,
 ) -> int:
-    """Show the result, with further keys in JSON, and return the exit code: of the run, or of the
-    gate behind it.
+    """Show the result of a run, with further keys in JSON, and return the exit code.
+
+    A gate (`--fail-if`) may replace the run's exit code; the more important of the two counts.
     """
     with working("costs of the run", is_quiet=execution.job.is_quiet):
         from flows.cli.run_end import end_lines
@@ -280,7 +281,7 @@ def run_work(context: Context, job: "Job", work: Callable[[], "list[StageReport]
 
 
 def report_done(context: Context, report: "StageReport") -> None:
-    """Show the report of work that is not a run and has no row in `runs`."""
+    """Show the report of an import, an export or other work that is no stage of the pipeline."""
     if context.as_json:
         show_json(context, vars(report))
     elif not context.arguments.is_quiet:

@@ -90,14 +90,14 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     total = total_of(planned)
     without_cap = list(unbounded(job))
     today = datetime.now(UTC).date()
-    ends = [f"{callee}: {line}" for callee, line in retirements(job, today)]
+    retirement_lines = [f"{callee}: {line}" for callee, line in retirements(job, today)]
     if context.as_json:
         document = {
             "calls": list(map(vars, planned)),
             "analyses": list(map(vars, analyses)),
             "total": vars(total),
             "without_cap": without_cap,
-            "retirements": ends,
+            "retirements": retirement_lines,
         }
         show_json(context, document)
         return
@@ -110,7 +110,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
         show_calls(context, [*planned, total])
         for line in without_cap:
             say(f"A cap would be refused: {line}")
-        for line in ends:
+        for line in retirement_lines:
             say(line)
         if analyses:
             say("Analyses, which have commands of their own and are not part of a run:")
@@ -154,7 +154,7 @@ def show_calls(context: Context, planned: "Sequence[Planned]") -> None:
     """Show planned calls with their tokens and cost."""
     show_table(_COLUMNS, _rows(planned), essential=_ESSENTIAL, is_wide=context.is_wide)
     # The lines about a judge are the same for each model.
-    for line in dict.fromkeys(chain.from_iterable(map(_lines, planned))):
+    for line in dict.fromkeys(chain.from_iterable(map(_lines_on, planned))):
         say(line)
 
 
@@ -175,7 +175,8 @@ def _rows(planned: "Sequence[Planned]") -> list[tuple[Any, ...]]:
     ]
 
 
-def _lines(planned: "Planned") -> Iterator[str]:
+def _lines_on(planned: "Planned") -> Iterator[str]:
+    """Yield the lines below the table about some planned calls, such as assumed lengths."""
     if planned.cascade:
         yield f"{planned.label}: {planned.cascade}"
     if planned.note:
@@ -264,7 +265,7 @@ def status(
     if with_spend or with_runs or with_disk:
         # These tables cover the whole warehouse, and some also unpublished data.
         for option in EVALUATED:
-            if context.given(option):
+            if context.value_of(option):
                 raise click.UsageError(
                     f"--{option} does not apply to --spend, --runs and --disk; leave it out"
                 )
@@ -285,7 +286,8 @@ def status(
         context,
         job,
         {"": "status"},
-        # Configured work is wanted on the configured data set only.
+        # Another job than the configured one is on a stored revision (`on_stored_data`), on which
+        # no configured work is wanted.
         {"only_stored": job is not context.job},
         empty="No response is wanted: no model is configured or imported.",
         lines_after=lambda _: list(_lines_below(job)),
@@ -314,6 +316,6 @@ def _lines_below(job: "Job") -> Iterator[str]:
     for node in sorted({state["node"] for state in states}):
         in_hand = [state["n_in_hand"] for state in states if state["node"] == node]
         yield f"Senders on {node}: {len(in_hand)}, {sum(in_hand)} calls in flight"
-    host = Warehouse(job.warehouse).elsewhere()
+    host = Warehouse(job.warehouse).other_host()
     if host:
         yield f"Written by {host}, now or until it failed; its costs are as of its last publication"

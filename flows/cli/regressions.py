@@ -10,17 +10,18 @@ import click
 
 from flows.run.outcomes import BELOW_BAR, ENDINGS, FAILED, INTERRUPTED, SKIPPED
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 
 if TYPE_CHECKING:
     from flows.execution import Execution
 
-_NAMED = 3
+_MOST_REASONS = 3
 
 
 class Gate(NamedTuple):
-    """What `--fail-if` has found: an exit code, and a line with its reason; 0 and an empty line if
-    nothing fell.
+    """What `--fail-if` has found: an exit code, and a line with its reason.
+
+    0 and an empty line if nothing fell, or if the option is not used.
     """
 
     exit_code: int
@@ -32,8 +33,9 @@ _OPEN = Gate(0, "")
 
 @contextmanager
 def summarised(summary: TextIO | None, title: str) -> Iterator[None]:
-    """Append the reason to the summary if the work fails; a file that cannot be written is refused
-    before.
+    """Append the error to the summary if the block raises one.
+
+    A summary that cannot be written is refused before the block begins.
     """
     from tasks.compare.regressions import as_markdown
     from warehouse import WarehouseError
@@ -63,7 +65,13 @@ def conclude_diff(
     lower = [row["sentence"] for row in worse(rows, least_difference)]
     uncompared = [*rows[0]["not_compared"], *untested(rows)]
     gate = _conclude(
-        title, [subject(rows)], rows, lower, uncompared, fail_if=fail_if, summary=summary
+        title,
+        [subject(rows)],
+        rows,
+        lower,
+        uncompared,
+        fail_if=fail_if,
+        summary=summary,
     )
     if gate.line:
         click.echo(gate.line, err=True)
@@ -86,6 +94,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     if execution.outcome not in {SKIPPED, INTERRUPTED}:
         rows = comparisons(execution.job)
     adjusted = holm([row["p_value"] for row in rows])
+    # The names in rows of `prbench diff`, which `untested` and `as_markdown` read.
     for row, p_adjusted in zip(rows, adjusted, strict=True):
         row["first"] = f"{row['model']} {row['first_vintage']}"
         row["second"] = f"{row['model']} {row['second_vintage']}"
@@ -116,7 +125,11 @@ def _conclude(
     fail_if: str | None,
     summary: TextIO | None,
 ) -> Gate:
-    """Write the summary, and return the gate, which is open if no exit code was requested."""
+    """Write the summary, and return the gate, which is open without `--fail-if`.
+
+    `lower` are sentences about scores that fell, `uncompared` those about scores that could not be
+    compared, which count more: any of these may have fallen.
+    """
     from tasks.compare.regressions import as_markdown
 
     exit_code = 0
@@ -127,7 +140,7 @@ def _conclude(
     elif lower:
         exit_code = ENDINGS[BELOW_BAR].exit_code
         kind = "Worse"
-    reason = some(uncompared or lower, _NAMED, "; ")
+    reason = list_text(uncompared or lower, _MOST_REASONS, "; ")
     conclusion = f"{kind}: {reason}" if kind else "No score is significantly worse."
     if summary is not None:
         summary.write(as_markdown(title, [*lines, conclusion], rows))

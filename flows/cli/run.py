@@ -74,7 +74,7 @@ def _show_board(context: Context, execution: "Execution") -> bool:
 def next_commands(arguments: Arguments) -> str:
     """Return the commands to try next, for the same data.
 
-    Without a configuration, the last one writes one.
+    If there is no configuration, the last command creates one.
     """
     from flows.run.config import config_file
 
@@ -173,7 +173,7 @@ def backfill(context: Context, dry_run: bool) -> int:
     return finish(context, execution)
 
 
-def _stage(context: Context, name: str) -> int:
+def _run_stage(context: Context, name: str) -> int:
     return finish(context, run_flow(context, name))
 
 
@@ -187,7 +187,7 @@ def ingest(context: Context) -> int:
     Examples:
       prbench ingest --config prbench.yaml
     """
-    return _stage(context, "ingest")
+    return _run_stage(context, "ingest")
 
 
 @command("split", "limit", output=RUNS)
@@ -198,7 +198,7 @@ def assemble(context: Context) -> int:
       prbench assemble
       prbench assemble --limit 20
     """
-    return _stage(context, "assemble")
+    return _run_stage(context, "assemble")
 
 
 @command("split", "model", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
@@ -209,7 +209,7 @@ def sample(context: Context) -> int:
       prbench sample --model gpt-5.6-sol-high
       prbench sample --limit 20 --max-usd 5
     """
-    return _stage(context, "sample")
+    return _run_stage(context, "sample")
 
 
 @command("split", "judge", "limit", *CALLS, output=RUNS)
@@ -222,7 +222,7 @@ def derive(context: Context) -> int:
     Examples:
       prbench derive --limit 5
     """
-    return _stage(context, "derive")
+    return _run_stage(context, "derive")
 
 
 @command(*EVALUATED, *CALLS, output=RUNS)
@@ -233,7 +233,7 @@ def judge(context: Context) -> int:
       prbench judge --judge gpt-5.6-terra --limit 50
       prbench judge --night 2026-11-22 --retry-failed
     """
-    return _stage(context, "judge")
+    return _run_stage(context, "judge")
 
 
 @command(output=RUNS)
@@ -256,8 +256,8 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     if replaces_owner:
         from warehouse.locks import Owner
 
-        Owner.takeover_after_s = 0.0
-    return _stage(context, "aggregate")
+        Owner.takeover_after_s = 0.0  # in this process: wait for no sign of life
+    return _run_stage(context, "aggregate")
 
 
 @command(
@@ -283,7 +283,7 @@ def select_hard(context: Context) -> int:
     """
     if len(context.arguments.named_judges) > 1:
         raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")
-    return _stage(context, "select_hard")
+    return _run_stage(context, "select_hard")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
@@ -303,7 +303,7 @@ def annotate(context: Context) -> int:
       prbench annotate decision_type economic_pathway --max-usd 5
       prbench sql 'from annotation_agreement'
     """
-    return _stage(context, "annotate")
+    return _run_stage(context, "annotate")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
@@ -322,7 +322,7 @@ def capabilities(context: Context) -> int:
       prbench weaknesses MODEL                             shows the result
       prbench sql 'from capability_scores'
     """
-    return _stage(context, "capabilities")
+    return _run_stage(context, "capabilities")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
@@ -339,14 +339,17 @@ def review(context: Context) -> int:
       prbench review --split finance_hard
       prbench reviews                        shows the result
     """
-    return _stage(context, "review")
+    return _run_stage(context, "review")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
 @click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
-@number("-n n_responses", 100, "Number of stored responses in the sample.")
+@number("-n n_neighbour_responses", 100, "Number of stored responses in the sample.")
 @click.option(
-    "--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none."
+    "--plan",
+    "is_plan",
+    is_flag=True,
+    help="Show the calls and their cost, and make none.",
 )
 def neighbours(context: Context, is_plan: bool) -> int:
     """Measure how other criteria in a call change a judge's verdicts.
@@ -362,7 +365,7 @@ def neighbours(context: Context, is_plan: bool) -> int:
       prbench figure neighbour_effects       shows the result
     """
     if not is_plan:
-        return _stage(context, "neighbours")
+        return _run_stage(context, "neighbours")
     with context.working():
         from tasks.plan.plan import plan_neighbours
 

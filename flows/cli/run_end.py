@@ -11,7 +11,7 @@ from flows.run.outcomes import BELOW_BAR, DONE, FAILED, STOPPED_AT_BUDGET, STOPP
 from tasks.maintain.upkeep import Row, total_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
-from tasks.rules.text.numbers import counted, duration, some
+from tasks.rules.text.numbers import counted, duration, list_text
 from tasks.run.coverage import CoverageCell, coverage
 from tasks.run.writing import AT_BUDGET, STAGES
 from warehouse import Warehouse
@@ -112,6 +112,7 @@ def _most_frequent_error(execution: Execution) -> str:
 
 def _progress(execution: Execution) -> tuple[str, str]:
     """Return what is done, and what is missing, of the work of a run that stopped."""
+    # Coverage counts responses and verdicts of earlier runs too; the reports count all other rows.
     finished = []
     gaps = []
     stages = {report.stage: report for report in execution.reports if report.stage in STAGES}
@@ -134,7 +135,7 @@ def _progress(execution: Execution) -> tuple[str, str]:
             finished.append(f"{report.rows:,} {STAGES[name].makes}")
         if report.skipped:
             gaps.append(f"{report.skipped:,} {STAGES[name].makes}")
-    return ", ".join(finished) or "nothing", some(gaps) or "nothing"
+    return ", ".join(finished) or "nothing", list_text(gaps) or "nothing"
 
 
 def _missing_by_label(cells: Sequence[CoverageCell]) -> Counter[str]:
@@ -150,7 +151,7 @@ def _reason(execution: Execution) -> str:
     """Return the reason for the exit code, in a few words and with its details."""
     if execution.has_no_scores:
         advice = "correct that and run it again; `prbench doctor` tests each model"
-        return f"(no call succeeded): {_cause_of_nothing(execution)}; {advice}"
+        return f"(no call succeeded): {_cause_of_no_success(execution)}; {advice}"
     reason = f"({_EXPLAINED[execution.outcome]})"
     details = _details(execution)
     return f"{reason}: {details}" if details else reason
@@ -167,17 +168,17 @@ def _details(execution: Execution) -> str:
         is_cause = report.is_below_bar if execution.outcome == BELOW_BAR else report.has_failed
         if is_cause:
             lines += report.warnings or [report.line]
-    return some(lines, 1, "; ")
+    return list_text(lines, 1, "; ")
 
 
 def _budget(execution: Execution) -> str:
-    """Return the last warning that the budget ended a stage."""
+    """Return what was spent of which cap, from the last warning that the budget ended a stage."""
     warnings = chain.from_iterable(report.warnings for report in execution.reports)
     lines = [line for line in warnings if line.startswith(AT_BUDGET)]
     return lines[-1].removeprefix(f"{AT_BUDGET}: ")
 
 
-def _cause_of_nothing(execution: Execution) -> str:
+def _cause_of_no_success(execution: Execution) -> str:
     stopped = dict.fromkeys(chain.from_iterable(report.stopped for report in execution.reports))
     if not stopped:
         return _most_frequent_error(execution)

@@ -141,10 +141,10 @@ def reviews(context: Context, **choices: Any) -> None:
     from tasks.benchmarks import load_benchmark
 
     job = context.stored_job()
-    paper = load_benchmark(job.settings.benchmark).review_reference
+    reference = load_benchmark(job.settings.benchmark).review_reference
     lines = []
-    if paper:
-        lines.append(f"The benchmark's paper: {paper.value:.3f} ({paper.source})")
+    if reference:
+        lines.append(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
     parts = {
         "agreement": "review_agreement",
         "reviewers": "reviewer_agreement",
@@ -189,10 +189,13 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     job = context.stored_job(model=[model, *([than] if than else [])])
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
-            "weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model
+            "weaknesses",
+            "distinct judge",
+            benchmark=job.settings.benchmark,
+            model=model,
         )
     # Without --judge, all judges with weaknesses, people included.
-    judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
+    judge_labels = job.named_judges or tuple(row["judge"] for row in judge_rows)
     parts = {
         "weaknesses": "weaknesses",
         "examples": "weakness_examples",
@@ -203,7 +206,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "than": than,
         "n_examples": n_examples,
     }
-    narrowed = job.model_copy(update={"named_judges": judges})
+    narrowed = job.model_copy(update={"named_judges": judge_labels})
     show_parts(
         context,
         narrowed,
@@ -399,7 +402,10 @@ def _show_debiased(
     ),
 )
 @click.option(
-    "--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats."
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Show all rules, not only those that no other rule beats.",
 )
 def cascade(context: Context, bound: str | None, **choices: Any) -> None:
     """Evaluate rules for a cheap judge with a strong one behind it.
@@ -421,9 +427,9 @@ def cascade(context: Context, bound: str | None, **choices: Any) -> None:
     """
 
     def store_and_pick(rows: Mapping[str, Any]) -> list[str]:
-        from tasks.cascade import store
+        from tasks.cascade import store_rules
 
-        store(job.warehouse, rows["rules"])
+        store_rules(job.warehouse, rows["rules"])
         return _picked_lines(rows["rules"], bound)
 
     job = context.stored_job()

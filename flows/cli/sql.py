@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-# The value of an option that is given without one.
+# Settings of an option that may be given without its value, which then is empty.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
@@ -41,7 +41,10 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
     **_MAY_BE_BARE,
 )
 @click.option(
-    "--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE
+    "--cookbook",
+    metavar="[NAME]",
+    help="List the recipes, or run one of them.",
+    **_MAY_BE_BARE,
 )
 @click.option(
     "--show",

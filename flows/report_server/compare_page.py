@@ -47,6 +47,7 @@ KINDS: dict[Kind, tuple[str, str]] = {
 """Kind of comparison -> its heading on the page, and an explanation."""
 _SIDES = ("first", "second")
 _LABELS = {*_SIDES, "where", "split"}
+"""The columns that say which difference a row is about."""
 
 
 class Field(NamedTuple):
@@ -165,7 +166,8 @@ def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) 
     if kind == "vintage":
         current = {side.name for side in group if side.model_run.current_splits}
         second_index = next((index for index, name in enumerate(likely) if name in current), 0)
-    # The latest are first, and nothing is before the earliest.
+    # The latest are first. For the second, take the one before it; the earliest has none before it,
+    # so it is compared with the latest.
     first_index = (second_index + 1) % len(likely)
     return [likely[first_index], likely[second_index]]
 
@@ -214,7 +216,7 @@ def _figures(
     differences[0] = difference
     for flip in detail["flips"]:
         _complete(flip, difference)
-    reasons = table_columns("first_explanations second_explanations")
+    reasons = table_columns("first_explanations", "second_explanations")
     parts = [
         (DIFF, differences),
         (_adapted(FLIPS, reasons, has_links=has_pages), detail["flips"]),

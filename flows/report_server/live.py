@@ -82,7 +82,7 @@ class RunState:
 
     Attributes:
         outcome: `running` if its process is alive.
-        row: its published row of `runs`.
+        row: its published row of `runs`; empty if there is none yet.
         job: its job; None if unknown.
         cells: coverage of its wanted work.
         calls: attempts in the ledger now, by purpose and called model.
@@ -217,10 +217,15 @@ RANKING = replace(
         " change by more than the intervals suggest."
     ),
     shows=(
-        "judge_config split rank model",
+        "judge_config",
+        "split",
+        "rank",
+        "model",
         Column("mean_score", few="is_small"),
         Interval("ci"),
-        "n_tasks n_tasks_wanted coverage",
+        "n_tasks",
+        "n_tasks_wanted",
+        "coverage",
     ),
 )
 CALLS = Figure(
@@ -228,10 +233,24 @@ CALLS = Figure(
     "Calls and cost",
     "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown"
     " price.",
-    ("purpose called_model calls failed_calls cost_usd unpriced_calls",),
+    (
+        "purpose",
+        "called_model",
+        "calls",
+        "failed_calls",
+        "cost_usd",
+        "unpriced_calls",
+    ),
 )
 ALERTS = Figure(
-    "alerts", "Alerts", "Alerts of the last nights, latest first.", ("night kind detail",)
+    "alerts",
+    "Alerts",
+    "Alerts of the last nights, latest first.",
+    (
+        "night",
+        "kind",
+        "detail",
+    ),
 )
 
 

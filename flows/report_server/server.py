@@ -41,7 +41,7 @@ class ReportServer(ThreadingHTTPServer):
             UsageError: the port is taken.
         """
         self.renderers = renderers
-        self.rendering = threading.Lock()
+        self.rendering = threading.Lock()  # held while a page is rendered
         try:
             super().__init__((HOST, port), partial(Pages, directory=str(folder)))
         except OSError as error:
@@ -167,8 +167,8 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
     folder = index.parent.parent
     refuse_other(folder)
     with ReportServer(folder, port, renderers_of(job, index, is_live=is_live)) as server:
-        host, number = server.server_address[:2]
-        address = f"http://{host!s}:{number}/{index.parent.name}/"
+        host, bound_port = server.server_address[:2]
+        address = f"http://{host!s}:{bound_port}/{index.parent.name}/"
         if is_live:
             address += f"{LIVE.name}.html"
         notice(f"{address} (until Ctrl-C)")

@@ -31,7 +31,7 @@ class Arguments:
     named_tasks: tuple[str, ...] = ()
     named_trials: tuple[int, ...] = ()
     vocabularies: tuple[str, ...] = ()
-    n_responses: int = 100
+    n_neighbour_responses: int = 100
     is_unrecorded: bool = False
     retry_failed: bool = False
     replace_lost: bool = False

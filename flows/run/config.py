@@ -82,7 +82,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     values["run_id"] = f"{started_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
     values["warehouse"] = warehouse
     values["warehouse_source"] = source
-    values["location"] = _location(arguments, file, warehouse, source)
+    values["location_options"] = _location_options(arguments, file, warehouse, source)
     values["compared_models"] = settings.models if settings.stopping else ()
     values["configured_labels"] = {
         "model": tuple(model.label for model in settings.models),
@@ -106,7 +106,7 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
     return settings.model_copy(update=changes)
 
 
-def _location(
+def _location_options(
     arguments: Arguments,
     file: Path | None,
     warehouse: Path,

@@ -52,7 +52,7 @@ has begun.
 """
 
 
-STOPPED = "Stopped; finished work is kept, and the same run continues from here."
+STOPPED_MESSAGE = "Stopped; finished work is kept, and the same run continues from here."
 """The message of an interrupted run in Prefect."""
 _MESSAGE_PARTS = 3
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
-from tasks.config.job import DataRevision, Job
+from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.console import notice
 from tasks.dataset.source import with_revision
@@ -71,6 +71,7 @@ def _rows_of(reports: Sequence[StageReport], stage: str) -> int:
 
 
 def _stored_row_counts(job: Job) -> dict[str, Any]:
+    """Return the numbers of rows that the run has made, after publishing all that it wrote."""
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
@@ -79,6 +80,7 @@ def _stored_row_counts(job: Job) -> dict[str, Any]:
 
 
 def _command() -> str:
+    """Return the command of this process; of a served run, the name of its flow run."""
     runtime = sys.modules.get("prefect.runtime")
     if runtime is not None and runtime.flow_run.id is not None:
         return f"prbench serve: {runtime.flow_run.name}"
@@ -86,6 +88,7 @@ def _command() -> str:
 
 
 def _config(job: Job) -> str:
+    """Return the settings of a job as JSON, with what narrows it beside them (`selection`)."""
     config = job.settings.model_dump(mode="json")
     selection = job.model_dump(include=SELECTION, exclude_defaults=True)
     if selection:
@@ -190,11 +193,9 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     if not _has_same_data(job, settings):
         return with_revision(run_job)
     splits = settings.dataset.splits
-
-    def find_revision() -> DataRevision:
-        return job.data.model_copy(update={"splits": splits or job.data.splits})
-
-    return run_job.looking_up(find_revision)
+    return run_job.looking_up(
+        lambda: job.data.model_copy(update={"splits": splits or job.data.splits})
+    )
 
 
 def _has_same_data(job: Job, settings: Settings) -> bool:

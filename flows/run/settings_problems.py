@@ -104,7 +104,8 @@ def _known_keys() -> set[str]:
 
 def _path(location: Sequence[int | str]) -> str:
     """Return a key's path such as `models[0].timeout_s` from its parts."""
-    # Pydantic's names for the branches of a union are left out.
+    # Pydantic's names for the branches of a union are left out, and the field `policies`, which is
+    # no key of the file: checks are named directly under `quality`.
     branches = ("constrained-", "dict[", "tuple[", "literal[")
     path = ""
     for part in location:

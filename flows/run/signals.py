@@ -1,4 +1,4 @@
-"""Running a coroutine that signals cancel."""
+"""Running a coroutine that SIGINT, SIGTERM or SIGHUP cancels."""
 
 import asyncio
 import contextvars
@@ -39,8 +39,7 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     async def run_cancellably() -> Result:
         task = asyncio.current_task()
         assert task is not None
-        loop = asyncio.get_running_loop()
-        canceller.set_result(partial(loop.call_soon_threadsafe, task.cancel))
+        canceller.set_result(partial(task.get_loop().call_soon_threadsafe, task.cancel))
         return await work()
 
     def run_loop() -> None:
@@ -48,12 +47,10 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
             outcome.set_result(context.run(asyncio.run, run_cancellably()))
         except BaseException as error:  # noqa: BLE001 - the waiting thread raises it again
             outcome.set_exception(error)
+            if not canceller.done():  # the loop could not start
+                canceller.set_exception(error)
 
-    threading.Thread(
-        target=run_loop,
-        name="flow",
-        daemon=True,
-    ).start()
+    threading.Thread(target=run_loop, daemon=True).start()
     with _signals_cancel(canceller.result()):
         return outcome.result()
 
@@ -73,7 +70,8 @@ def _signals_cancel(cancel: Callable[[], object]) -> Iterator[None]:
 
     handlers = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        # None: a handler that is not Python's, which could not be restored.
+        if signal.getsignal(number) not in {signal.SIG_IGN, None}:
             handlers[number] = signal.signal(number, stop)
     try:
         yield

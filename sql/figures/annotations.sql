@@ -28,6 +28,7 @@ select
 from annotation_agreement
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
+    -- The names of averages are in parentheses.
     and starts_with(label, '(') = $is_average
     and n_annotated + n_compared_with > 0
 order by kind, compared_with <> 'released', annotator, compared_with, label;

@@ -16,6 +16,7 @@ select
     criterion_id,
     title,
     weight,
+    -- How well the models handle it: they should not meet one with a negative weight.
     if(weight < 0, 1 - judged.value, judged.value) as handled
 from revision_capability_members
 semi join capability_nodes using (tree_id, node_id)

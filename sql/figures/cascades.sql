@@ -1,6 +1,8 @@
 -- name: cascade_decisions
--- One row: a reason for a call of a cascade's second judge, or the decision of the
--- first judge; a verdict with several reasons counts under each.
+-- One row: a judge, a reason to call the second judge of its cascade (or `decided
+-- at once`, by the first judge), and the one that decided, with the number of such
+-- verdicts and their share in all verdicts of the judge. A verdict with several
+-- reasons counts under each, so shares may add up to more than 1.
 --
 -- with: revision/revision_verdicts
 with decisions as (
@@ -24,8 +26,8 @@ group by judge, reason, decided_by
 order by judge, n desc, reason, decided_by;
 
 -- name: cascade_rules
--- The rules of the latest evaluation of each pair of judges, cheapest first,
--- with their figures on the held-out tasks.
+-- The rules of the latest evaluation of each pair of judges on the same splits,
+-- cheapest first, with their figures on the held-out tasks.
 select
     cheap_judge || ', then ' || strong_judge
     || case

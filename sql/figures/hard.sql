@@ -1,6 +1,6 @@
 -- name: hard_overlaps
--- Overlap of each field's hard selection with others: those without one model,
--- the official one, earlier ones.
+-- Overlap of each field's hard selection with others: those by the panel without one
+-- of its models, the official hard split, and earlier selections.
 --
 -- with: revision/revision_hard_subset
 with own as (

@@ -169,7 +169,7 @@ drifted as (
     where benchmark = $benchmark and is_out_of_control
 ),
 
-figures as (
+vintage_scores as (
     -- The time is the same for all judges of the vintage, whichever responses
     -- they judged.
     select scores.* replace (
@@ -197,11 +197,11 @@ select
         partition by split, model, judge, judge_trial
         order by first_response_at, dataset_revision, model_config_hash, vintage
     ) as sampling_order
-from figures;
+from vintage_scores;
 
 -- name: judge_handovers
--- One row: a judge that replaced another: it began after the other had
--- ended.
+-- One row: a judge of a model on a split that began after another judge had ended,
+-- with the last such judge, which it replaces.
 --
 -- with: figures/history/sampled_scores
 with spans as (
@@ -212,7 +212,6 @@ with spans as (
     group by all
 )
 
--- A judge that begins after another has ended replaces it.
 select
     later.* exclude (until),
     arg_max(earlier.judge, (earlier.until, earlier.judge)) as previous_judge

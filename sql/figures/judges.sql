@@ -19,6 +19,7 @@ select
     kind_b,
     is_member,
     breakdown,
+    -- Labels of length, shortened for a chart.
     replace(label, ' letters and digits', '') as label,
     n,
     n_tasks,
@@ -135,11 +136,13 @@ with compared as (
     select
         shown_responses.entry as model,
         graders.grader, scores.task_id, scores.value,
+        -- The mean of the other graders.
         round((fsum(scores.value) over same - scores.value) / (count(*) over same - 1), 12)
             as others_value
     from scores
     semi join shown_tasks using (task_id)
     inner join shown_responses using (benchmark, dataset_revision, response_id)
+    -- The id of a judge as a grader is the hash of its configuration.
     inner join graders
         on graders.grader_id = hash(
             scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
@@ -242,8 +245,9 @@ where benchmark = $benchmark
 order by label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b;
 
 -- name: variant_agreement
--- Agreement with people for each wording of the rubric and each grading. Sums in
--- another order differ in the last digits, so means are rounded.
+-- Agreement with imported graders (usually people) for each wording of the rubric
+-- and each grading. Sums in another order differ in the last digits, so means are
+-- rounded.
 select
     breakdown,
     label,

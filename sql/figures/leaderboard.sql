@@ -1,7 +1,7 @@
 -- The leaderboard, whole or under each label of a breakdown, on each split and
 -- own hard selection, under each judge, with the cost of the responses and of
 -- judging them. One unknown cost makes a sum unknown.
--- Without a vintage the latest ones are ranked together; labels with the best
+-- Without a vintage the current ones (`is_latest`) are ranked together; labels with the best
 -- means come first. The criteria under a label may all have negative weights,
 -- so they get a score that is defined for those too.
 with boards as (

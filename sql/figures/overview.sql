@@ -75,7 +75,7 @@ order by judge_config <> $main, judge_config, model, difference * sign(mean_diff
     task_id;
 
 -- name: changes
--- Change of each model from its last comparable vintage to its latest one, over
+-- Change of each model from its last comparable vintage to its shown one, over
 -- the tasks with a complete trial in both. Interval and p-value (corrected
 -- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
 -- MODEL`.
@@ -131,7 +131,7 @@ qualify night = max(night) over (partition by judge) and is_out_of_control
 order by judge;
 
 -- name: facts
--- The numbers of tasks, models, responses and verdicts, in one row.
+-- The numbers of tasks, criteria, responses and verdicts, and their cost, in one row.
 --
 -- with: revision/revision_tasks, revision/revision_verdicts, figures/shared/shown_responses,
 --     figures/shared/shown_tasks

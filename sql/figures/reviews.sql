@@ -1,7 +1,7 @@
 -- name: review_agreement
 -- The share of criteria that people agree with, estimated for the whole
 -- population of a sample, and the share in the benchmark's paper.
-with own as (
+with estimates as (
     select
         case breakdown
             when 'all' then 'All criteria'
@@ -22,7 +22,7 @@ paper as (
         $reviewed_share::double as agreeing_share,
         false as is_small,
         population_id
-    from own
+    from estimates
     where $reviewed_share is not null
 )
 
@@ -39,13 +39,16 @@ select
     n_tasks,
     n_population,
     population_id
-from (from own union all by name from paper)
+from (from estimates union all by name from paper)
 order by max(n_population) over (partition by population_id) desc, population_id,
-    array_position(['All criteria', 'Category', 'Severity'], breakdown), n_criteria is null,
+    array_position(['All criteria', 'Category', 'Severity'], breakdown),
+    -- The paper's row is last; it has no number of criteria.
+    n_criteria is null,
     agreeing_share, label;
 
 -- name: review_checks
--- Number of criteria that pass each check of each reviewer.
+-- One row: a reviewer and a check, with the share of reviews that the criteria
+-- pass, and the number of criteria reviewed.
 --
 -- with: revision/revision_current_reviews
 select
@@ -58,15 +61,18 @@ select
     count(distinct review_trial) as n_trials
 from revision_current_reviews
 group by all
+-- People before models.
 order by kind desc, reviewer, pass_share, review_check;
 
 -- name: review_objections
--- A row for each criterion and reviewer with an objection in a check, with the
--- verdicts on the criterion; those with the most objections come first.
+-- One row: a criterion, a reviewer and a check with an objection, with the verdicts
+-- on the criterion; criteria with objections of the most people come first, then
+-- those with the most objections.
 --
 -- with: revision/revision_current_reviews
 with objections as (
     select task_id, criterion_id, title, category, severity, weight, source, reviewer, review_check,
+        -- Those of the first repetition that fails.
         arg_min(explanation, (value, review_trial)) as explanation,
         arg_min(better_wording, (value, review_trial)) as better_wording
     from revision_current_reviews
@@ -74,7 +80,7 @@ with objections as (
     having min(value) = 0
 ),
 
-agreed as (
+criterion_findings as (
     select task_id, criterion_id,
         concat_ws(
             ', ',
@@ -86,12 +92,14 @@ agreed as (
     from criterion_statistics
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
+        -- The same verdicts count as ternary ones.
         and grading <> 'ternary_as_binary'
     group by all
 ),
 
 counted as (
     select *,
+        -- A person's review has one check only, so rows are people.
         count(*) filter (source = 'imported') over same as n_people,
         count(*) over same as n_objections
     from objections
@@ -121,12 +129,13 @@ select
     better_wording,
     nullif(findings, '') as findings
 from ranked
-left join agreed using (task_id, criterion_id)
+left join criterion_findings using (task_id, criterion_id)
 where $n_criteria is null or row_rank <= $n_criteria
 order by row_rank, source, reviewer, ranked.review_check;
 
 -- name: review_failures
--- Reviews that failed, by reviewer and cause.
+-- Reviews that failed, by reviewer and cause. A failed review is one row without a
+-- check.
 select
     reviewer,
     status,
@@ -139,7 +148,8 @@ group by all
 order by reviewer, status;
 
 -- name: reviewer_agreement
--- Agreement of reviewers of the same criteria: of two of them, or of all.
+-- Agreement of reviewers of the same criteria: of two of them, or of all (then
+-- `reviewer_b` is NULL).
 select
     review_check,
     reviewer_a,

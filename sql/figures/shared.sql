@@ -78,9 +78,9 @@ inner join shown_responses using (response_id)
 where verdicts.criterion_hash = criteria.content_hash;
 
 -- name: shown_grounds
--- One row: a shown verdict that was not made on the original criterion and the
--- whole response: `wording` is the rewritten criterion, `chunks` is the evidence
--- from the chunks of a response that is too long for its judge.
+-- One row: a shown verdict. `wording` is the rewritten criterion that it is on, NULL
+-- for the original one; `chunks` is the evidence from the chunks of a response that
+-- is too long for its judge, NULL for a response that was judged as a whole.
 --
 -- with: figures/shared/shown_verdicts
 with searched as (

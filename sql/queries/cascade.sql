@@ -1,14 +1,14 @@
 -- name: judge_configs
 -- The judge configurations of two judges: configuration, template, grading and
--- repetition, with the number of verdicts and their mean
--- cost.
+-- repetition, with the number of verdicts and their mean cost.
 --
 -- with: revision/revision_graded_verdicts
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     -- A verdict from another row's call was free, so it does not show the price.
     round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as own_usd,
-    -- Without a price of its own, that of the same model under another threshold.
+    -- Without a price of its own, that of another configuration of the judge with the
+    -- same model and template, such as another threshold.
     coalesce(
         own_usd,
         max(own_usd) over (partition by judge, template_hash, grading, max(served_model))
@@ -27,7 +27,8 @@ order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 -- name: verdicts
 -- One row: a criterion of a response that two judges have judged, with the cheap
 -- judge's first and second verdict and the strong judge's (NULL after a failure),
--- and the values for the response's primary score.
+-- and the offset, divisor and number of wanted criteria of the response's primary
+-- score.
 --
 -- with: revision/revision_graded_verdicts
 with graded as (

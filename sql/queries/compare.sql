@@ -23,6 +23,7 @@ rubrics as (
 decisions as (
     select sides.side, verdicts.task_id, verdicts.criterion_id,
         verdicts.criterion_hash as content_hash,
+        -- `list` is NULL if nothing passes its filter, as without a complete trial.
         coalesce(
             list(verdicts.value order by verdicts.trial) filter (
                 response_points.n_decided = response_points.n_wanted
@@ -78,8 +79,8 @@ order by effect, task_id, criterion_id;
 
 -- name: model_runs
 -- One row: a model run, with the times of its last response and verdict, the
--- splits (or own hard selections) that it has verdicts on, and those on which its
--- vintage is the current one.
+-- splits (or with `$is_hard` the hard selections that users made of this data) that
+-- it has verdicts on, and those on which its vintage is the current one.
 with boards as (
     select model_run_id,
         list(split) filter (is_judged) as splits,
@@ -104,6 +105,7 @@ judged as (
 )
 
 select model_runs.*,
+    -- The empty list: no judge was named.
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
     responded_at, judged_at,
     coalesce(splits, []) as splits,
@@ -120,11 +122,12 @@ order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
     model, model_config_hash, dataset_revision;
 
 -- name: runs
--- One row: a task of a model run with a verdict by one of these runs (or any run).
+-- One row: a model run with verdicts by one of these runs (or any run), with the
+-- tasks of these verdicts.
 select judged_by_run.run_id, model_runs.model_run_id,
     list(distinct judged_by_run.task_id) as task_ids
 from intermediate.graded_verdicts as judged_by_run
-inner join (select response_id, model_config_hash from responses) as compared_responses
+inner join (select response_id, model_config_hash from responses) as model_config_hashes
     using (response_id)
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
@@ -143,21 +146,21 @@ with split_tasks as (
         and ($is_hard or is_among($splits, split))
 ),
 
-of_runs as (
+run_values as (
     select model_run_id, task_id, mean_score as value
     from task_scores
     where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
 )
 
-select split, model_run_id, task_id, of_runs.task_id is not null as has_response, value
+select split, model_run_id, task_id, run_values.task_id is not null as has_response, value
 from intermediate.model_runs
 inner join split_tasks using (benchmark, dataset_revision)
-left join of_runs using (model_run_id, task_id)
+left join run_values using (model_run_id, task_id)
 where list_contains($model_runs::ubigint[], model_run_id)
 order by split, task_id, model_run_id;
 
 -- name: condition_sets
--- One row: a model with its conditions, as given.
+-- One row: a model with its conditions, as configured for a benchmark.
 select
     $conditions_of::varchar as benchmark,
     unnest(

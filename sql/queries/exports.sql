@@ -78,6 +78,7 @@ with criterion as (
 ),
 
 rubric as (
+    -- The name of a table stands for its whole row.
     select response_id, list(criterion order by position) as criteria from criterion group by all
 ),
 
@@ -200,6 +201,7 @@ order by mean_scores.split, mean_scores.model, figure_id, task, wanted.response_
 -- One row: a judge configuration of some responses, those with the most decided
 -- verdicts first. People who label do not count as judges.
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
+    -- The grading, where binary readings of ternary verdicts are binary.
     case when grading = 'ternary' then 'ternary' else 'binary' end as steps,
     count(*) as n_verdicts
 from intermediate.graded_verdicts
@@ -213,11 +215,15 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 
 -- name: drawn_population
 -- One row: a verdict that a sheet can sample, on a response with verdicts of the
--- judge: its contribution to the task's value if it is met, a flag (true if the
--- judge has decided the whole response, so that it counts), the judge's verdict,
--- the difference of other judges from it, and earlier labels: their value, the
--- number of verdicts that each represents, and the labelled share of the
--- populations of earlier sheets.
+-- judge.
+-- worth: its contribution to the task's value if it is met.
+-- is_counted: true if the judge has decided the whole response.
+-- judge_value: the judge's verdict.
+-- disagreement: mean squared difference of other judges' verdicts from it.
+-- n_others: the number of these.
+-- label_value: mean of the labels of people; NULL without any.
+-- factor: the number of verdicts that its label in an earlier sheet represents.
+-- density: the labelled share of the populations of earlier sheets that cover it.
 --
 -- with: revision/revision_responses
 with judged as (
@@ -235,6 +241,7 @@ others as (
     where verdicts.judging_id <> judged.judging_id
         and judged.value is not null
         and verdicts.value is not null
+        -- Only verdicts on the same steps.
         and (verdicts.grading = 'ternary') = ($steps = 'ternary')
         and (verdicts.benchmark, verdicts.judge) not in (select (benchmark, judge) from labellers)
     group by all
@@ -261,6 +268,7 @@ covered as (
     where list_contains($response_ids::varchar[], response_id)
         and sheets.steps = $steps
         and (
+            -- Sheets cover all verdicts or a category (`tasks.exports.label_sampling`).
             sheets.covered_breakdown = 'all'
             or coalesce(criteria.category, '(none)') = sheets.covered_label
         )

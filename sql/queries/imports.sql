@@ -1,6 +1,6 @@
 -- name: population_of_model
 -- The usable responses of a model in a vintage to admitted tasks, and the number of
--- their verdicts that can be scored.
+-- verdicts on them that can be scored: one for each criterion with a weight.
 --
 -- with: revision/revision_responses
 select list(distinct response_id order by response_id) as covered_responses,

@@ -96,7 +96,8 @@ from run_costs
 where run_id = $run_id;
 
 -- name: total_cost
--- The calls of one run, or of all runs of a night, with their number and cost.
+-- The number and cost of the calls of one run, or of all runs of a night, and the
+-- number of the latter.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 with runs_of_night as (

@@ -35,8 +35,8 @@ where verdicts.criterion_hash = criteria.content_hash
 group by verdicts.response_id;
 
 -- name: control_calls
--- One row: the members of a judge's control set, and the number of calls for those
--- that have no value in a night: one for a criterion, or for a piece of a rubric.
+-- The number of members of a judge's control set, and of calls for those that have
+-- no value in a night: one for a criterion, or for a piece of a rubric.
 --
 -- with: queries/run/judge_config
 select count(*) as n_members,

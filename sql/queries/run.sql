@@ -21,13 +21,13 @@ select *,
 from numbered;
 
 -- name: judge_config
--- One row: the judge configuration.
+-- One row: the judge configuration that the parameters name.
 select $judge as judge, $judge_config_hash as judge_config_hash, $template_hash as template_hash,
     $grading as grading, $judge_trial as judge_trial;
 
 -- name: judge_verdicts
--- One row: a verdict under a judge configuration. A join takes longer on a million
--- verdicts.
+-- One row: a verdict under a judge configuration. On a million verdicts, a join with
+-- `judge_config` takes longer than these conditions.
 from verdicts
 where judge = $judge
     and judge_config_hash = $judge_config_hash

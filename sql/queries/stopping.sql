@@ -42,10 +42,10 @@ where benchmark = $benchmark
     and value is not null;
 
 -- name: figures
--- One row: a figure of a vintage of a configured model, or of its imported responses (split, judge
--- configuration, score), with its score on each evaluated task, and the numbers of evaluated and
--- skipped tasks of its split. A figure that includes another task is left out, because it is not
--- of the random part alone.
+-- One row: a figure (split, judge configuration and score) of a vintage of a configured model, or
+-- of its imported responses, with its score on each evaluated task, and the numbers of evaluated
+-- and skipped tasks of its split. A figure that includes another task is left out, because it is
+-- not of the random part alone.
 with wanted_members as (
     select split, task_id,
         list_contains($evaluated::varchar[], task_id) as is_evaluated,

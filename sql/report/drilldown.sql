@@ -17,7 +17,7 @@ group by all;
 with wanted as (
     select task_id, entry, judge_config, trial, is_older, position,
         -- Of a cascade, or of a response in chunks, only the last call is shown.
-        chunks is not null or decided_by is not null as is_in_chunks,
+        chunks is not null or decided_by is not null as shows_last_call,
         verdict_id
     from shown_grounds
     semi join wanted_entry_tasks using (entry, task_id)
@@ -47,7 +47,7 @@ calls as (
 )
 
 select wanted.entry, wanted.task_id, wanted.judge_config, wanted.trial, wanted.position,
-    wanted.is_older, wanted.is_in_chunks, wanted.verdict_id,
+    wanted.is_older, wanted.shows_last_call, wanted.verdict_id,
     list(others.verdict_id) as verdict_ids
 from wanted
 inner join calls using (verdict_id)
@@ -95,7 +95,8 @@ prints as (
 )
 
 select prints.entry, drilled_tasks.block,
-    -- Two sums of the same hashes: independent of order, and no cancelling.
+    -- Two sums of the same hashes, which do not depend on the order: equal rows would
+    -- cancel each other in the first one.
     left(md5(concat_ws(
         ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),
         if(bool_or(has_reply), $replies, '')
@@ -168,6 +169,7 @@ with sent as (
 
 given as (
     select task_id,
+        -- Three numbers for each turn of the data set: prompt, reference texts, reply.
         unnest([
             { turn: 3 * position, role: 'user', content: prompt },
             {
@@ -243,10 +245,11 @@ where score_name = $score
 order by judge_config, entry, task_id;
 
 -- name: sections
--- The responses of some entries to some tasks, by trial, each as JSON with its text
--- last, with JSON of every verdict on it with its grounds (unless that is the original
--- criterion, the whole response and one judge), and of its score under every judge
--- configuration. Verdicts on earlier contents of a criterion are left out.
+-- One row: an entry and a task, with its responses by trial, each as JSON with its
+-- text last; with JSON of all verdicts on them, and of their scores under each judge
+-- configuration. A verdict has grounds unless one judge decided the original
+-- criterion alone on the whole response. Verdicts on earlier contents of a criterion
+-- are left out.
 --
 -- with: figures/shared/shown_grounds, figures/shared/shown_points,
 --     figures/shared/wanted_entry_tasks

@@ -1,5 +1,5 @@
--- True for a row that was written, or whose response was written, before the
--- response was removed.
+-- True for a response, or a row about it, that was written before the response was
+-- removed.
 exists (
     select 1
     from removals as removed

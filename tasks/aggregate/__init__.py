@@ -57,7 +57,9 @@ def _unknown_members(reader: Reader, job: Job) -> Iterator[str]:
 
 
 def has_stale_measures(job: Job, reader: Reader) -> bool:
-    """Return whether `aggregate` would store something: a configured set, or a changed measure."""
+    """Return whether `aggregate` would store something: a configured majority, condition or
+    coverage rule, or a changed measure.
+    """
     return bool(
         _new_majorities(reader, job)
         or new_conditions(reader, job)

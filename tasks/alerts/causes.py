@@ -16,7 +16,9 @@ from tasks.run.writing import JUDGE, MODEL, RUBRIC_WRITER, StageReport
 
 @dataclass(frozen=True)
 class Stop:
-    """A stopped endpoint: who is called there, why it was stopped, and the judges that need it."""
+    """A stopped endpoint: the model that is called there, why it was stopped, and the labels of the
+    judges that need it.
+    """
 
     callee: Callee
     reason: str
@@ -33,6 +35,7 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
     """Return the models, judges and rubric writers whose endpoints were stopped in a run."""
     stops: dict[str, Stop] = {}
     for callee in callees(job, ()):
+        # As `RunContext.add_notices` writes it.
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:
             # Models and judges have limits of their own, so an endpoint of both may be stopped for
@@ -42,12 +45,12 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
             for line in report.stopped:
                 if line.startswith(beginning):
                     reason = line.removeprefix(beginning)
-                    stops[str(callee)] = Stop(callee, reason, _judges_with(callee, job))
+                    stops[str(callee)] = Stop(callee, reason, _judges_needing(callee, job))
     return list(stops.values())
 
 
-def _judges_with(callee: Callee, job: Job) -> frozenset[str]:
-    """Return the judges that cannot decide without a model that is called."""
+def _judges_needing(callee: Callee, job: Job) -> frozenset[str]:
+    """Return the labels of the judges that cannot decide without this judge or rubric writer."""
     if callee.kind == RUBRIC_WRITER:
         return frozenset(judge.label for judge in job.settings.judges if judge.rubric == AUGMENTED)
     return frozenset({callee.label, callee.cascade or callee.label})
@@ -95,6 +98,7 @@ def _cells_by_cause(
     incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
     cells_by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
     for cell in cells:
+        # Its failures alone keep it below the bar, even if all that is missing succeeded.
         is_failing = cell.due - sum(cell.failures.values()) < low.bar * cell.due
         is_consequence = is_cut_short or (cell.judge and cell.model in incomplete_models)
         if is_failing or not is_consequence:
@@ -125,6 +129,7 @@ def _shortfall(
     error: str = "",
 ) -> Alert:
     """Return the alert about a model, judge or rubric writer that left these cells incomplete."""
+    # Responses of a model; verdicts that a judge or a rubric writer left missing.
     is_model = kind == MODEL
     counted_cells = [cell for cell in cells if (cell.judge is None) == is_model]
     n_done = sum(cell.done for cell in counted_cells)
@@ -158,6 +163,10 @@ def _shortfall(
 
 
 def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
+    """Return what a model or judge did, in words for a title.
+
+    `reason` says why its endpoint was stopped; it is empty if that was not.
+    """
     is_silent = not reason and n_done == 0 and failures and set(failures) <= UNANSWERED
     if is_silent or reason.startswith(NO_REPLY):
         return "stopped replying" if n_done else "gave no reply"

@@ -14,11 +14,18 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import drift_line
 from tasks.rules.text.characters import one_line, storable
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal[
-    "failure", "skipped", "budget", "stop_time", "coverage", "judge_drift", "score_drop", "quality"
+    "failure",
+    "skipped",
+    "budget",
+    "stop_time",
+    "coverage",
+    "judge_drift",
+    "score_drop",
+    "quality",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in their order in a message: causes come before what they may explain."""
@@ -173,7 +180,13 @@ def _drop(row: Row, line: str, happened: str, drifted_judges: Collection[str]) -
         cause = f"judge {judge}"
     facts = {**row, "judge_drifted": has_drifted}
     return Alert(
-        "score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause
+        "score_drop",
+        row["model"],
+        line,
+        facts,
+        whom=row["model"],
+        happened=happened,
+        cause=cause,
     )
 
 
@@ -256,22 +269,24 @@ def _quality_alert(report: StageReport) -> Alert:
     return Alert(
         "quality",
         subject="",
-        line=f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}",
+        line=f"{report.stage}: data quality is below the bar: {list_text(lines, 3, '; ')}",
         facts={"stage": report.stage, "warnings": lines},
         happened=f"data quality fell below the bar ({report.stage})",
     )
 
 
 failure = partial(Alert, "failure", "")
+"""An alert that the night ended with an error; its line says which."""
 skipped = partial(Alert, "skipped", "")
-"""The night ended with an error, or did not take place; the alert's line says why."""
+"""An alert that the night did not take place; its line says why."""
 
 
 def alert_id(job: Job, alert: Alert) -> str:
-    """Return the id of an alert of a job's night; an equal finding of a repeated night has it too.
+    """Return the id of an alert of a job's night: of what it says, and of when.
 
-    A failed or skipped run has a new id each time. A finding about data quality has the same id
-    every night until the data changes.
+    Equal findings of a night have one id, also if it runs again. An alert about a failed or skipped
+    run has a new id each time; one about data quality keeps its id every night until the data
+    changes.
     """
     if alert.kind in {"failure", "skipped"}:
         period = job.run_id
@@ -281,7 +296,13 @@ def alert_id(job: Job, alert: Alert) -> str:
         period = job.night or job.run_id
     facts = json.dumps(alert.facts, sort_keys=True)
     return digest(
-        "alert", period, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts
+        "alert",
+        period,
+        job.settings.benchmark,
+        alert.kind,
+        alert.subject,
+        alert.line,
+        facts,
     )
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from tasks.alerts.findings import KINDS, Alert, Row, short_number
 from tasks.config.job import Job
 from tasks.rules.text.characters import one_line, visible
-from tasks.rules.text.numbers import counted, coverage_text, some
+from tasks.rules.text.numbers import counted, coverage_text, list_text
 
 MOST_LINES = 6
+"""The number of lines of a message."""
 _MOST_CHARS = 400
-"""Of a title, and of a line about an alert; a command is never cut."""
+"""The number of characters of a title or of a line about an alert; a command is never cut."""
 _MOST_PHRASES = 2
 """The number of phrases in a title; the others are counted."""
 _MOST_STEPS = 2
@@ -52,11 +53,11 @@ class Results:
             if row["is_below_bar"]:
                 score += f" ({coverage_text(row['coverage'])} covered)"
             scores_by_split.setdefault(row["split"], []).append(score)
-        splits = [f"{split}: {some(scores)}" for split, scores in scores_by_split.items()]
+        splits = [f"{split}: {list_text(scores)}" for split, scores in scores_by_split.items()]
         title = f"Scores by {self.scores[0]['judge']}" if self.scores else "Scores"
         cost = "unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} USD"
         calls = counted(self.calls, "call")
-        return f"{title}: {some(splits, separator='; ') or 'none'}. Cost: {cost} for {calls}."
+        return f"{title}: {list_text(splits, separator='; ') or 'none'}. Cost: {cost} for {calls}."
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ def night_message(
             them.
     """
     ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
-    subjects = {alert.whom for alert in ordered if alert.whom}
-    causes = [alert for alert in ordered if alert.cause not in subjects]
-    consequences = [alert for alert in ordered if alert.cause in subjects]
+    affected_names = {alert.whom for alert in ordered if alert.whom}
+    causes = [alert for alert in ordered if alert.cause not in affected_names]
+    consequences = [alert for alert in ordered if alert.cause in affected_names]
     ending = _ending(job, causes or standing, results)
     events = _events(causes, consequences, MOST_LINES - len(ending))
     lines = tuple(visible(line) for line in [*events, *ending])
@@ -169,9 +170,9 @@ def _phrases(alerts: Iterable[Alert]) -> str:
         if len(group) == 1 or noun is None:
             phrases.append(group[0].headline)
         else:
-            subjects = some(alert.whom for alert in group)
-            phrases.append(f"{len(group)} {noun} {happened}: {subjects}")
-    return some(phrases, _MOST_PHRASES, "; ")
+            affected_names = list_text(alert.whom for alert in group)
+            phrases.append(f"{len(group)} {noun} {happened}: {affected_names}")
+    return list_text(phrases, _MOST_PHRASES, "; ")
 
 
 def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
@@ -193,7 +194,7 @@ def _event(group: Sequence[Alert]) -> str:
     ]
     if not further_drops:
         return line
-    return f"{line}; judged by others: {one_line(some(further_drops))}"
+    return f"{line}; judged by others: {one_line(list_text(further_drops))}"
 
 
 _CONTINUE = "nightly --night {night}"
@@ -230,7 +231,7 @@ def next_step(job: Job, alert: Alert | None) -> str:
         kind = "look" if is_look else alert.kind
         values |= {**alert.facts, "model": shlex.quote(alert.subject)}
     command, effect = _COMMANDS[kind]
-    words = ["prbench", command.format(**values), *job.location]
+    words = ["prbench", command.format(**values), *job.location_options]
     return f"`{' '.join(words)}` {effect}"
 
 

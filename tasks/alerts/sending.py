@@ -36,7 +36,7 @@ _LONGEST_WAIT_S = 30.0
 _ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
 """Errors that libraries caught during sending; None at any other time."""
 Send = Callable[[], bool]
-"""Sends once; False: not accepted."""
+"""Sends a message to one address once; False: not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ class Delivery:
 
 
 class NotDelivered(Exception):
-    """An error: an attempt failed, with the cause in one line without a secret; `may_pass`: a retry
-    may succeed.
+    """An error: an attempt failed, with the cause in one line without a secret.
+
+    With `may_pass` a retry may succeed.
     """
 
     def __init__(self, cause: str, *, may_pass: bool) -> None:
@@ -87,7 +88,7 @@ def deliver(
     before the next attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     history = history or History()
-    deliveries = []
+    delivery_calls = []
     for number, receiver_settings in enumerate(settings.to, start=1):
         receiver = f"{receiver_settings.kind} {number}"
         new_alerts = [
@@ -97,38 +98,38 @@ def deliver(
         if new_alerts or (is_wanted_anyway and not history.has_heard(receiver, alerts)):
             standing = [] if new_alerts else alerts
             message = night_message(job, new_alerts, results, standing=standing)
-            sends = _sends(receiver_settings, message, settings.timeout_s)
+            sends = _sends_to(receiver_settings, message, settings.timeout_s)
             alert_ids = tuple(dict.fromkeys(alert_id(job, alert) for alert in new_alerts))
-            deliveries.append(partial(_delivery, receiver, sends, settings, alert_ids))
+            delivery_calls.append(partial(_deliver_to, receiver, sends, settings, alert_ids))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
-        return list(pool.map(lambda make: make(), deliveries))
+        return list(pool.map(lambda deliver_one: deliver_one(), delivery_calls))
 
 
 def ping(settings: Alerts) -> Delivery | None:
     """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
-    return _delivery("ping", [partial(_call, settings.ping, settings.timeout_s)], settings, ())
+    return _deliver_to("ping", [partial(_call, settings.ping, settings.timeout_s)], settings, ())
 
 
-def _delivery(
+def _deliver_to(
     receiver: str,
     sends: list[Send],
     settings: Alerts,
     alert_ids: tuple[str, ...],
 ) -> Delivery:
-    """Send a message to a receiver, with one function for each of its addresses."""
+    """Send a message to a receiver, with one of the functions for each of its addresses."""
     n_attempts = 0
     errors = []
     for send in sends:
-        n_send_attempts, send_error = _attempts(send, settings)
+        n_send_attempts, send_error = _send_with_retries(send, settings)
         n_attempts = max(n_attempts, n_send_attempts)
         if send_error is not None:
             errors.append(send_error)
     error = None
     if errors:
-        share = f"{len(errors)} of {len(sends)} addresses: " if len(sends) > 1 else ""
-        error = safe(share + errors[0])
+        extent = f"{len(errors)} of {len(sends)} addresses: " if len(sends) > 1 else ""
+        error = safe(extent + errors[0])
     return Delivery(
         receiver=receiver,
         status="failed" if errors else "sent",
@@ -139,16 +140,16 @@ def _delivery(
     )
 
 
-def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
-    """Return the number of attempts and the last error; None if the message was sent.
+def _send_with_retries(send: Send, settings: Alerts) -> tuple[int, str | None]:
+    """Send until it succeeds or the error is permanent, at most `settings.attempts` times.
 
-    A permanent error ends the attempts.
+    Return the number of attempts, and the last error; None if the message was sent.
     """
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
         # A separate thread, because libraries limit only the time of each read: a server could send
         # byte by byte.
-        thread = Thread(target=lambda: outcome.append(_outcome(send)), daemon=True)  # noqa: B023
+        thread = Thread(target=lambda: outcome.append(_send_once(send)), daemon=True)  # noqa: B023
         thread.start()
         thread.join(settings.timeout_s)
         error: Exception | None = NotDelivered(
@@ -163,9 +164,9 @@ def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
     return attempt, None if error is None else str(error)
 
 
-def _outcome(send: Send) -> Exception | None:
+def _send_once(send: Send) -> Exception | None:
     """Send once, and return the error; None after success."""
-    rewrite_log_records("is_silent_while_sending", _unless_sending)
+    rewrite_log_records("is_silent_while_sending", _hide_while_sending)
     apprise = logging.getLogger("apprise")
     apprise.propagate = False
     apprise.addHandler(logging.NullHandler())
@@ -191,9 +192,9 @@ def _outcome(send: Send) -> Exception | None:
     return NotDelivered("the service did not accept it", may_pass=True)
 
 
-def _unless_sending(text: str) -> str:
-    """Replace a log line that a library writes during sending, since it may contain the address;
-    collect its error.
+def _hide_while_sending(text: str) -> str:
+    """Return a log line, or another text in place of one that a library writes during sending: it
+    may contain the address. Collect the error that is being handled.
 
     Apprise catches errors and logs them, so this is the only way to see them.
     """
@@ -224,23 +225,28 @@ def _not_delivered(error: BaseException) -> NotDelivered:
     return NotDelivered(f"failed: {type(error).__name__}", may_pass=may_pass)
 
 
-def _sends(receiver: Receiver, message: Message, timeout_s: float) -> list[Send]:
+def _sends_to(receiver: Receiver, message: Message, timeout_s: float) -> list[Send]:
     """Return the functions that send a message to a receiver.
 
     Mail is sent to each address separately, so that only failed ones are retried.
     """
     if receiver.email is not None:
-        mails = [partial(_mail, receiver.email, address) for address in receiver.email.to]
-        return [partial(_send, mail, message, timeout_s) for mail in mails]
+        mails = [partial(_mail_plugin, receiver.email, address) for address in receiver.email.to]
+        return [partial(_send_by_apprise, mail, message, timeout_s) for mail in mails]
     if receiver.apprise is not None:
-        return [partial(_send, partial(_service, receiver.apprise), message, timeout_s)]
+        return [
+            partial(_send_by_apprise, partial(_url_plugin, receiver.apprise), message, timeout_s)
+        ]
     if receiver.slack is not None:
         return [partial(_call, receiver.slack, timeout_s, {"text": message.as_chat})]
     return [partial(_call, receiver.webhook or "", timeout_s, message.as_json)]
 
 
 def _call(address: str, timeout_s: float, content: Row | None = None) -> bool:
-    """Call an address, in which `${NAME}` is filled in; content is posted as JSON."""
+    """Call an address, in which `${NAME}` is filled in; content is posted as JSON.
+
+    The attempt ends before this time limit of each read (`_send_with_retries`).
+    """
     import requests
 
     with requests.request(
@@ -255,13 +261,17 @@ def _call(address: str, timeout_s: float, content: Row | None = None) -> bool:
         return http_response.status_code < 300
 
 
-def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
+def _send_by_apprise(plugin_with: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
+    """Send by a plugin of Apprise, which `plugin_with` makes with Apprise's settings."""
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     asset = AppriseAsset(
-        app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False
+        app_id="prbench",
+        app_desc="prbench",
+        http_redirects=False,
+        async_mode=False,
     )
-    plugin = service(asset)
+    plugin = plugin_with(asset)
     if plugin is None:
         raise NotDelivered(
             "Apprise does not know such an address, or lacks a package for it", may_pass=False
@@ -278,7 +288,7 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
 
 
-def _service(url: str, asset: Any) -> Any:
+def _url_plugin(url: str, asset: Any) -> Any:
     from apprise import Apprise
 
     return Apprise.instantiate(filled_in(url).strip(), asset=asset)
@@ -292,7 +302,7 @@ _SECURE_MODES = {
 """`security` of the configuration -> Apprise's word."""
 
 
-def _mail(email: Email, address: str, asset: Any) -> Any:
+def _mail_plugin(email: Email, address: str, asset: Any) -> Any:
     from apprise.plugins.email import NotifyEmail
 
     return NotifyEmail(  # type: ignore[no-untyped-call]  # Apprise's plugins have no types
@@ -329,7 +339,11 @@ class History:
         return (receiver, alert_id) in self.sent
 
     def has_heard(self, receiver: str, alerts: Sequence[Alert]) -> bool:
-        """Return whether a receiver was sent a message this night that says the same."""
+        """Return whether a message without a new alert would tell a receiver nothing new.
+
+        That is so after any message of this night if it has `alerts`, else after one without an
+        alert.
+        """
         return receiver in (self.notified if alerts else self.reassured)
 
 
@@ -340,7 +354,10 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
     all nights since.
     """
     deliveries = _stored(
-        job, "alert_deliveries", "receiver, night, n_alerts, alert_ids", status="sent"
+        job,
+        "alert_deliveries",
+        "receiver, night, n_alerts, alert_ids",
+        status="sent",
     )
     sent: set[tuple[str, str]] = set()
     notified = set()

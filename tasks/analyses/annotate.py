@@ -51,7 +51,7 @@ def read_labels(
 ) -> Mapping[str, Any]:
     """Return the columns of an annotation from a reply.
 
-    Each label must exactly match a known one, and be named once.
+    Each label must be exactly one of the vocabulary's, and be named once.
 
     Raises:
         VerdictError: the reply is anything else.
@@ -124,7 +124,10 @@ def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Ana
     Fields without labels of a kind are left out.
     """
     rows = reader.select(
-        "tasks", "field, task_id", **selected_tasks.key, task_id=list(selected_tasks.task_ids)
+        "tasks",
+        "field, task_id",
+        **selected_tasks.key,
+        task_id=list(selected_tasks.task_ids),
     )
     conversations = assembled_conversations(reader, selected_tasks)
     conversations_by_field = {}
@@ -139,7 +142,12 @@ def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Ana
         for field, field_conversations in conversations_by_field.items():
             if vocabulary.labels_of(field):
                 items += _field_items(
-                    selected_tasks.key, annotator, kind, vocabulary, field, field_conversations
+                    selected_tasks.key,
+                    annotator,
+                    kind,
+                    vocabulary,
+                    field,
+                    field_conversations,
                 )
     return items
 

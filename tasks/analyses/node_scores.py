@@ -1,6 +1,6 @@
 """Scores in the nodes of the trees, and weaknesses, for each stale judge configuration.
 
-A configuration is stale if its verdicts or the trees have changed.
+A configuration is stale if its verdicts or the trees have changed since its last analysis.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +35,8 @@ class StoredTree:
     """A tree with the criteria in its leaves.
 
     Attributes:
+        node_ids: the id of each node.
+        parents: the index of each node's parent, as in `leaves_under`.
         tasks, leaves: the index of each criterion's task and leaf, shape (n_criteria,).
         is_for_selection: true for tasks on which weaknesses are selected, shape (n_tasks,).
     """
@@ -158,10 +160,16 @@ def _score_and_candidate_rows(
 
 def _stored_tree(reader: Reader, tree_id: str) -> StoredTree:
     nodes = reader.select(
-        "capability_node_rows", "node_id, parent_id", order="position", tree_id=tree_id
+        "capability_node_rows",
+        "node_id, parent_id",
+        order="position",
+        tree_id=tree_id,
     )
     members = reader.select(
-        "capability_members", "task_id, criterion_id, node_id", tree_id=tree_id, is_leaf=True
+        "capability_members",
+        "task_id, criterion_id, node_id",
+        tree_id=tree_id,
+        is_leaf=True,
     )
     indices = {row["node_id"]: index for index, row in enumerate(nodes)}
     parents = tuple(indices.get(row["parent_id"], -1) for row in nodes)
@@ -184,7 +192,10 @@ def _verdicts(
     parameters: Mapping[str, Any],
     shape: tuple[int, int],
 ) -> tuple[Floats, Floats]:
-    """Return the handling of criteria, shape (n_models, n_criteria), and their weights."""
+    """Return the right handling of criteria (see `handled_rightly`), and their weights.
+
+    `shape` is that of the former: (n_models, n_criteria).
+    """
     columns = reader.arrays(sql.read("queries/capabilities/values"), parameters)
     position = columns["position"].astype(np.int64)
     values = np.full(shape, np.nan)
@@ -223,7 +234,10 @@ def _score_rows(tree: JudgedTree, right: Floats) -> Iterator[NodeRow]:
 
 
 class _Search(NamedTuple):
-    """The candidates of a model in a tree, with the contrast on the tasks for confirming."""
+    """The candidates of a model in a tree, with the contrast on the tasks for confirming.
+
+    `rival` is the index of the other model, None for a comparison with its own other criteria.
+    """
 
     tree: JudgedTree
     rival: int | None
@@ -236,9 +250,9 @@ def _weakness_rows(
     runs: Sequence[NodeRow],
     trees: Sequence[JudgedTree],
 ) -> Iterator[NodeRow]:
-    """Yield all candidates of a model in all trees.
+    """Yield the rows of all candidates of a model in all trees, confirmed or not.
 
-    It is compared with its own other criteria and with each other model.
+    The model is compared with its own other criteria and with each other model.
     """
     rivals = [rival for rival in range(len(runs)) if rival != model]
     searches = []

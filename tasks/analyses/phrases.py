@@ -25,11 +25,14 @@ from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
+# The kinds of short texts. A kind is the key of the only value in a reply's JSON object, so it is
+# also the word for the text in error messages.
 PHRASE = "capability"
 NAME = "name"
-"""The kinds of short texts; each is the key of a reply's only value."""
 _COLUMN = {PHRASE: "phrase", NAME: "name"}
+"""Kind -> the column that stores the text."""
 _MOST_CHARS = {PHRASE: 300, NAME: 120}
+"""Kind -> the largest length of the text in a reply."""
 
 
 def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Columns]:
@@ -72,7 +75,7 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
 
 
 def vector_reply_spec() -> ReplySpec[Columns]:
-    """Return the reply spec of a vector, which needs neither a shape nor a reminder."""
+    """Return the reply spec of a vector, with neither a response format nor a reminder."""
 
     def read(reply: str) -> Columns:
         return {"vector": [float(entry) for entry in json.loads(reply)]}
@@ -138,7 +141,7 @@ def phrase_items(
 
 
 def phrase_identity(job: Job) -> dict[str, str]:
-    """Return the values that all phrases of the configured model share."""
+    """Return the values that all phrases of the configured model share (there is exactly one)."""
     target = target_of(job.settings.capability_model[0])
     template = load_analysis_template(PHRASE_TEMPLATE)
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
@@ -164,6 +167,7 @@ def embedding_items(
             group=phrase,
             reply_spec=vector_reply_spec(),
             columns={**origin, "phrase": phrase, "vector": None},
+            # A prompt is a function, called when the request is sent; here it returns the phrase.
             prompt=partial(str, phrase),
         )
         for phrase in sorted(phrases)
@@ -190,12 +194,11 @@ EMBEDDINGS = Analysis(
 
 NAME_TEMPLATE = "capability_name_v1"
 ROUNDS = 3
+"""Largest number of requests for the name of a node (see `naming_of`)."""
 MOST_PHRASES = 40
-"""Number of a node's phrases in a request: the most frequent ones, and others evenly spread over
-the rest.
-"""
+"""Largest number of a node's phrases in a request (see `shown_phrases`)."""
 NodeRow = Mapping[str, Any]
-"""A node of a tree: its id, its parent's, and its phrases."""
+"""A node of a tree: its id, its parent's, and its phrases, the most frequent first."""
 
 
 def naming_of(
@@ -203,11 +206,14 @@ def naming_of(
     reader: Reader,
     key: Mapping[str, str],
 ) -> tuple[dict[str, str | None], list[Item]]:
-    """Return the names of current tree nodes (None where a request failed), and all requests.
+    """Return the names of current tree nodes (None where a request failed), and their requests.
 
     Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes
     with the same name, the first keeps it. Names that are still equal after the last round are
     extended by a phrase.
+
+    The requests are those of all rounds until now, even with a stored reply: the stage sends those
+    without one, and repeats failed ones, except those that failed in this run.
     """
     parameters = {**key, **phrase_identity(job)}
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), parameters)
@@ -242,7 +248,7 @@ class TreeNaming:
         names: node id -> name, None where the request failed.
         items: the requests.
         folded_names: the names in lower case.
-        refused: node id -> the name that another node has.
+        taken_names: node id -> the last name in a reply for the node that another node already had.
     """
 
     nodes: Sequence[NodeRow]
@@ -252,28 +258,32 @@ class TreeNaming:
     names: dict[str, str | None] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
     folded_names: set[str] = field(default_factory=set)
-    refused: dict[str, str] = field(default_factory=dict)
+    taken_names: dict[str, str] = field(default_factory=dict)
 
     def name_all(self) -> None:
-        """Name the nodes as far as replies are stored; the requests of the next round follow."""
+        """Name the nodes as far as replies are stored.
+
+        The requests are collected up to the first round that lacks a reply.
+        """
         pending = list(self.nodes)
         for attempt in range(1, ROUNDS + 1):
             items = [self._item(node, attempt) for node in pending]
             self.items += items
             if any(item.row_id not in self.replies for item in items):
                 return
-            refused_nodes = []
+            unnamed_nodes = []
             for node, item in zip(pending, items, strict=True):
-                name = self.replies[item.row_id]["name"]  # None after a failure
+                name = self.replies[item.row_id]["name"]
                 if name is not None and name.casefold() in self.folded_names:
-                    self.refused[node["node_id"]] = name
-                    refused_nodes.append(node)
+                    self.taken_names[node["node_id"]] = name
+                    unnamed_nodes.append(node)
                 else:
+                    # None after a failure: the node gets no name until a later run repeats it.
                     self._give(node, name)
-            pending = refused_nodes
+            pending = unnamed_nodes
         for node in pending:
-            refused_name = self.refused[node["node_id"]]
-            self._give(node, unique_name(refused_name, node["phrases"], self.folded_names))
+            taken_name = self.taken_names[node["node_id"]]
+            self._give(node, unique_name(taken_name, node["phrases"], self.folded_names))
 
     def _give(self, node: NodeRow, name: str | None) -> None:
         self.names[node["node_id"]] = name
@@ -281,10 +291,13 @@ class TreeNaming:
             self.folded_names.add(name.casefold())
 
     def _forbidden(self, node: NodeRow) -> list[str]:
-        """Return the names that a node must not get: its own earlier one, and its siblings'."""
-        if node["node_id"] not in self.refused:
+        """Return the names that a request forbids: the node's taken one, and its siblings'.
+
+        A node's first request forbids none.
+        """
+        if node["node_id"] not in self.taken_names:
             return []
-        names = {self.refused[node["node_id"]]}
+        names = {self.taken_names[node["node_id"]]}
         for sibling in self.nodes:
             name = self.names.get(sibling["node_id"])
             if name and sibling["parent_id"] == node["parent_id"]:
@@ -306,7 +319,7 @@ class TreeNaming:
 
 
 def unique_name(name: str, phrases: Sequence[str], folded_names: Collection[str]) -> str:
-    """Return a name, made unique by a phrase or a number."""
+    """Return a name, made unique by a phrase or a number; it may be longer than one in a reply."""
     longer_names = chain(
         (f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2))
     )
@@ -314,7 +327,10 @@ def unique_name(name: str, phrases: Sequence[str], folded_names: Collection[str]
 
 
 def shown_phrases(phrases: Sequence[str]) -> list[str]:
-    """Return the phrases in a request."""
+    """Return the phrases to show in a request: all, or 40 of them.
+
+    Half of these are the first (the most frequent) ones, half are evenly spread over the rest.
+    """
     if len(phrases) <= MOST_PHRASES:
         return [*phrases]
     half = MOST_PHRASES // 2
@@ -330,4 +346,4 @@ NAMES = Analysis(
     by="model",
     items_of=lambda job, tasks, reader, _: naming_of(job, reader, tasks.key)[1],
 )
-"""The requests for names that follow from the stored data."""
+"""The requests for names; those of later rounds depend on the stored replies of earlier ones."""

@@ -24,7 +24,7 @@ from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-"""The checks of a criterion (`prompts/analyses/review_v1.txt` defines them); true is good."""
+"""The checks of a criterion (`prompts/analyses/review_v1.txt` defines them); to pass is good."""
 REMINDER = (
     "Reply again with only the JSON object. Its keys are "
     + ", ".join(f'"{name}"' for name in CHECKS)
@@ -67,6 +67,7 @@ def _finding(name: str, finding: Any) -> dict[str, Any]:
 
 TEMPLATE = "review_v1"
 CriterionRow = Mapping[str, Any]
+"""A criterion with its title, weight, id and hash."""
 
 
 def refuse_unready_review(job: Job) -> None:
@@ -142,6 +143,7 @@ def _rubrics(reader: Reader, selected_tasks: WantedTasks) -> dict[str, list[Crit
 
 
 def _wish(criterion: CriterionRow) -> str:
+    """Return the word for the sign of a criterion's weight; without a weight it is desired."""
     return "undesired" if (criterion["weight"] or 0) < 0 else "desired"
 
 

@@ -43,6 +43,7 @@ MOST_LEAVES = 200
 tests.
 """
 _DIMENSIONS = 100
+"""Dimensions of reduced vectors (see `tfidf`)."""
 _CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
 """Digits of a vector's entries; further digits depend on the machine."""
@@ -73,13 +74,16 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     import sklearn.cluster  # noqa: F401 - the bound applies only to loaded libraries
     from threadpoolctl import threadpool_limits
 
-    keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
-    points, rows, point_index, counts = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
+    folded_phrases = [" ".join(phrase.casefold().split()) for phrase in phrases]
+    distinct_phrases, rows, point_index, counts = np.unique(
+        folded_phrases,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
     )
     with threadpool_limits(limits=1):
         if vectors is None:
-            point_vectors = tfidf(points.tolist())
+            point_vectors = tfidf(distinct_phrases.tolist())
         else:
             point_vectors = _unit(np.array([vectors[row] for row in rows], dtype=float))
         tree = _grown(point_vectors, counts.astype(np.int64))
@@ -89,7 +93,9 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 def tfidf(phrases: Sequence[str]) -> Floats:
     """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words.
 
-    They have at most 100 dimensions. A phrase without a counted word has a vector of zeros.
+    They are reduced to 100 dimensions if there are more than 101 phrases, and more than 101 words
+    and pairs; else each word and pair is a dimension. A phrase without a counted word has a vector
+    of zeros.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -156,8 +162,8 @@ def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> lis
 def _split(points: Floats, counts: Ints, fewest: int, n_groups: int) -> tuple[float, Ints]:
     """Return the fit of groups (silhouette), and each point's group.
 
-    Groups that are too small join the nearest one. The fit is -inf if fewer than two are large
-    enough.
+    Groups that are too small join the nearest large one. The fit is -inf if fewer than two are
+    large enough. It is -1, the lowest silhouette, if it is undefined.
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
@@ -169,8 +175,11 @@ def _split(points: Floats, counts: Ints, fewest: int, n_groups: int) -> tuple[fl
         return -math.inf, fitted.labels_
     centers = fitted.cluster_centers_
     distances = np.linalg.norm(centers[:, None] - centers[large_groups][None], axis=2)
-    labels = large_groups[distances.argmin(axis=1)][fitted.labels_]
+    nearest_large = large_groups[distances.argmin(axis=1)]
+    labels = nearest_large[fitted.labels_]
+    # The time and memory of a silhouette grow with the square of the number of points.
     sampled = np.random.default_rng(SEED).permutation(len(points))[:1_000]
+    # A silhouette is undefined for a single group, and for groups of one point each.
     if not 1 < len(np.unique(labels[sampled])) < len(sampled):
         return -1.0, labels
     return float(silhouette_score(points[sampled], labels[sampled])), labels
@@ -189,13 +198,17 @@ class MissingTree(NamedTuple):
 
 
 def trees_to_grow(job: Job, reader: Reader) -> Iterator[MissingTree]:
-    """Yield the trees that are missing; a phrase without a vector is left out."""
+    """Yield the trees that are missing.
+
+    If an embedding model is configured, phrases that have no vector by it yet are left out.
+    """
     key = wanted_tasks(job, reader).key
     stored_ids = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
     vectors: dict[str, list[float]] | None = None
     label = "tfidf"
     config_hash = "tfidf"
-    for embedding in job.settings.capability_embedding:  # one at most
+    # The setting lists one model at most; without it, a tree uses TF-IDF.
+    for embedding in job.settings.capability_embedding:
         label = embedding.label
         config_hash = target_of(embedding).config_hash
         vectors = _stored_vectors(reader, key, config_hash)
@@ -286,6 +299,7 @@ def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequenc
             node["level"] = nodes[parent]["level"] + 1
         nodes.append(node)
     warehouse.write("capability_members", node_members)
+    # `capability_nodes` shows the latest row of each node.
     warehouse.write("capability_node_rows", nodes)
     # Written last, because it marks which tree is current.
     warehouse.write("capability_trees", [tree_row | created])

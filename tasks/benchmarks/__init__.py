@@ -14,7 +14,7 @@ from tasks.rules.errors import UsageError, from_home
 from tasks.rules.text.characters import hint_on, one_line
 
 FOLDER = Path(__file__).parent
-OWN_FOLDERS = "PRBENCH_BENCHMARKS"
+FOLDERS_VARIABLE = "PRBENCH_BENCHMARKS"
 """The environment variable that names folders of further benchmarks; all processes of a run need
 it.
 """
@@ -74,13 +74,13 @@ def _located(folder: Path, template: str) -> str:
 
 def _folders() -> dict[str, Path]:
     folders = {}
-    configured = os.environ.get(OWN_FOLDERS, "").split(os.pathsep)
+    configured = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
     for path in (str(FOLDER), *filter(None, configured)):
-        folder = from_home(path, OWN_FOLDERS)
+        folder = from_home(path, FOLDERS_VARIABLE)
         # Absolute, because a process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(
-                f"{OWN_FOLDERS}: {path} is not the absolute path of a folder; correct it, or"
+                f"{FOLDERS_VARIABLE}: {path} is not the absolute path of a folder; correct it, or"
                 " unset it"
             )
         for module in iter_modules([str(folder)]):

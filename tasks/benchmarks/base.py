@@ -44,12 +44,14 @@ USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def pass_on(row: DataRow) -> Iterable[DataRow]:
-    """Return a row unchanged, as the only one."""
+    """Return a row unchanged, as the only one: the reader if there is no shape of its own."""
     return (row,)
 
 
 class RowError(ValueError):
-    """A row that cannot become a task (it has no usable id); the message names the problem."""
+    """A row, or a value in it, that cannot be read: a task without an id, a list where a text
+    belongs, a message of an unknown role. The message names the problem, and not the row.
+    """
 
 
 class Reference(NamedTuple):
@@ -115,7 +117,12 @@ class Benchmark:
     scored.
 
     Attributes:
+        name: the name of its module, by which options choose it.
+        title: its name for readers.
         columns: the columns that the rows must have.
+        parse_row: returns a row of the data set as a task, or raises a `RowError`.
+        scores: its scores, one of which is primary.
+        default_dataset_id: the data set on the hub that is read if no other is configured.
         invariants: the checks on its tasks and criteria, each with its bounds
             (`expectations/README.md`).
         gradings: grading (`binary` or `ternary`) -> its judge template; the first grading is the

@@ -42,7 +42,7 @@ AXES = frozenset(
     }
 )
 _TAG = "tag"
-"""The kind of a tag that states none."""
+"""The kind of label of a tag that names no kind (it has no colon)."""
 META_MODEL = "meta-evaluation"
 """The label for models whose responses physicians graded, because the data does not name these
 models.

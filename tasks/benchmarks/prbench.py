@@ -268,11 +268,7 @@ def parse_row(row: DataRow) -> Task:
     )
 
 
-def _labels(
-    row: DataRow,
-    kind: str,
-    field: str | None,
-) -> tuple[str, ...]:
+def _labels(row: DataRow, kind: str, field: str | None) -> tuple[str, ...]:
     """Return the labels of a kind; the vocabulary is that of the task's field."""
     vocabulary = VOCABULARIES.get(field or "", {})
     return split_labels(cell_label(row, kind), vocabulary.get(kind, ()))
@@ -307,7 +303,12 @@ def _criterion(position: int, item: DataRow) -> Criterion:
     category = cell_label(annotations, "criteria_category")
     criterion_id = cell_label(item, "id") or f"position-{position}"
     return criterion_from(
-        criterion_id, position, title, weight, category=category, severity=severity
+        criterion_id,
+        position,
+        title,
+        weight,
+        category=category,
+        severity=severity,
     )
 
 
@@ -356,7 +357,7 @@ FIGURE_SOURCES = {
     ),
 }
 
-_HARD = {
+_HARD_SCORES = {
     "Gemini 2.5 Pro": (0.266, 0.297),
     "o3 (high)": (0.336, 0.352),
     "GPT-5 (high)": (0.394, 0.377),
@@ -373,11 +374,11 @@ REFERENCES = (
     Reference("legal", 500, _JUDGE, _BEST, 0.50, _FIGURE_5),
     *(
         Reference("finance_hard", 300, _JUDGE, model, finance_score, _TABLE_5)
-        for model, (finance_score, _) in _HARD.items()
+        for model, (finance_score, _) in _HARD_SCORES.items()
     ),
     *(
         Reference("legal_hard", 250, _JUDGE, model, legal_score, _TABLE_5)
-        for model, (_, legal_score) in _HARD.items()
+        for model, (_, legal_score) in _HARD_SCORES.items()
     ),
 )
 """Measured on the first release of the data, which differs from later revisions in tasks and

@@ -182,7 +182,9 @@ def graded_rows() -> GradedRowReader:
 
 
 _TRUE = (True, "True", "true", 1, "1")
+"""Values of `success` that mean that the judge's call succeeded."""
 _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
+"""The columns that identify an evaluation, but for the axis, which the files do not have."""
 
 
 def _of_compiled(row: DataRow) -> Iterator[DataRow]:

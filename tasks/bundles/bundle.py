@@ -20,14 +20,16 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.bundles.stores import Folder, Location
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from warehouse.files import hash_of, hash_of_document
 
 MANIFEST = "manifest.json"
 VERSION = 2
+"""The version of manifests that this code writes; of version 1 it reads backups only."""
 Kind = Literal["export", "publication", "certificate", "backup"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_NO_META = {"format", "version", "files"}
+_NOT_META = {"format", "version", "files"}
+"""The entries of a manifest that are the same for all kinds; `sha256` is removed before."""
 Checked = TypeVar("Checked")
 
 
@@ -127,23 +129,20 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
         ) from error
 
 
-def _parsed(
-    document: Any,
-    path: str,
-    kinds: Iterable[Kind],
-) -> Bundle:
+def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     formats = {f"prbench-{kind}": kind for kind in kinds}
     kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
     if kind is None:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version = document.get("version")
-    stated = document.pop("sha256", None)
+    stated_hash = document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
         raise Damaged(
             f"{path}: is of version {version}, which this version of prbench does not know; use a"
             " newer one"
         )
-    if (stated is not None or version == VERSION) and stated != hash_of_document(document):
+    needs_hash = stated_hash is not None or version == VERSION
+    if needs_hash and stated_hash != hash_of_document(document):
         raise Damaged(
             f"{path}: was changed: it does not have the hash that it states; use another copy"
         )
@@ -160,15 +159,11 @@ def _parsed(
         raise Damaged(
             f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy"
         )
-    meta = {name: value for name, value in document.items() if name not in _NO_META}
+    meta = {name: value for name, value in document.items() if name not in _NOT_META}
     return Bundle(kind, files, meta)
 
 
-def checked(
-    kind: type[Checked],
-    value: Any,
-    path: str,
-) -> Checked:
+def checked(kind: type[Checked], value: Any, path: str) -> Checked:
     """Return a value of a manifest after checking its type; `path` is that of the manifest, for
     messages.
 
@@ -176,6 +171,8 @@ def checked(
         Damaged: the value has another type.
     """
     try:
+        # A number is checked strictly, so that true and "2" are none. Others are not, because JSON
+        # has lists and objects instead of tuples and dataclasses.
         return TypeAdapter(kind).validate_python(value, strict=kind is int)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
@@ -212,26 +209,22 @@ def verify_bundle(location: Location, bundle: Bundle) -> None:
 
     Raises:
         Damaged: one is missing or has other content.
-        NotInside: one is a link that leads out of its folder.
+        UnsafeFile: one is a link that leads out of its folder.
     """
-    _refuse(location, bundle, missing_from(location, bundle.files))
-    _compare(location, bundle, location.hash_of)
+    _refuse_files(location, bundle, missing_from(location, bundle.files))
+    _refuse_changed(location, bundle, location.hash_of)
 
 
-def fetch_bundle(
-    location: Location,
-    bundle: Bundle,
-    paths: Mapping[str, Path],
-) -> None:
+def fetch_bundle(location: Location, bundle: Bundle, paths: Mapping[str, Path]) -> None:
     """Copy the files of a bundle to local paths, and compare them with its manifest.
 
     Raises:
         Damaged: one is missing or has other content.
-        NotInside: one is a link that leads out of its folder.
+        UnsafeFile: one is a link that leads out of its folder.
     """
-    _refuse(location, bundle, missing_from(location, bundle.files))
+    _refuse_files(location, bundle, missing_from(location, bundle.files))
     location.get(paths)
-    _compare(location, bundle, lambda name: hash_of(paths[name]))
+    _refuse_changed(location, bundle, lambda name: hash_of(paths[name]))
 
 
 @contextmanager
@@ -240,7 +233,7 @@ def verified(location: Location, bundle: Bundle) -> Iterator[Path]:
 
     Raises:
         Damaged: one is missing or has other content.
-        NotInside: one is a link that leads out of its folder.
+        UnsafeFile: one is a link that leads out of its folder.
     """
     if isinstance(location, Folder):
         verify_bundle(location, bundle)
@@ -252,27 +245,20 @@ def verified(location: Location, bundle: Bundle) -> Iterator[Path]:
         yield Path(temporary)
 
 
-def _compare(
-    location: Location,
-    bundle: Bundle,
-    hash_of_name: Callable[[str], str],
-) -> None:
+def _refuse_changed(location: Location, bundle: Bundle, hash_of_name: Callable[[str], str]) -> None:
     """Refuse a bundle if a file has another hash than its manifest states."""
     changed = [file.name for file in bundle.files if hash_of_name(file.name) != file.sha256]
-    _refuse(location, bundle, changed)
+    _refuse_files(location, bundle, changed)
 
 
-def _refuse(
-    location: Location,
-    bundle: Bundle,
-    names: list[str],
-) -> None:
+def _refuse_files(location: Location, bundle: Bundle, names: list[str]) -> None:
+    """Refuse a bundle because of the named files, if there are any."""
     if names:
         advice = "use another copy"
         if bundle.kind == "backup":
             advice += ", or `prbench backup --verify`"
         raise Damaged(
-            f"{location}: {some(names)}: missing, or changed since it was written; {advice}"
+            f"{location}: {list_text(names)}: missing, or changed since it was written; {advice}"
         )
 
 

@@ -176,7 +176,7 @@ class Folder:
         folder is followed.
 
         Raises:
-            NotInside: a name is such a link.
+            UnsafeFile: a name is such a link.
         """
         for name, target in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -39,6 +39,7 @@ JudgeRow = Mapping[str, Any]
 class StoredPair:
     """The stored verdicts of two judges on the criteria that the strong judge decided.
 
+    First and second verdicts are those of the cheap judge in its first and second repetition.
     `n_first_failed` of these criteria are those that the cheap judge failed on. `n_without_second`
     are those without a second verdict of the cheap judge, which rules with `disagreement` leave
     out. `n_strong_failed` are criteria that all rules leave out, because the strong judge failed.
@@ -58,7 +59,7 @@ class StoredPair:
 def stored_pair(
     reader: Reader,
     parameters: Mapping[str, Any],
-    configured: Collection[str] = (),
+    configured_hashes: Collection[str] = (),
 ) -> StoredPair:
     """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
@@ -66,7 +67,7 @@ def stored_pair(
         reader: reads the published database.
         parameters: `benchmark`, `dataset_revision`, `cheap`, `strong` (labels), and `splits` (none:
             all).
-        configured: hashes of the judge configurations that are configured now.
+        configured_hashes: hashes of the judge configurations that are configured now.
 
     Raises:
         UsageError: one of the judges has no verdicts, or they grade in different ways.
@@ -74,8 +75,8 @@ def stored_pair(
     judges = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
     cheap_label = parameters["cheap"]
     strong_label = parameters["strong"]
-    cheap = _repetitions_of(judges, cheap_label, configured)
-    strong = _repetitions_of(judges, strong_label, configured)
+    cheap = _repetitions_of(judges, cheap_label, configured_hashes)
+    strong = _repetitions_of(judges, strong_label, configured_hashes)
     if cheap[0]["grading"] != strong[0]["grading"]:
         raise UsageError(
             f"the judges grade in different ways: {cheap_label} is {cheap[0]['grading']},"
@@ -104,7 +105,7 @@ def stored_pair(
 def _repetitions_of(
     judges: Sequence[JudgeRow],
     label: str,
-    configured: Collection[str],
+    configured_hashes: Collection[str],
 ) -> list[JudgeRow]:
     """Return the repetitions of a judge, in order, under its configuration with the most verdicts.
 
@@ -121,7 +122,9 @@ def _repetitions_of(
     sizes: Counter[tuple[str, ...]] = Counter()
     for row in rows:
         sizes[config_of(row)] += row["n_verdicts"]
-    config = min(sizes, key=lambda config: (-sizes[config], config[0] not in configured, config))
+    config = min(
+        sizes, key=lambda config: (-sizes[config], config[0] not in configured_hashes, config)
+    )
     repetitions = [row for row in rows if config_of(row) == config]
     return sorted(repetitions, key=itemgetter("judge_trial"))
 
@@ -218,7 +221,7 @@ def evaluated(
     parameters: Mapping[str, Any],
     bound: Bound | None,
     resamples: int = 10_000,
-    configured: Collection[str] = (),
+    configured_hashes: Collection[str] = (),
 ) -> CascadeResult:
     """Evaluate the rules for two judges, and pick the cheapest within a bound.
 
@@ -228,7 +231,7 @@ def evaluated(
     Raises:
         UsageError: both judges have judged criteria of too few tasks.
     """
-    pair = stored_pair(reader, parameters, configured)
+    pair = stored_pair(reader, parameters, configured_hashes)
     paired = pair.paired
     n_tasks = len(paired.tasks)
     if n_tasks < FEWEST_TASKS:
@@ -267,7 +270,7 @@ _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluat
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
-def store(root: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def store_rules(root: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Store the rules of an evaluation (`rows_of`) and publish them.
 
     Nothing is stored if the last stored evaluation is the same.
@@ -316,5 +319,8 @@ def _rounded(value: Any) -> Any:
 
 
 def figures_of(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of a rule on one half of the tasks that are stored and shown."""
+    """Return the figures of a rule on one half of the tasks that are stored and shown.
+
+    `n_differing` only decides how an interval is computed.
+    """
     return {name: value for name, value in figures.items() if name != "n_differing"}

@@ -41,6 +41,7 @@ from warehouse.files import DIGEST_HEX, append_digest, write_file
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The method by which this version computes intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
+"""The condition for the rows of a data set."""
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
 """The sort order of large tables; others are sorted by all columns, which would take too long for
 these.
@@ -61,6 +62,7 @@ library reads.
 
 
 def _time(column: str) -> str:
+    """Return the SQL for a column of times as texts in UTC, under the same name."""
     return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
 
 
@@ -116,6 +118,7 @@ may occur twice.
 
 CALLS = "calls_sha256"
 """The entry of the manifest with the hash of `n_in_call` of all verdicts."""
+# `{{condition}}` stays a field, `{condition}`, which the user of the query fills in.
 CALLS_QUERY = f"""
     select
         sha256(
@@ -241,7 +244,10 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
 
 
 def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
-    """Return the other entries of the manifest, which do not depend on the time of writing."""
+    """Return the entries of the manifest that say what was certified, and how.
+
+    They do not depend on the time of writing.
+    """
     queries = [f"select created_at from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
     latest_time = f"select max(created_at) as created_at from ({' union all '.join(queries)})"
     query = f"select {_time('created_at')} from ({latest_time}) as latest"
@@ -282,6 +288,7 @@ def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(members):
+            # The earliest time of ZIP, and the same system (3 is Unix) and rights everywhere.
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             info.create_system = 3
@@ -289,6 +296,8 @@ def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
             info.file_size = (folder / name).stat().st_size
             with archive.open(info, "w") as member, (folder / name).open("rb") as content:
                 shutil.copyfileobj(content, member)
+        # The archive states the length of its comment, so the digest, which takes the place of the
+        # zeros, is the comment.
         archive.comment = b"0" * DIGEST_HEX
     os.truncate(path, path.stat().st_size - DIGEST_HEX)
     append_digest(path)

@@ -21,7 +21,7 @@ from tasks.llm.replies import OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, criterion_hash, piece_hash, response_id, verdict_id
 from tasks.rules.text.characters import shows_nothing
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from warehouse import DATABASE, Reader
 
 Subject = tuple[Any, ...]
@@ -31,11 +31,11 @@ criterion; or task, model, trial and vintage of a response.
 CONVERSATION = "conversation"
 CRITERION = "criterion"
 RESPONSE = "response"
-_STORED = ("conversation_turns", "criteria", "responses")
+_TEXT_TABLES = ("conversation_turns", "criteria", "responses")
 TextRow = Mapping[str, Any]
 Key = Mapping[str, str]
 """Benchmark and revision of a data set."""
-_CRITERION = ("criterion_id", "content_hash", "category", "weight", "severity")
+_CRITERION_VALUES = ("criterion_id", "content_hash", "category", "weight", "severity")
 """The values that a certificate has for a criterion."""
 _PLURALS = {
     CONVERSATION: "conversations",
@@ -77,7 +77,7 @@ class Texts(NamedTuple):
         outcome = f"{len(self.differing)} differ" if self.differing else "all match"
         lines = [f"texts: {counts or 'nothing'} checked; {outcome}"]
         if self.missing:
-            lines.append(f"not given: {some(self.missing)}")
+            lines.append(f"not given: {list_text(self.missing)}")
         if self.n_others:
             lines.append(
                 f"{self.n_others} given texts are of tasks or models that are not certified"
@@ -118,6 +118,7 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     Also return those responses that match, by hash.
     """
     certified_values = _certified_values(folder)
+    # Dictionaries as sets that keep the order.
     checked_subjects: dict[Subject, None] = {}
     differences: dict[str, None] = {}
     n_others = 0
@@ -151,7 +152,7 @@ def _certified_values(folder: Path) -> dict[Subject, set[Any]]:
         values[CONVERSATION, row["task_id"]].add(row["conversation_id"])
     for row in rows_of(folder / member_of("criteria")):
         subject = (CRITERION, row["task_id"], row["position"])
-        values[subject].add(itemgetter(*_CRITERION)(row))
+        values[subject].add(itemgetter(*_CRITERION_VALUES)(row))
     for row in rows_of(folder / member_of("responses")):
         values[_response_subject(row)].add(row["text_sha256"])
     return values
@@ -164,9 +165,9 @@ def _response_subject(row: TextRow) -> Subject:
 def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
     """Recompute the ids of an unpacked certificate; ids of verdicts need texts of responses."""
     differing = []
-    hashes = {}
+    text_hashes = {}
     for row in rows_of(folder / member_of("responses")):
-        hashes[row["response_id"]] = row["text_sha256"]
+        text_hashes[row["response_id"]] = row["text_sha256"]
         if row["response_id"] != _recompute_response_id(row, key):
             name = _name_of(_response_subject(row))
             differing.append(
@@ -176,7 +177,7 @@ def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
     n_unchecked = 0
     pieces = _pieces(folder) if texts_by_hash else {}
     for row in rows_of(folder / member_of("verdicts")):
-        text = texts_by_hash.get(hashes.get(row["response_id"], ""))
+        text = texts_by_hash.get(text_hashes.get(row["response_id"], ""))
         if text is None:
             n_unchecked += 1
             continue
@@ -188,7 +189,7 @@ def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
                 f" {row['task_id']} does not have the id of its response, criterion, judge,"
                 " template and grading"
             )
-    return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
+    return Ids({"responses": len(text_hashes), "verdicts": n_checked}, n_unchecked, differing)
 
 
 def _recompute_response_id(row: TextRow, key: Key) -> str:
@@ -222,7 +223,8 @@ def _recompute_verdict_id(row: TextRow, text: str, piece: Sequence[str]) -> str:
 def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
     """Return task and `piece_hash` -> the hashes of the criteria that one call judged.
 
-    They follow each other in a rubric, so every sequence of criteria is tried.
+    A certificate has only the hash of a piece. The criteria of a piece follow each other in a
+    rubric, so the hash of every sequence of neighbours is tried.
     """
     verdicts = rows_of(folder / member_of("verdicts"))
     certified_hashes = {row.get("piece_hash") for row in verdicts} - {None}
@@ -282,7 +284,9 @@ def given_texts(path: Path, key: Key) -> Iterator[GivenText]:
     """
     if (path / DATABASE).is_file():
         with Reader(path / DATABASE) as reader:
-            return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
+            return _of_tables(
+                str(path), {name: reader.select(name, **key) for name in _TEXT_TABLES}
+            )
     if (path / "manifest.json").is_file():
         return _of_tables(str(path), _exported_tables(path, key))
     benchmark = load_benchmark(key["benchmark"])
@@ -292,7 +296,7 @@ def given_texts(path: Path, key: Key) -> Iterator[GivenText]:
 
 
 def _exported_tables(path: Path, key: Key) -> dict[str, list[TextRow]]:
-    tables: dict[str, list[TextRow]] = {name: [] for name in _STORED}
+    tables: dict[str, list[TextRow]] = {name: [] for name in _TEXT_TABLES}
     with opened_export(path) as (folder, exported):
         for table in exported:
             if table.name in tables:
@@ -317,7 +321,7 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
             yield GivenText((CONVERSATION, task.task_id), task.conversation_id, location)
             for criterion in task.criteria:
                 subject = (CRITERION, task.task_id, criterion.position)
-                yield GivenText(subject, attrgetter(*_CRITERION)(criterion), location)
+                yield GivenText(subject, attrgetter(*_CRITERION_VALUES)(criterion), location)
 
 
 def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
@@ -351,6 +355,6 @@ def _of_tables(location: str, tables: Mapping[str, Iterable[TextRow]]) -> Iterat
     for row in tables["criteria"]:
         subject = (CRITERION, row["task_id"], row["position"])
         criterion = {**row, "content_hash": criterion_hash(row["title"])}
-        yield GivenText(subject, itemgetter(*_CRITERION)(criterion), location)
+        yield GivenText(subject, itemgetter(*_CRITERION_VALUES)(criterion), location)
     for row in tables["responses"]:
         yield GivenText(_response_subject(row), _hash(row["text"]), location, row["text"])

@@ -44,7 +44,7 @@ _OF_LATEST = (
     "n_tasks_latest_ranked",
 )
 """The columns that depend on which vintage of a model is its current one."""
-_RULES = certifying.member_of(certifying.COVERAGE_RULES)
+_RULES_MEMBER = certifying.member_of(certifying.COVERAGE_RULES)
 _CONTRADICTORY_VERDICT = """
     select status, value
     from verdicts
@@ -234,6 +234,8 @@ class Verification(NamedTuple):
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
     """Recompute and compare the figures of a certificate; compare the given texts with its hashes.
 
+    `digest` is the published one, if it is known; `texts` are paths (see `given_texts`).
+
     Raises:
         UsageError: the file does not exist, or is empty.
         Damaged: its digest is not that of its bytes or the published one, or its content is not
@@ -286,7 +288,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
 
 def _check_digest(file: Path, published: str | None) -> str:
-    """Return the digest of a certificate, unless it does not match its bytes or `published`."""
+    """Return the digest of a certificate; refuse another than that of its bytes or `published`."""
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
     digest = verified_digest(file)
@@ -305,7 +307,7 @@ def _check_digest(file: Path, published: str | None) -> str:
 def _refuse_incomplete(file: Path, members: Collection[str]) -> None:
     """Refuse a certificate without rows or figures; one made earlier has no rules of coverage."""
     tables = (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)
-    required = {certifying.member_of(table) for table in tables} - {_RULES}
+    required = {certifying.member_of(table) for table in tables} - {_RULES_MEMBER}
     lacking = required.difference(members)
     if lacking:
         raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
@@ -344,21 +346,24 @@ def verify_files(source: Path | Store) -> StageReport:
 def _recompute(
     folder: Path,
     key: Mapping[str, str],
-    manifest: Mapping[str, Any],
+    about: Mapping[str, Any],
     *,
     is_same_sql: bool,
 ) -> tuple[dict[str, Compared], list[str]]:
-    """Recompute the figures from the rows, and compare them; also return notes on the rows."""
+    """Recompute the figures from the rows, and compare them; also return notes on the rows.
+
+    `about` has the entries of the manifest.
+    """
     work = folder / "recomputed"
     work.mkdir()
     database = work / "figures.duckdb"
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
-    has_rules = (folder / _RULES).exists()
+    has_rules = (folder / _RULES_MEMBER).exists()
     if not has_rules:
         del files[certifying.COVERAGE_RULES]
     load_rows(database, files, key)
     with Reader(database) as reader:
-        notes = [*_refuse_impossible_rows(reader, manifest), *_refuse_other_calls(reader, manifest)]
+        notes = [*_refuse_impossible_rows(reader, about), *_refuse_other_calls(reader, about)]
     skipped_columns: tuple[str, ...] = ()
     if not has_rules:
         skipped_columns = _OF_LATEST
@@ -386,13 +391,14 @@ def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) 
     compute(database, models)
     with Reader(database) as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
+    # The intervals are computed from the figures, and then shown in them.
     names = {model.name for model in sql.behind({"measures"}) if model.kind != "step"}
     compute(database, [model for model in models if model.name in names], intervals)
     with Reader(database) as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)
 
 
-def _refuse_impossible_rows(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
+def _refuse_impossible_rows(reader: Reader, about: Mapping[str, Any]) -> list[str]:
     """Refuse contradictory verdicts, duplicate rows, and weights out of bounds.
 
     Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of
@@ -406,7 +412,7 @@ def _refuse_impossible_rows(reader: Reader, manifest: Mapping[str, Any]) -> list
         columns = ", ".join(key)
         if reader.rows(f"select 1 from {table} group by {columns} having count(*) > 1 limit 1"):
             raise ValueError(f"two rows of {table} have the same {columns}")
-    name = manifest["benchmark"]
+    name = about["benchmark"]
     if name not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
     bounds = load_benchmark(name).invariants.get("weight_range")
@@ -420,22 +426,22 @@ def _refuse_impossible_rows(reader: Reader, manifest: Mapping[str, Any]) -> list
     problem = (
         f"{n_out_of_bounds} weights are not from {lowest:g} to {highest:g}, as those of {name} are"
     )
-    if manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
+    if about["configuration"]["quality"]["policies"].get("weight_range") != "warn":
         raise ValueError(problem)
     return [f"{problem}; the certified configuration only warns of them"]
 
 
-def _refuse_other_calls(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
+def _refuse_other_calls(reader: Reader, about: Mapping[str, Any]) -> list[str]:
     """Refuse verdicts whose `n_in_call` is not that of the manifest.
 
     Return a note if the manifest states none.
     """
-    if certifying.CALLS not in manifest:
+    if certifying.CALLS not in about:
         return [
             "Made before certificates bound the number of criteria in a call (n_in_call): it was"
             " not checked"
         ]
-    if manifest[certifying.CALLS] != reader.value(certifying.CALLS_QUERY.format(condition="true")):
+    if about[certifying.CALLS] != reader.value(certifying.CALLS_QUERY.format(condition="true")):
         raise ValueError(
             "the numbers of criteria in a call (n_in_call) are not those that the manifest states"
         )

@@ -21,13 +21,14 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import did_you_mean, one_line
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted, list_text
 from tasks.run.writing import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
 
 Policies = Mapping[str, str]
 """Check -> its policy."""
-Row = dict[str, Any]
+FindingRow = dict[str, Any]
+"""A row of `refusals` or `checks` without the columns that all rows of a run share."""
 
 
 def expectations_of(benchmark: Benchmark) -> list[Expectation]:
@@ -78,8 +79,8 @@ def default_policy(expectation: Expectation) -> str:
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
     """Run suites on the job's data-set revision, store the findings, and admit or refuse its tasks.
 
-    With `reuse`, the findings of the last run are used again if expectations, policies and rows
-    have not changed.
+    With `reuse` (only for the suite `ingest`), the findings of the last run are used again if
+    expectations, policies and rows have not changed.
 
     Raises:
         PipelineError: an expectation with the policy `fail` failed.
@@ -110,8 +111,11 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     return _report(job, findings, policies)
 
 
-def _refusals(findings: Iterable[ExpectationResult], policies: Policies) -> Iterator[Row]:
-    """Yield one refusal for each task and check, with all findings."""
+def _refusals(findings: Iterable[ExpectationResult], policies: Policies) -> Iterator[FindingRow]:
+    """Yield one refusal for each task and check, with all findings.
+
+    A check with the policy `fail` refuses tasks too.
+    """
     details = defaultdict(list)
     for finding in findings:
         expectation = finding.expectation
@@ -129,7 +133,7 @@ def _refusals(findings: Iterable[ExpectationResult], policies: Policies) -> Iter
         }
 
 
-def _check_row(finding: ExpectationResult, policies: Policies) -> Row:
+def _check_row(finding: ExpectationResult, policies: Policies) -> FindingRow:
     """Return the row of a finding in `checks`."""
     expectation = finding.expectation
     return {
@@ -145,7 +149,7 @@ def _check_row(finding: ExpectationResult, policies: Policies) -> Row:
     }
 
 
-def has_unchecked(job: Job, reader: Reader) -> bool:
+def needs_check(job: Job, reader: Reader) -> bool:
     """Return whether the findings of the ingest suite are missing, or no longer valid."""
     expectations, policies = _expectations_in(job, ["ingest"])
     return _stored_findings(reader, job.key, expectations, policies) is None
@@ -196,6 +200,11 @@ def _stored_findings(
 
 
 def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> StageReport:
+    """Return the report of the findings: warnings on failed ones, and a note on all.
+
+    Raises:
+        PipelineError: an expectation with the policy `fail` failed.
+    """
     report = StageReport("check", rows=len(findings))
     failed = [finding for finding in findings if finding.failures]
     refused = set[str]()
@@ -210,7 +219,7 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
         line = (
             f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')}"
-            f" fail: {some(sorted(keys), 5)}"
+            f" fail: {list_text(sorted(keys), 5)}"
         )
         if policy == "fail":
             raise PipelineError(
@@ -219,13 +228,14 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
         if policy == "warn":
             report.warnings.append(line)
             continue
+        # Only checks of the suite `ingest` have the policy `quarantine`, so the keys are task ids.
         refused |= keys
         new_keys = keys - accepted
         if new_keys:
             count = f"{len(new_keys)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
-            report.warnings.append(f"{count}: {rule}: {some(sorted(new_keys), 5)}")
-    # A run of N tasks takes admitted ones only, so refused tasks take nothing away from it.
+            report.warnings.append(f"{count}: {rule}: {list_text(sorted(new_keys), 5)}")
+    # A run that is limited to N tasks takes N admitted ones, whatever is refused.
     report.is_below_bar = bool(refused - accepted) and job.limit is None
     if report.is_below_bar:
         report.warnings.append(

@@ -30,7 +30,7 @@ from tasks.compare.pairs import (
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted, list_text
 from tasks.stopping import runs_on_random_parts
 from warehouse import Reader
 
@@ -40,8 +40,8 @@ class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
-        wanted_tasks: the tasks that both sides could have; `has_response` and
-            `has_response_second` are true of those with a response on this side, complete or not.
+        wanted_tasks: the tasks that both sides could have; `has_response` (of the first side) and
+            `has_response_second` are true if this side has a response, complete or not.
         tasks: the compared tasks, which have a complete trial on both sides: `task_id`,
             `first_score` and `second_score`, where a score is the mean over the complete trials of
             that side.
@@ -100,7 +100,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
             replace(difference, p_adjusted=p_value)
             for difference, p_value in zip(differences, adjusted, strict=True)
         ),
-        notes=(*_on_random_parts(reader, paired.pairs), *sentences),
+        notes=(*_notes_on_random_parts(reader, paired.pairs), *sentences),
         not_compared=tuple(not_compared),
     )
 
@@ -150,7 +150,7 @@ def _differences(
                 continue
             difference = _difference(pair, split, wanted_tasks.filter(split=split))
             if difference is None:
-                without_task.append(_no_task(split, _short_names(paired.kind, pair)))
+                without_task.append(_no_task_sentence(split, _short_names(paired.kind, pair)))
             else:
                 differences.append(difference)
     return differences, without_task
@@ -160,7 +160,10 @@ def _wanted_tasks(values: pl.DataFrame, pair: ModelRunPair) -> pl.DataFrame:
     """Return the tasks that both sides of a pair could have, with the values of both."""
     first_values, second_values = (_values_of(values, side) for side in pair.sides)
     return first_values.join(
-        second_values, on=["split", "task_id"], suffix="_second", maintain_order="left"
+        second_values,
+        on=["split", "task_id"],
+        suffix="_second",
+        maintain_order="left",
     )
 
 
@@ -172,7 +175,7 @@ def _values_of(values: pl.DataFrame, side: Side) -> pl.DataFrame:
     return values_of_run.filter(pl.col("task_id").is_in(list(side.only_tasks)))
 
 
-def _no_task(split: str, names: tuple[str, str]) -> str:
+def _no_task_sentence(split: str, names: tuple[str, str]) -> str:
     return f"{split}: no task is complete for both {names[0]} and {names[1]}."
 
 
@@ -192,11 +195,11 @@ def _not_compared(
         for split in splits:
             if split in expected and (name, split) not in compared:
                 names = (short_name(paired.kind, base), short_name(paired.kind, name))
-                sentences.append(_no_task(split, names))
+                sentences.append(_no_task_sentence(split, names))
     return sentences
 
 
-def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
+def _notes_on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
     """Return a note that names the models that were evaluated on a random part of the tasks
     only.
     """
@@ -395,8 +398,8 @@ def _attributes(pair: ModelRunPair, name: str) -> tuple[str, ...]:
 
 
 def decision(by_trial: Sequence[float]) -> str:
-    """Return the decision on a criterion: one word if all trials agree, else the number of trials
-    that met it.
+    """Return the decision on a criterion in words: "met" if all trials agree, else the number of
+    trials that met it, such as "met in 1 of 2 trials".
     """
     counts = Counter(by_trial)
     if len(counts) == 1:
@@ -456,21 +459,21 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         for side in ("first", "second"):
             vintages_by_name[row[side]].append(row[f"{side}_vintage"])
-    vintages = {name: some(name_vintages) for name, name_vintages in vintages_by_name.items()}
+    vintages = {name: list_text(name_vintages) for name, name_vintages in vintages_by_name.items()}
     is_same_vintage = len(set(vintages.values())) == 1
     names = []
     for name, vintage in vintages.items():
         is_in_name = name == vintage or name.endswith(f"@{vintage}")
         names.append(name if is_same_vintage or is_in_name else f"{name} (vintage {vintage})")
-    parts = [f"Comparing {names[0]} with {some(names[1:])}"]
+    parts = [f"Comparing {names[0]} with {list_text(names[1:])}"]
     if is_same_vintage:
         parts.append(f"in vintage {vintages[rows[0]['first']]}")
     kind = rows[0]["kind"]
     if kind != "model":
-        parts.append(f"responses of {some(row['first_model'] for row in rows)}")
+        parts.append(f"responses of {list_text(row['first_model'] for row in rows)}")
     if kind != "judge":
-        parts.append(f"judged by {some(row['first_judge'] for row in rows)}")
-    parts.append(f"on {some(row['split'] for row in rows)}")
+        parts.append(f"judged by {list_text(row['first_judge'] for row in rows)}")
+    parts.append(f"on {list_text(row['split'] for row in rows)}")
     return ", ".join(parts) + "."
 
 
@@ -542,7 +545,10 @@ def _parts(
     cells: pl.DataFrame,
     n_flips: int | None,
 ) -> dict[str, list[DifferenceRow]]:
-    """Return the verdicts behind a difference; `cells` are all criteria of its pair."""
+    """Return the verdicts behind a difference.
+
+    `cells` has a row for each criterion of each task of its pair, with the values of both sides.
+    """
     tasks = difference.tasks
     responded = difference.wanted_tasks.filter("has_response", "has_response_second")["task_id"]
     criteria = cells.filter(pl.col("task_id").is_in(responded.implode()))

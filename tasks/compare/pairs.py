@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import BASE_VINTAGE, EVERY_VINTAGE, JUDGE_CONFIG
 from tasks.rules.text.characters import did_you_mean, hint_on
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -71,9 +71,9 @@ class Comparison:
 class ModelRun:
     """A configured model, sampled in one vintage, under one judge configuration.
 
-    `is_by_judge` is false for labels of people. `splits` have verdicts of it; on `current_splits`
-    its vintage is the model's current one. If hard tasks are compared, both are names of own hard
-    selections.
+    `is_by_judge` is false for labels of people. `splits` are those with verdicts on it, and
+    `current_splits` those on which its vintage is the model's current one. If hard tasks are
+    compared, both are names of hard subsets that this project selected.
     """
 
     model_run_id: int
@@ -252,7 +252,8 @@ def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
     vintages = sorted({run.vintage for run in model_runs if run.model == label})
     if vintages and vintage not in vintages:
         raise UsageError(
-            f"{name}: {label} has no verdict in vintage {vintage}; it has {some(vintages, _LISTED)}"
+            f"{name}: {label} has no verdict in vintage {vintage}; it has"
+            f" {list_text(vintages, _LISTED)}"
         )
 
 
@@ -310,7 +311,10 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     stored_verdicts = list(_stored_verdicts(kind, names, sides))
     if not model_run_pairs:
         cause = _why_nothing_to_compare(
-            kind, sides_by_name, comparison.only_vintage, equal_attributes
+            kind,
+            sides_by_name,
+            comparison.only_vintage,
+            equal_attributes,
         )
         raise PipelineError("; ".join([cause, *stored_verdicts]))
     expected_splits = {
@@ -344,7 +348,7 @@ def _sides_by_name(
 
 
 def _refuse_option_of(kind: Kind, comparison: Comparison) -> None:
-    """Refuse an option that selects what is compared."""
+    """Refuse an option that selects by the property that is compared."""
     options = {
         "model": comparison.job.named_models,
         "judge": comparison.job.named_judges,
@@ -602,7 +606,7 @@ def _why_nothing_to_compare(
     vintage: str | None,
     equal_attributes: Sequence[str],
 ) -> str:
-    """Return the reason why there is nothing to compare."""
+    """Return the reason why no pair was found; `vintage` is the only one compared, if any."""
     absent = [name for name, sides in sides_by_name.items() if not sides]
     names = " and ".join(sides_by_name)
     if absent:
@@ -636,17 +640,17 @@ def _stored_verdicts(kind: Kind, names: Iterable[str], sides: Sequence[Side]) ->
             continue
         runs.sort(key=attrgetter("responded_at"))
         if kind in {"run", "vintage"}:
-            content = f"of {some((run.model for run in runs), _LISTED)}"
+            content = f"of {list_text((run.model for run in runs), _LISTED)}"
         else:
-            content = f"in {some((run.vintage for run in runs), _LISTED)}"
+            content = f"in {list_text((run.vintage for run in runs), _LISTED)}"
         judges = ""
         if kind != "judge":
-            judges = f" by {some(run.judge for run in runs)}"
+            judges = f" by {list_text(run.judge for run in runs)}"
         yield f"{name} has verdicts {content}{judges}"
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Return the sides that can be compared, in groups that differ only in the compared property.
+    """Return the sides that can be compared, in groups whose sides differ only in this property.
 
     Two sides need not have a task in common.
 

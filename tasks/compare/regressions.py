@@ -13,6 +13,7 @@ from tasks.rules.text.numbers import counted, number
 
 Rows = Sequence[Mapping[str, Any]]
 _ROUNDING = 1e-12
+"""A drop that is less than this below the least one counts as large enough."""
 _HEADINGS = (
     "Compared",
     "Split",

@@ -16,12 +16,15 @@ from warehouse import Reader, Warehouse
 _IDENTITY = ("model", "model_config_hash", *JUDGE_CONFIG)
 """A model under a judge: columns that are equal on both sides of a comparison."""
 _DIFFERENCE_COLUMNS = ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
+"""The other columns of a difference that `changes` returns."""
 
 
 Identity = tuple[Any, ...]
 """The values of `_IDENTITY`."""
 PairRow = dict[str, Any]
-"""A model under a judge with the last comparable vintage before another one (`last_vintage`)."""
+"""A model under a judge (`_IDENTITY`) in a vintage, with the last comparable one before it
+(`last_vintage`).
+"""
 _identity_of = itemgetter(*_IDENTITY)
 _second_identity_of = itemgetter(*(f"second_{name}" for name in _IDENTITY))
 
@@ -55,12 +58,12 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     differences: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
         splits_by_run = _shown_splits(job, reader, vintage)
-        for current in sorted({run_vintage for run_vintage, _ in splits_by_run}):
-            for pair in comparable_pairs(job, reader, current):
+        for current_vintage in sorted({run_vintage for run_vintage, _ in splits_by_run}):
+            for pair in comparable_pairs(job, reader, current_vintage):
                 # A model may have another current vintage on another split.
-                splits = splits_by_run.get((current, _identity_of(pair)))
+                splits = splits_by_run.get((current_vintage, _identity_of(pair)))
                 if splits:
-                    rows = differences_of(job, reader, pair, current)
+                    rows = differences_of(job, reader, pair, current_vintage)
                     differences += [row for row in rows if row["split"] in splits]
     adjusted = holm([row["p_value"] for row in differences])
     rows = []
@@ -77,8 +80,11 @@ def _shown_splits(
     reader: Reader,
     vintage: str | None,
 ) -> dict[tuple[str, Identity], set[str]]:
-    """Return the splits of the leaderboard by vintage and identity."""
-    judged = (
+    """Return the splits of the leaderboard by vintage and identity.
+
+    Without a `vintage`, each model has its current one.
+    """
+    leaderboard_of_judges = (
         "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge,"
         " judge_config_hash))"
     )
@@ -89,7 +95,7 @@ def _shown_splits(
         conditions["vintage"] = vintage
     columns = f"distinct {', '.join(_IDENTITY)}, vintage, split"
     splits_by_run: dict[tuple[str, Identity], set[str]] = {}
-    for row in reader.select(judged, columns, **conditions):
+    for row in reader.select(leaderboard_of_judges, columns, **conditions):
         splits = splits_by_run.setdefault((row["vintage"], _identity_of(row)), set())
         splits.add(row["split"])
     return splits_by_run

@@ -34,20 +34,23 @@ class Job(Strict):
     Attributes:
         settings: the configuration; its models and judges are already the chosen ones.
         warehouse: the folder of the data.
-        warehouse_source: where this folder was named, for people.
-        location: the options of a command that name the same configuration, data and benchmark.
+        warehouse_source: the option, variable or file that names this folder, for messages.
+        location_options: the options that name the same configuration, data and benchmark in
+            another command, such as `--config /srv/prbench.yaml`.
+        run_id: the id of the run, which its rows have.
         limit: the number of tasks to use; None: all.
-        vintage: the vintage of all models that are not resampled each night.
+        vintage: the vintage of all models; in a night, only of those that are not resampled each
+            night.
         named_models: the labels that the command names; None if it names none. Labels of imported
             responses may be among them.
         named_judges: the same of judges.
         named_tasks: the tasks to which the work is narrowed; None: all.
         named_trials: the trials to which the work is narrowed; None: all.
         vocabularies: the kinds of labels for annotation; none: all.
-        compared_models: all configured models if `stopping` compares them, because names narrow the
-            evaluated models and not the compared ones.
+        compared_models: with `stopping`, all configured models, also those that the command does
+            not name; else empty.
         configured_labels: the labels of all models and judges, for hints on mistyped names.
-        n_responses: the size of the sample for `prbench neighbours`.
+        n_neighbour_responses: the number of responses in the sample of `prbench neighbours`.
         night: the label of the run's night, which is the vintage of the models that are resampled
             each night.
         stop_at: no call begins after this time.
@@ -59,7 +62,7 @@ class Job(Strict):
     settings: Settings
     warehouse: Path
     warehouse_source: str = ""
-    location: tuple[str, ...] = ()
+    location_options: tuple[str, ...] = ()
     run_id: str
     limit: Size | None = None
     vintage: str = BASE_VINTAGE
@@ -70,7 +73,7 @@ class Job(Strict):
     vocabularies: tuple[str, ...] = ()
     compared_models: tuple[Model, ...] = ()
     configured_labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    n_responses: Size = 100
+    n_neighbour_responses: Size = 100
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
@@ -110,8 +113,11 @@ class Job(Strict):
         return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})
 
     def on_splits(self, splits: tuple[str, ...]) -> Self:
-        """Return a copy on these splits, or if there are none, on all stored ones, not only on those
-        that are configured.
+        """Return a copy whose figures are those of these splits; of all stored ones if there are
+        none.
+
+        Only `settings.dataset.splits` changes. `data.splits` stay the configured ones, on which
+        work is planned.
         """
         return self.with_settings(
             dataset=self.settings.dataset.model_copy(update={"splits": splits})
@@ -172,5 +178,5 @@ class Job(Strict):
 
     @property
     def vintages(self) -> list[str]:
-        """All vintages of the run."""
+        """All vintages of the run, each once: that of the job, then those of models."""
         return list(dict.fromkeys((self.vintage, *map(self.vintage_of, self.settings.models))))

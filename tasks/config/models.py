@@ -53,7 +53,7 @@ _RESERVED = frozenset(
 """Parameters that the pipeline sets itself, or that would change a call without its knowledge."""
 
 
-def secrets_in(address: str, name: str) -> Iterator[str]:
+def address_problems(address: str, name: str) -> Iterator[str]:
     """Yield the problems of an address that contains a literal secret; `name` is the setting's
     name.
     """
@@ -76,7 +76,7 @@ class Strict(BaseModel):
         yield from ()
 
     @model_validator(mode="after")
-    def _is_possible(self) -> Self:
+    def _refuse_problems(self) -> Self:
         problem = next(self.problems(), None)
         if problem is not None:
             raise ValueError(problem)
@@ -93,7 +93,8 @@ class Price(Strict):
     cached_usd_per_mtok: NonNegativeFloat | None = None
 
 
-def _acceptable_end(word: str) -> str:
+def _refuse_known_failure(word: str) -> str:
+    """Return a word of `ends_ok`, unless it means that a reply was cut or filtered."""
     if meaning_of(word) in {End.CUT, End.FILTERED}:
         raise ValueError(f"{word!r} is not the end of a complete reply")
     return word
@@ -117,7 +118,7 @@ class Endpoint(Strict):
     api: Literal["chat", "responses"] = "chat"
     stream: bool = False
     omits_think_tag: bool = False
-    ends_ok: tuple[Annotated[Text, AfterValidator(_acceptable_end)], ...] = ()
+    ends_ok: tuple[Annotated[Text, AfterValidator(_refuse_known_failure)], ...] = ()
     headers: dict[str, str] = {}
     reasoning_effort: str | None = None
     thinking_budget_tokens: int | None = None
@@ -134,7 +135,7 @@ class Endpoint(Strict):
         """Yield secrets in stored settings, and parameters that cannot be sent."""
         for path in self._secret_paths():
             yield f"`{path}` is a secret; put it in the environment and write ${{NAME}} here"
-        yield from secrets_in(self.api_base or "", "api_base")
+        yield from address_problems(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
             # LiteLLM's client for these names neither refuses redirects nor bounds bodies.
             yield (
@@ -200,7 +201,10 @@ class Model(Endpoint):
 
     @model_validator(mode="before")
     @classmethod
-    def _needs_no_name(cls, data: Any) -> Any:
+    def _name_if_imported(cls, data: Any) -> Any:
+        """Give a model whose responses are imported its label as its name, which it needs not
+        have.
+        """
         if isinstance(data, dict) and data.get("source") == IMPORTED:
             if not (data.get("label") or data.get("name")):
                 raise ValueError("`label` is missing, under which the responses were imported")
@@ -370,7 +374,11 @@ class Judge(Analyst):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_no_settings_of_its_judges(cls, data: Any) -> Any:
+    def _prepare_cascade(cls, data: Any) -> Any:
+        """Refuse a cascade with settings that its judges have, and give it a name for now.
+
+        A cascade with a name is one that is read again, with all settings of its second judge.
+        """
         if (
             not isinstance(data, Mapping)
             or not isinstance(data.get("cascade"), Mapping)
@@ -384,7 +392,7 @@ class Judge(Analyst):
             raise ValueError(
                 f"`{min(settings)}` is a setting of the judges of a cascade, not of the cascade"
             )
-        # The name of a cascade until its judges are known.
+        # `with_cascades` replaces the name when the judges are known.
         return {"name": "cascade", **data}
 
     def problems(self) -> Iterator[str]:

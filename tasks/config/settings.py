@@ -32,12 +32,13 @@ from tasks.config.models import (
     Size,
     Strict,
     Text,
-    secrets_in,
+    address_problems,
     with_cascades,
 )
 from tasks.rules.text.secrecy import REFERENCE
 
 Level = Annotated[float, Field(gt=0, lt=1)]
+"""A level of significance."""
 Count = Annotated[int, Field(ge=0, strict=True)]
 BASELINE = "baseline"
 """The name of the condition that the others are compared with; by default, it is the first one."""
@@ -208,7 +209,7 @@ class Quality(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_check(cls, data: Any) -> Any:
+    def _with_policies(cls, data: Any) -> Any:
         """Convert the configuration's flat form, in which check names are next to `accepted`."""
         if not isinstance(data, dict) or "policies" in data:
             return data
@@ -352,7 +353,7 @@ class Receiver(Strict):
                 f"is one of {', '.join(type(self).model_fields)}, not"
                 f" {' and '.join(kinds) or 'none'}"
             )
-        yield from secrets_in(self.webhook or "", "webhook")
+        yield from address_problems(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
         is_secret = self.slack is not None or any(host in address for host in _SECRET_HOSTS)
         is_written_here = is_secret and not REFERENCE.search(address)
@@ -391,7 +392,7 @@ class Alerts(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield secrets in the address to ping."""
-        yield from secrets_in(self.ping or "", "ping")
+        yield from address_problems(self.ping or "", "ping")
 
 
 class Report(Strict):

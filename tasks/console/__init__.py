@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 
 def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
-    """Rewrite messages and tracebacks of all later log records, once for each `mark`."""
-    make = logging.getLogRecordFactory()
-    if getattr(make, mark, False):
+    """Rewrite messages and tracebacks of all later log records, by `rewritten`.
+
+    A second call with the same `mark`, an attribute of the factory of records, does nothing.
+    """
+    make_record = logging.getLogRecordFactory()
+    if getattr(make_record, mark, False):
         return
 
-    def guarded(*arguments: Any, **keywords: Any) -> logging.LogRecord:
-        record = make(*arguments, **keywords)
+    def make_rewritten(*arguments: Any, **keywords: Any) -> logging.LogRecord:
+        record = make_record(*arguments, **keywords)
         try:
             message = record.getMessage()
         except (TypeError, ValueError):
@@ -39,11 +42,11 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
             record.exc_info = None
         return record
 
-    vars(guarded).update({**vars(make), mark: True})  # keeps earlier marks
-    logging.setLogRecordFactory(guarded)
+    vars(make_rewritten).update({**vars(make_record), mark: True})  # keeps earlier marks
+    logging.setLogRecordFactory(make_rewritten)
 
 
-class Shown:
+class VisibleStream:
     """A standard stream that makes control characters visible; `exact` is the original stream, for
     machines.
 
@@ -89,9 +92,9 @@ def shown_visibly() -> Iterator[None]:
 
 def _visible(stream: TextIO) -> Any:
     """Return a stream that makes control characters visible; None stays, for a missing stream."""
-    if stream is None or isinstance(stream, Shown):
+    if stream is None or isinstance(stream, VisibleStream):
         return stream
-    return Shown(stream)
+    return VisibleStream(stream)
 
 
 def exact(stream: TextIO) -> TextIO:
@@ -100,7 +103,7 @@ def exact(stream: TextIO) -> TextIO:
     It is for output for machines, and for libraries that draw on the terminal and make their texts
     visible themselves.
     """
-    return stream.exact if isinstance(stream, Shown) else stream
+    return stream.exact if isinstance(stream, VisibleStream) else stream
 
 
 @dataclass
@@ -126,7 +129,8 @@ class Tally:
 
 
 _tallies: dict[tuple[str, str], Tally] = {}
-_open: list[Tally] = []
+"""(stage, label of the model) -> the tally that `advance` counts in."""
+_open_tallies: list[Tally] = []
 """All tallies that are shown, the innermost last."""
 _bars: list["Bars"] = []
 """The only bars, shared by all work: a terminal has room for one set."""
@@ -135,6 +139,7 @@ _drawing_lock = threading.RLock()
 _SILENCE_S = 15.0
 """Without a terminal, the work in progress is named after so many seconds without a line."""
 _MOST_SILENCE_S = 300.0
+"""The silence grows to a tenth of the elapsed time, but no further than this."""
 
 
 def _show(tally: Tally) -> None:
@@ -210,7 +215,7 @@ def progress(
         if total:
             tallies[stage, label] = Tally(f"{stage} {label}".rstrip(), total, is_quiet)
     _tallies.update(tallies)
-    with _shown(tallies.values()):
+    with _showing(tallies.values()):
         try:
             yield list(tallies.values())
         finally:
@@ -222,13 +227,13 @@ def progress(
 def working(name: str, *, is_quiet: bool = False, is_whole: bool = False) -> Iterator[None]:
     """Show a step of unknown length until the block ends.
 
-    On a terminal it is a row with the elapsed time. Elsewhere a step that `is_whole` (a command,
-    with all other steps in it) has a line at once, and then a line names the innermost work from
-    time to time.
+    On a terminal it is a row with the elapsed time. Elsewhere only a step that `is_whole` (a
+    command, with all other steps in it) has a line at once; from then on, a line names the
+    innermost work from time to time.
     """
     step = Tally(name, None, is_quiet)
     ended = threading.Event()
-    with _shown([step]):
+    with _showing([step]):
         if is_whole and not is_quiet and not _bars:
             notice(f"{name}: started")
             threading.Thread(target=_break_silence, args=(step, ended), daemon=True).start()
@@ -240,7 +245,7 @@ def working(name: str, *, is_quiet: bool = False, is_whole: bool = False) -> Ite
 
 def _break_silence(command: Tally, ended: threading.Event) -> None:
     while not ended.wait(_SILENCE_S):
-        innermost = _open[-1]
+        innermost = _open_tallies[-1]
         if innermost.total is None:
             elapsed = duration(time.monotonic() - command.begun_s)
             names = dict.fromkeys((command.name, innermost.name))
@@ -250,13 +255,13 @@ def _break_silence(command: Tally, ended: threading.Event) -> None:
 
 
 @contextmanager
-def _shown(tallies: Iterable[Tally]) -> Iterator[None]:
+def _showing(tallies: Iterable[Tally]) -> Iterator[None]:
     """Show tallies until the block ends; the bars of finished ones stay on the terminal, without
     those of steps.
     """
     loud_tallies = [tally for tally in tallies if not tally.is_quiet]
     with _drawing_lock:
-        _open.extend(loud_tallies)
+        _open_tallies.extend(loud_tallies)
     for tally in loud_tallies:
         _show(tally)
     try:
@@ -264,11 +269,11 @@ def _shown(tallies: Iterable[Tally]) -> Iterator[None]:
     finally:
         with _drawing_lock:
             for tally in loud_tallies:
-                _open.remove(tally)
-            if _bars and all(tally.total is None for tally in _open):
+                _open_tallies.remove(tally)
+            if _bars and all(tally.total is None for tally in _open_tallies):
                 _bars.pop().keep_counted()
                 _shown_bars.close()
-                for step in _open:
+                for step in _open_tallies:
                     _show(step)
 
 

@@ -60,7 +60,9 @@ class Bars(Progress):
         self.update(number, completed=tally.done, failures=failures)
 
     def keep_counted(self) -> None:
-        """Take the rows of steps away, before the end; if there are no others, nothing stays."""
+        """Remove the rows of steps before the bars end, so that only counted work stays on the
+        terminal.
+        """
         for task in self.tasks:
             if task.total is None:
                 self.remove_task(task.id)

@@ -20,10 +20,11 @@ SEPARATOR = " · "
 """Between two values in a heading."""
 ABSENT = "–"
 """The cell of a row without a value."""
-_ABSENT = {ABSENT, ""}
-_READABLE = 16
+_ABSENT_CELLS = {ABSENT, ""}
+_READABLE_WIDTH = 16
 """A text column may join if it gets this width, or its own if that is less."""
 _WITHOUT_LIMIT = 10**6
+"""The width of a console that wraps nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class TableColumn:
     @property
     def is_absent(self) -> bool:
         """True if no row has a value."""
-        return set(self.cells) <= _ABSENT
+        return set(self.cells) <= _ABSENT_CELLS
 
     @property
     def as_heading(self) -> str:
@@ -69,7 +70,7 @@ class TableColumn:
     @property
     def readable_width(self) -> int:
         """The width that the column needs if it is to join."""
-        return self.width if self.is_number else min(self.width, _READABLE)
+        return self.width if self.is_number else min(self.width, _READABLE_WIDTH)
 
 
 def one_line_text(text: str) -> str:
@@ -152,7 +153,7 @@ def layout(
             candidates.append(column)
         elif column.is_absent:
             continue
-        elif len(column.cells) == 1:
+        elif len(column.cells) == 1:  # in a table of one row, all columns would be in the heading
             candidates.append(column)
         elif cell_len(SEPARATOR.join([*parts, column.as_heading])) <= width:
             parts.append(column.as_heading)
@@ -173,7 +174,7 @@ def _groups(boards: Sequence[TableColumn], columns: Sequence[TableColumn]) -> di
         values = [
             f"{board.heading}: {cell}"
             for board, cell in zip(boards, cells, strict=False)
-            if cell not in _ABSENT
+            if cell not in _ABSENT_CELLS
         ]
         groups.setdefault(SEPARATOR.join(values), []).append(index)
     return groups or {"": []}

@@ -1,7 +1,7 @@
-"""Reading of files from outside: only regular files of bounded size, and no name or link that leads
-out of a folder.
+"""Reading of files from outside: only regular files, and no name or link that leads out of a folder.
 
-The bound on nested JSON is in `tasks/rules/text/json_text.py`.
+What is read into memory has a bounded size. The bound on nested JSON is in
+`tasks/rules/text/json_text.py`.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ from pathlib import Path, PurePath
 
 from tasks.rules.errors import PipelineError
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe would wait for a process at its other end.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 MOST_BYTES = 2 * 2**30
 """Largest size of a file, or of the results in a folder, that is read into memory."""
-_MOST_PER_BYTE = 200
+_MOST_UNPACKED_PER_BYTE = 200
 """Largest number of bytes to which each byte of an archive or a Parquet file may unpack. Real files
 unpack to 5 to 30 times their size.
 """
-_MOST_BESIDE = 20_000_000
+_EXTRA_UNPACKED_BYTES = 20_000_000
 """Number of unpacked bytes that are allowed in addition, because tiny files unpack to more."""
 _MOST_MEMBERS = 100_000
 
@@ -53,7 +53,7 @@ class FileTooLarge(PipelineError):
     """A file is larger than the bound, or unpacks to more."""
 
 
-class NotInside(PipelineError):
+class UnsafeFile(PipelineError):
     """A name leads out of its folder, or to something that is not a regular file."""
 
 
@@ -61,15 +61,20 @@ def open_regular(path: Path) -> BufferedReader:
     """Open a regular file of bounded size for reading; links are followed.
 
     Raises:
-        NotInside: it is a pipe, a device or a folder.
+        UnsafeFile: it is a pipe, a device or a folder.
         FileTooLarge: it has more than `MOST_BYTES`.
         OSError: it does not exist, or cannot be read.
     """
-    descriptor = os.open(path, _FILE & ~os.O_NOFOLLOW)
+    descriptor = os.open(path, _FILE_FLAGS & ~os.O_NOFOLLOW)
+    return bounded(_regular_file(descriptor, path), path)
+
+
+def _regular_file(descriptor: int, path: Path) -> BufferedReader:
+    """Return an open file if it is a regular one; otherwise close it and refuse it."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotInside(f"{path}: is not a regular file; put one there")
-    return bounded(os.fdopen(descriptor, "rb"), path)
+        raise UnsafeFile(f"{path}: is not a regular file; put one there")
+    return os.fdopen(descriptor, "rb")
 
 
 def read_regular(path: Path) -> bytes:
@@ -92,11 +97,7 @@ def bounded(file: BufferedReader, name: PurePath | str) -> BufferedReader:
     return file
 
 
-def refuse_bomb(
-    name: PurePath | str,
-    n_bytes: int,
-    unpacked_sizes: Iterable[int],
-) -> None:
+def refuse_bomb(name: PurePath | str, n_bytes: int, unpacked_sizes: Iterable[int]) -> None:
     """Refuse an archive by its size and the unpacked sizes of its members, before unpacking.
 
     Raises:
@@ -108,7 +109,7 @@ def refuse_bomb(
             f"{name}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it"
         )
     n_unpacked = sum(sizes)
-    if n_unpacked > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
+    if n_unpacked > _MOST_UNPACKED_PER_BYTE * n_bytes + _EXTRA_UNPACKED_BYTES:
         raise FileTooLarge(
             f"{name}: it would unpack to {n_unpacked / 1e6:,.0f} MB, far more than its size; get"
             " it again"
@@ -116,8 +117,8 @@ def refuse_bomb(
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield the unpacked content of a member in chunks, at most its stated size, which may be
-    false.
+    """Yield the unpacked content of a member in chunks: at most as many bytes as the archive states
+    for it, which may be fewer than it has.
 
     Raises:
         BadZipFile: it is compressed by a method that unpacks all at once, or does not match the
@@ -130,32 +131,30 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
-    """Open a regular file within a folder for reading.
+    """Open a regular file of any size within a folder for reading; a caller that reads it into
+    memory bounds it (`bounded`).
 
     A link is followed if it stays within the folder. The path from the folder to the file is opened
-    one part at a time without following links, so that the opened file is the one that was checked,
-    even if a name is replaced meanwhile.
+    one part at a time without following links, and the opened file itself is checked, so that
+    nothing else is read if a name is replaced meanwhile.
 
     Raises:
-        NotInside: it is elsewhere, or is a pipe, a device or a folder.
+        UnsafeFile: it is elsewhere, or is a pipe, a device or a folder.
         OSError: it does not exist, or cannot be read.
     """
     path = folder / name
     try:
         *subfolders, file_name = path.resolve().relative_to(folder.resolve()).parts
     except (ValueError, OSError, RuntimeError) as error:
-        # Outside, the folder itself, or a circle of links.
-        raise NotInside(f"{path}: leads out of {folder}; put the file itself there") from error
+        # Outside, the folder itself (it has no last part), or a circle of links.
+        raise UnsafeFile(f"{path}: leads out of {folder}; put the file itself there") from error
     with ExitStack() as stack:
         parent: int | None = None
         try:
             for part in (str(folder.resolve()), *subfolders):
-                parent = os.open(part, _FOLDER, dir_fd=parent)
+                parent = os.open(part, _FOLDER_FLAGS, dir_fd=parent)
                 stack.callback(os.close, parent)
-            mode = os.stat(file_name, dir_fd=parent, follow_symlinks=False).st_mode
-            if not stat.S_ISREG(mode):
-                raise NotInside(f"{path}: is not a regular file; put one there")
-            return os.fdopen(os.open(file_name, _FILE, dir_fd=parent), "rb")
+            return _regular_file(os.open(file_name, _FILE_FLAGS, dir_fd=parent), path)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from error
 
@@ -170,9 +169,9 @@ def files_inside(folder: Path) -> list[Path]:
     """Return all files of a folder and its subfolders, sorted by name.
 
     Raises:
-        NotInside: one is a link that leads out of the folder or to a folder, or is not a regular
+        UnsafeFile: one is a link that leads out of the folder or to a folder, or is not a regular
             file.
-        OSError: a folder cannot be read.
+        OSError: a folder or file cannot be read, or a link leads nowhere.
     """
 
     def stop(error: OSError) -> None:
@@ -183,7 +182,7 @@ def files_inside(folder: Path) -> list[Path]:
         for name in folders:
             link = Path(root, name)
             if link.is_symlink():
-                raise NotInside(
+                raise UnsafeFile(
                     f"{link}: is a link to a folder; put the folder itself there, or remove the"
                     " link"
                 )

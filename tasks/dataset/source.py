@@ -28,7 +28,7 @@ from tasks.rules.identity import digest
 from tasks.rules.records import Task
 from tasks.rules.text.characters import did_you_mean, one_line
 from tasks.rules.text.json_text import read_json
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from warehouse import sample_path
 
 if TYPE_CHECKING:
@@ -96,16 +96,17 @@ def parquet_batches(
         metadata = file.metadata
         sizes = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, sizes)
+        n_bytes = 0
         for batch in file.iter_batches(n_rows, columns=columns):
             # Each row counts for 64 bytes in addition to its values.
-            most_bytes -= 64 * batch.num_rows
+            n_bytes += 64 * batch.num_rows
             for column in batch.columns:
                 is_encoded = isinstance(column, pa.DictionaryArray)
                 values = column.dictionary_decode() if is_encoded else column
-                most_bytes -= values.nbytes
-            if most_bytes < 0:
+                n_bytes += values.nbytes
+            if n_bytes > most_bytes:
                 raise FileTooLarge(
-                    f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it"
+                    f"{path}: it would unpack to more than {most_bytes / 1e9:.1f} GB; split it"
                 )
             yield batch
 
@@ -165,7 +166,7 @@ def read_prompts(path: Path) -> dict[str, str]:
     (unquoted).
 
     Raises:
-        SourceError: a line has no tab, or an id appears twice.
+        SourceError: a line has no tab, an id appears twice, or the file cannot be read.
     """
     try:
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
@@ -182,11 +183,7 @@ def read_prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def with_prompt(
-    row: SourceRow,
-    prompts: Mapping[str, str],
-    id_columns: Iterable[str],
-) -> SourceRow:
+def with_prompt(row: SourceRow, prompts: Mapping[str, str], id_columns: Iterable[str]) -> SourceRow:
     """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is
     unchanged.
     """
@@ -203,7 +200,7 @@ class Source(NamedTuple):
     """A readable data set: its pinned revision, and a function that returns the rows of a split, in
     their order.
 
-    `files` are the local files, by split.
+    `files` are the local files, by split; empty for a data set of the hub.
     """
 
     name: str
@@ -213,11 +210,7 @@ class Source(NamedTuple):
     files: Mapping[str, Path] = {}
 
 
-def tasks_of(
-    source: Source,
-    split: str,
-    benchmark: Benchmark,
-) -> Iterator[Task]:
+def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]:
     """Yield the tasks in the rows of a split.
 
     Raises:
@@ -227,11 +220,12 @@ def tasks_of(
     where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
     if not rows:
         raise SourceError(f"{where}: there is no row")
-    lacking = set(benchmark.columns).difference(*rows)
-    if lacking:
+    # Columns that no row has: JSON Lines may leave out a column where it is empty.
+    missing_columns = set(benchmark.columns).difference(*rows)
+    if missing_columns:
         raise SourceError(
-            f"{where}: lacks the column {some(sorted(lacking), 5)}; all {benchmark.name} rows"
-            " have it"
+            f"{where}: lacks the column {list_text(sorted(missing_columns), 5)}; all"
+            f" {benchmark.name} rows have it"
         )
     for number, row in enumerate(rows, start=1):
         try:
@@ -315,7 +309,7 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     for file in files.values():
         refuse_other_suffix(Path(file))
     # A choice of files in the repository has a revision of its own, because files may differ in
-    # their rubrics.
+    # their rubrics. The names of the splits are not part of it.
     revision = digest(commit, *sorted(files.values())) if files else commit
 
     def rows(split: str) -> Sequence[SourceRow]:
@@ -346,9 +340,9 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     return _commit_at_hub(dataset_id, revision)
 
 
-def refuse_unreachable_hub(job: Job) -> str:
-    """Ask the hub for the configured revision, and return where it is; with HF_HUB_OFFLINE nothing
-    is asked.
+def check_hub(job: Job) -> str:
+    """Ask the hub for the configured revision, and return a line that says that it responds, or
+    that HF_HUB_OFFLINE prevents asking.
 
     Raises:
         SourceError: the hub cannot be reached, does not know the revision or refuses access.
@@ -368,11 +362,7 @@ def refuse_unreachable_hub(job: Job) -> str:
     return f"{where} responds"
 
 
-def load_split(
-    dataset_id: str,
-    revision: str,
-    split: str,
-) -> list[dict[str, Any]]:
+def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
     """Return all rows of one split as plain Python dicts, in the hub's order.
 
     Lists are lists and whole numbers are ints. The first read of a revision puts all its splits
@@ -428,14 +418,15 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
         info = HfApi().dataset_info(
             dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
         )
+        # `_explaining` makes this a `SourceError`.
         assert info.sha is not None, "the hub names no commit; check HF_ENDPOINT"
     return info.sha
 
 
 @contextmanager
 def _explaining(dataset_id: str, revision: str) -> Iterator[None]:
-    """Turn any error into one line, with the original error as its cause; the libraries print and
-    log nothing.
+    """Turn any error into one line, with the original error as its cause; from then on, the
+    libraries print and log nothing.
     """
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -449,11 +440,11 @@ def _explaining(dataset_id: str, revision: str) -> Iterator[None]:
     except Exception as error:
         # The reason is within a chain of errors: it is an HTTP error of the hub, or else the last
         # cause.
-        root = error
-        while isinstance(root.__cause__, Exception):
-            root = root.__cause__
+        last_cause = error
+        while isinstance(last_cause.__cause__, Exception):
+            last_cause = last_cause.__cause__
         http_errors = (cause for cause in causes_of(error) if isinstance(cause, HfHubHTTPError))
-        root = next(http_errors, root)
+        root = next(http_errors, last_cause)
         reason = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
         raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
 
@@ -527,7 +518,7 @@ def _content_revision(files: Mapping[str, Path]) -> str:
     for split, file in files.items():
         with open_regular(file) as content:
             hashes[split] = hashlib.file_digest(content, "sha256").hexdigest()
-    if len(hashes) == 1:
+    if len(hashes) == 1:  # the name of a single file is not part of its revision
         (revision,) = hashes.values()
     else:
         listed_hashes = json.dumps(sorted(hashes.items()))

@@ -98,6 +98,7 @@ def _choose_members(
     reader: Reader,
     judge_config: JudgeConfig,
 ) -> list[dict[str, Any]]:
+    """Return the rows of a new control set: some of a judge's decided verdicts, if it has any."""
     parameters = tasks.key | judge_config.columns
     parameters["of_response"] = _CRITERIA_OF_RESPONSE
     parameters["number"] = job.settings.drift.verdicts
@@ -108,11 +109,7 @@ def _choose_members(
     return [row | columns for row in members]
 
 
-def changed_limits(
-    job: Job,
-    tasks: WantedTasks,
-    reader: Reader,
-) -> list[dict[str, Any]]:
+def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
     """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of an
@@ -139,11 +136,7 @@ def changed_limits(
     return changes
 
 
-def _set_ids(
-    job: Job,
-    tasks: WantedTasks,
-    reader: Reader,
-) -> list[str]:
+def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:
     return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
 
@@ -162,8 +155,8 @@ def drifted(job: Job) -> list[dict[str, Any]]:
 
 
 def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
-    """Return the `judge` of each control set, with how many of its `n_members` are decided in the
-    job's night.
+    """Return a row for each control set: its `judge`, `n_members`, and how many of these are
+    decided in the job's night.
     """
     with Warehouse(job.warehouse).reader() as reader:
         set_ids = _set_ids(job, wanted_tasks(job, reader), reader)
@@ -176,6 +169,7 @@ LOST = "lost"
 missing or has changed.
 """
 _GONE = "response, criterion or conversation is gone or has changed"
+"""The reason why a member is lost, in messages."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +210,7 @@ async def judge_control_set(job: Job) -> StageReport:
     if n_missing:
         with progress(report.stage, n_missing, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
-                await context.ready()
+                await context.get_ready()
                 await run_all(
                     _judge(job, tasks, context, incomplete_set, report)
                     for incomplete_set in incomplete_sets
@@ -248,11 +242,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
     )
 
 
-def _incomplete_sets(
-    job: Job,
-    tasks: WantedTasks,
-    reader: Reader,
-) -> list[IncompleteSet]:
+def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[IncompleteSet]:
     """Return what the night lacks of each control set, which may be nothing."""
     sets = []
     task_ids = set[str]()
@@ -289,7 +279,7 @@ def _incomplete_set(
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, conversation.messages if conversation else ())
         is_unchanged = conversation is not None and _is_unchanged(row, criterion, judge_config)
-        # The criteria beside a member in its call always stay.
+        # A row that is not missing only stands beside a missing member in its call.
         if is_unchanged or not criterion.is_missing:
             present.append(criterion)
         elif row["stored_status"] != LOST:
@@ -324,21 +314,25 @@ async def _judge(
     incomplete_set: IncompleteSet,
     report: StageReport,
 ) -> None:
+    """Judge the criteria of a control set with live calls of the night, and store the verdicts."""
     assert job.night is not None
     live_judge = incomplete_set.judge_config.judge.model_copy(update={"mode": "live"})
     judge_config = replace(incomplete_set.judge_config, judge=live_judge)
     table_columns = {"set_id": incomplete_set.set_id, "judge_vintage": job.night}
     with VerdictRows(
-        job, context, tasks, judge_config, report, "control_verdicts", table_columns
+        job,
+        context,
+        tasks,
+        judge_config,
+        report,
+        "control_verdicts",
+        table_columns,
     ) as rows:
         await judge_criteria(rows, incomplete_set.criteria, batch_index=0, vintage=job.night)
 
 
-def _lost_rows(
-    job: Job,
-    tasks: WantedTasks,
-    incomplete_set: IncompleteSet,
-) -> list[dict[str, Any]]:
+def _lost_rows(job: Job, tasks: WantedTasks, incomplete_set: IncompleteSet) -> list[dict[str, Any]]:
+    """Return the rows of `control_verdicts` that record newly lost members."""
     table_columns = {
         "set_id": incomplete_set.set_id,
         "judge_vintage": job.night,
@@ -352,11 +346,7 @@ def _lost_rows(
     return rows
 
 
-def _add_messages(
-    job: Job,
-    report: StageReport,
-    incomplete_sets: Sequence[IncompleteSet],
-) -> None:
+def _add_messages(job: Job, report: StageReport, incomplete_sets: Sequence[IncompleteSet]) -> None:
     if incomplete_sets:
         skipped = f", {report.skipped} not requested" if report.skipped else ""
         report.notes.append(f"{report.rows} verdicts of the control set judged again{skipped}")

@@ -24,6 +24,7 @@ Key = Mapping[str, str]
 about neither.
 """
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
+"""Marts whose description of a column counts if those of a figure have none, the first first."""
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -45,7 +46,7 @@ _FORMATS = {
 }
 """Kind of a column -> the number format of its cells, whose values are not rounded."""
 _LONGEST_NAME = 31
-"""Number of characters of a sheet's name in Excel."""
+"""The most characters of a sheet's name in Excel."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,9 @@ class Sheet:
     kinds: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def write_csv(
-    key: Key,
-    figure: Figure,
-    rows: Rows,
-    file: Path,
-) -> StageReport:
-    """Write a figure as CSV, with a second file that explains the columns.
+def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
+    """Write a figure, which has at least one row, as CSV, and a second file that explains the
+    columns.
 
     Raises:
         PipelineError: the file cannot be written.
@@ -73,8 +70,8 @@ def write_csv(
     flat = _flat(key, rows)
     columns_file = file.with_name(f"{file.stem}-columns.csv")
     with disk_errors(file):
-        for path, cells in ((file, flat), (columns_file, column_meanings(figure, flat))):
-            text = as_csv(list(cells[0]), cells, mark=defused_formula)
+        for path, lines in ((file, flat), (columns_file, column_meanings(figure, flat))):
+            text = as_csv(list(lines[0]), lines, mark=defused_formula)
             # Without a byte order mark, spreadsheets assume another encoding.
             write_atomically(path, text.encode("utf-8-sig"))
     notes = [
@@ -85,7 +82,7 @@ def write_csv(
 
 
 def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes:
-    """Return a workbook of figures.
+    """Return a workbook of figures, each of which has at least one row.
 
     It has a sheet for each figure, with the figure's own columns first, then a sheet for each with
     its hashes and ids, and last a sheet that explains the columns.
@@ -109,6 +106,7 @@ def column_meanings(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     marts = (figure.mart, figure.name, *_MARTS)
     lines = []
     for name in rows[0]:
+        # Its usual heading, if no meaning is known.
         meaning = meanings.get(name) or meaning_of_column(name, marts) or usual(name)[1]
         lines.append({"column": name, "meaning": meaning})
     return lines
@@ -124,6 +122,7 @@ def workbook(sheets: Sequence[Sheet]) -> bytes:
 
     content = io.BytesIO()
     with xlsxwriter.Workbook(content, _OPTIONS) as book:
+        # A fixed time, so that the same rows give the same bytes.
         book.set_properties({"created": datetime(2026, 1, 1)})
         for sheet in sheets:
             _write_sheet(book, sheet)
@@ -147,13 +146,15 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
     hashes nor ids.
     """
     declared = [column.name for column in figure.columns if column.name in rows[0]]
+    # The usual kinds, and for the figure's own columns those that it declares.
     kinds = {
         **{name: usual(name)[0] for name in rows[0]},
         **{column.name: column.kind for column in figure.columns},
     }
-    hashes = _hashes_in(figure, rows)
+    identifiers = _identifiers_in(figure, rows)
+    # A dictionary keeps the order, and each name once.
     names = dict.fromkeys([*declared, *rows[0]])
-    for name in hashes:
+    for name in identifiers:
         del names[name]
     return Sheet(figure.name, [_part_of(row, names) for row in rows], kinds)
 
@@ -163,10 +164,10 @@ def _part_of(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
-    """Return the sheet with the benchmark, the revision, hashes and ids of a figure's rows, by
-    their numbers.
+    """Return the sheet with the benchmark, revision, hashes and ids of a figure's rows, each with
+    the number of its row on the sheet of the figure.
     """
-    names = _hashes_in(figure, rows)
+    names = _identifiers_in(figure, rows)
     title = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
     sheet_rows = []
     for number, row in enumerate(rows, start=1):
@@ -174,13 +175,13 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
     return Sheet(title, sheet_rows)
 
 
-def _hashes_in(figure: Figure, rows: Rows) -> list[str]:
+def _identifiers_in(figure: Figure, rows: Rows) -> list[str]:
     """Return the columns for the sheet of hashes: those that the figure does not show."""
     declared = {column.name for column in figure.columns}
     names = []
     for name in rows[0]:
-        is_hash = name in ("benchmark", "dataset_revision") or name.endswith(("_hash", "_id"))
-        if is_hash and name not in declared:
+        identifies = name in ("benchmark", "dataset_revision") or name.endswith(("_hash", "_id"))
+        if identifies and name not in declared:
             names.append(name)
     return names
 
@@ -201,6 +202,7 @@ def _write_sheet(book: Any, sheet: Sheet) -> None:
             elif isinstance(cell, str) and may_run(cell):
                 # Marked as text, so that it never becomes a formula, even after it is edited.
                 cell_format = text_format
+            # Any other result than 0 means that the value was not written.
             if worksheet.write(number, column, cell, cell_format) != 0:
                 reason = "a workbook has at most 1,048,576 rows and 32,767 characters in a cell"
                 raise PipelineError(

@@ -70,10 +70,11 @@ _BESIDE_METRICS = (
 them for scores.
 """
 VERSION = 2
+"""The version of Inspect's format of logs."""
 SUFFIX = ".eval"
 GRADER = "grader"
 """The name that Inspect gives the judge."""
-_STOPPED = {
+_STOP_REASONS = {
     "truncated": "max_tokens",
     "context_length": "model_length",
     "refused": "content_filter",
@@ -81,6 +82,7 @@ _STOPPED = {
 _MOST_SHOWN = 1_000
 """Largest number of characters of a text in a summary."""
 _ERROR_TEXTS = ("message", "traceback", "traceback_ansi")
+"""The required texts of an error in a log; each is the cause."""
 _OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
 _OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
 _OF_CRITERION = (
@@ -134,12 +136,17 @@ def export_inspect(
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
             )
+        # True: with a score; False: without.
         n_samples = Counter[bool]()
         with disk_errors(folder):
             for model_run in model_runs:
                 subject = _subject_of(job, selection, model_run)
                 n_samples += _write_log(
-                    reader, selection, subject, folder, is_scored_only=is_scored_only
+                    reader,
+                    selection,
+                    subject,
+                    folder,
+                    is_scored_only=is_scored_only,
                 )
     notes = [
         f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}",
@@ -197,17 +204,18 @@ def _subject_of(job: Job, selection: WantedTasks, model_run: ResultRow) -> _LogS
     if not model_run["is_imported"]:
         judges = {judge.label: judge.name for judge in job.settings.judges}
         judge_name = model_run["judge_name"] or judges.get(model_run["judge"])
-        judge = _inspect_name(judge_name, model_run["judge"])
+        judge = _name_or_label(judge_name, model_run["judge"])
     return _LogSubject(
         model_run=model_run,
         litellm_name=model_name,
-        model=_inspect_name(model_name, model_run["model"]),
+        model=_name_or_label(model_name, model_run["model"]),
         judge=judge,
         template=templates_by_hash(job, selection.benchmark).get(model_run["template_hash"]),
     )
 
 
-def _inspect_name(litellm_name: str | None, label: str) -> str:
+def _name_or_label(litellm_name: str | None, label: str) -> str:
+    """Return a model's name in Inspect, made from its label if its name is not known."""
     return inspect_name(litellm_name) if litellm_name else name_of_label(label)
 
 
@@ -315,11 +323,7 @@ def _columns(row: ResultRow, names: Iterable[str]) -> Document:
     return {name: row[name] for name in names}
 
 
-def _put(
-    log: ZipFile,
-    name: str,
-    document: Document | Sequence[Document],
-) -> None:
+def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
     """Write a member without its time.
 
     NaN is written as `NaN`, with which Inspect marks unscored samples.
@@ -327,11 +331,7 @@ def _put(
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
-def _samples(
-    reader: Reader,
-    selection: WantedTasks,
-    subject: _LogSubject,
-) -> Iterator[Document]:
+def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> Iterator[Document]:
     """Yield the samples of a model run, by task and trial."""
     task_ids = sorted(selection.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
@@ -415,11 +415,7 @@ def _metrics_of(row: ResultRow) -> dict[str, Document]:
     return metrics
 
 
-def _sample_of(
-    subject: _LogSubject,
-    response: ResultRow,
-    messages: Sequence[Message],
-) -> Document:
+def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Message]) -> Document:
     """Return a sample: conversation, response, scores with every criterion, usage, and error.
 
     Args:
@@ -481,11 +477,7 @@ def _turns(uid: str, messages: Sequence[Message]) -> list[Document]:
     return turns
 
 
-def _response_turn(
-    uid: str,
-    subject: _LogSubject,
-    response: ResultRow,
-) -> Document | None:
+def _response_turn(uid: str, subject: _LogSubject, response: ResultRow) -> Document | None:
     """Return the turn of the response; None if it failed."""
     if response["text"] is None:
         return None
@@ -508,7 +500,7 @@ def _output(
     usages = _sums_of([(subject.model, _usage_of(response))])
     choice = {
         "message": response_turn or {"role": "assistant", "content": ""},
-        "stop_reason": _STOPPED.get(response["status"], "unknown" if cause else "stop"),
+        "stop_reason": _STOP_REASONS.get(response["status"], "unknown" if cause else "stop"),
     }
     return {
         "model": response["served_model"] or subject.served_as,
@@ -591,9 +583,9 @@ def _as_cell(text: str) -> str:
 
 
 def _usage_of(row: ResultRow) -> Document:
-    """Return the usage of one call, as Inspect's `ModelUsage`.
+    """Return the usage of one call, of a response or of a verdict, as Inspect's `ModelUsage`.
 
-    If the provider reported no tokens, it is only the cost. `input_tokens` excludes tokens from the
+    Verdicts have no reasoning tokens. If the provider reported no tokens, it is only the cost. `input_tokens` excludes tokens from the
     provider's cache, which are in `input_tokens_cache_read`.
     """
     prompt_tokens = row["prompt_tokens"]

@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.exports.label_sampling import Population, SheetRow
 from tasks.rules.statistics import debiased, sampling
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted, list_text
 from warehouse import Reader
 
 
@@ -31,11 +31,7 @@ class Outlook:
     no_figure: str | None
 
 
-def outlooks(
-    population: Population,
-    n_rows: int,
-    seed: int,
-) -> list[Outlook]:
+def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
     """Return the outlook of each figure once a sheet of `n_rows` is filled in."""
     sampled = population.sample(n_rows, seed)
     labelled = pl.concat([sampled, population.verdicts.filter("is_known")], how="diagonal")
@@ -58,6 +54,7 @@ def outlooks(
                 labels["contribution"].to_numpy(), labels["factor"].to_numpy()
             )
             reason = debiased.outweighed(n_effective)
+        # All responses of a figure have its model and split.
         response = responses.row(0, named=True)
         figures.append(
             Outlook(
@@ -78,17 +75,13 @@ def _factors(population: Population, n_sampled: int) -> pl.Expr:
     labelled shares of their populations. In this sheet a label that was known before represents
     itself.
     """
-    share = n_sampled / len(population.free)
+    share = n_sampled / len(population.unlabelled)
     density = pl.col("density")
     factor_in_sheet = pl.when("is_known").then(1.0).otherwise(1.0 / pl.col("probability"))
     return (pl.col("factor") * density + factor_in_sheet * share) / (density + share)
 
 
-def fewest_rows(
-    population: Population,
-    possible: set[str],
-    seed: int,
-) -> int:
+def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
     """Return the size of a sheet that gives all `possible` figures, while one row fewer does not.
 
     Args:
@@ -96,7 +89,7 @@ def fewest_rows(
         possible: ids of figures that exist if every verdict is labelled.
         seed: the seed of the sheet.
     """
-    n_enough = len(population.free)
+    n_enough = len(population.unlabelled)
     n_too_few = 0
     while n_enough - n_too_few > 1:
         n_rows = (n_enough + n_too_few) // 2
@@ -112,11 +105,7 @@ def _missing_ids(figures: Sequence[Outlook]) -> set[str]:
     return {figure.figure_id for figure in figures if figure.no_figure}
 
 
-def outlook_notes(
-    population: Population,
-    figures: Sequence[Outlook],
-    seed: int,
-) -> list[str]:
+def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int) -> list[str]:
     """Return what the labels of a sheet give, how many are needed, and what no sheet can give.
 
     Args:
@@ -130,7 +119,7 @@ def outlook_notes(
         f"filled in, it gives {n_given} of {counted(len(figures), 'score')} (of a model on a split)"
         " an interval"
     ]
-    full_figures = outlooks(population, len(population.free), seed)
+    full_figures = outlooks(population, len(population.unlabelled), seed)
     possible = {figure.figure_id for figure in full_figures} - _missing_ids(full_figures)
     if possible & missing_ids:
         n_needed = fewest_rows(population, possible, seed)
@@ -145,7 +134,7 @@ def outlook_notes(
         if figure.no_figure:
             models_by_cause[figure.split, figure.no_figure].append(figure.model)
     for (split, cause), models in models_by_cause.items():
-        names = "any model" if len(models) == n_models[split] else some(models)
+        names = "any model" if len(models) == n_models[split] else list_text(models)
         notes.append(f"no sheet gives an interval on {split} to {names}: {cause}")
     return notes
 
@@ -163,16 +152,17 @@ def expected_widths(
     the intervals on each split. Labels of earlier sheets are included through the current width, or
     if there is none, by their number.
     """
-    current_rows = _current_widths(reader, population)
+    current_rows = _current_intervals(reader, population)
     groups = _groups(population)
     intervals = [current_rows.get(" ".join(models)) for models in groups]
     current_widths = [row["width"] for row in intervals if row]
     has_figures = len(current_widths) == len(groups)
     width = float(np.mean(current_widths)) if has_figures else None
     expected: list[SheetRow] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
+    # Usual sizes of a sheet, and the chosen one.
     for n_labels in sorted({50, 100, 200, n_rows}):
         probabilities = pl.Series(population.probabilities(n_labels))
-        labelled = population.free.with_columns(probability=probabilities)
+        labelled = population.unlabelled.with_columns(probability=probabilities)
         widths = [
             _expected_width(population, labelled, models, row)
             for models, row in zip(groups, intervals, strict=True)
@@ -190,8 +180,11 @@ def _groups(population: Population) -> list[Sequence[str]]:
     return [[model] for model in population.verdicts["model"].unique().sort()]
 
 
-def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRow]:
-    """Return the widths of the debiased intervals on the largest task set, with their labels."""
+def _current_intervals(reader: Reader, population: Population) -> dict[str, SheetRow]:
+    """Return the widths of the debiased intervals on the largest task set, with their labels.
+
+    The key is the model, or the two models of a difference with a space between them.
+    """
     purpose = population.purpose
     key = {
         **population.selection.key,
@@ -200,11 +193,14 @@ def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRo
         "score_name": purpose.score,
         "breakdown": purpose.breakdown,
     }
-    width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
+    width_columns = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
     if purpose.is_difference:
-        columns = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}"
+        columns = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width_columns}"
         differences = reader.select(
-            "debiased_differences", columns, order="n_tasks desc, split", **key
+            "debiased_differences",
+            columns,
+            order="n_tasks desc, split",
+            **key,
         )
         rows = []
         for row in differences:
@@ -212,7 +208,7 @@ def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRo
                 row["model"] = " ".join(purpose.models)
                 rows.append(row)
     else:
-        columns = f"model, n_labels, {width}"
+        columns = f"model, n_labels, {width_columns}"
         order = "is_latest desc, n_tasks desc, split"
         rows = reader.select(
             "debiased_scores",
@@ -221,7 +217,7 @@ def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRo
             label=purpose.label,
             **key,
         )
-    # The first row of each model counts.
+    # Reversed, because the last row of a key stays, and the first of this order should.
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 
 
@@ -233,7 +229,8 @@ def _expected_width(
 ) -> float:
     """Return the expected width of the interval of a mean, or of a difference.
 
-    `labelled` are the verdicts that get labels.
+    `labelled` are the verdicts that may get labels, with the `probability` of each; `current` is
+    the row of `_current_intervals`.
     """
     is_compared = pl.col("model").is_in(models)
     verdicts = population.verdicts.filter(is_compared)
@@ -249,6 +246,8 @@ def _expected_width(
     if current is None:
         n_known = int(verdicts["is_known"].sum())
         return sampling.expected_width(task_variance, [added_variance], [n_new], n_known)
+    # Half the width of a 95 % interval is 1.96 standard errors; the rest of the variance is from
+    # labels.
     current_variance = max(0.0, (current["width"] / 2.0 / 1.96) ** 2 - task_variance)
     return sampling.expected_width(
         task_variance, [current_variance, added_variance], [current["n_labels"], n_new]

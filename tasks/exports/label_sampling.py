@@ -43,9 +43,9 @@ class Purpose(NamedTuple):
 class Population:
     """The verdicts from which a sheet is sampled for a purpose, and the judge to correct.
 
-    Besides the columns of the query, `verdicts` has a `key`, the `contribution` of the verdict to
+    Besides the columns of `drawn_population`, `verdicts` has a `key`, the `contribution` of each to
     its model's mean, the expected squared `error` of the judge, and `is_known`: true if the verdict
-    has a label. `responses` are those that count in the figures to correct.
+    has a label. `responses` has the rows of `figures_to_correct`.
     """
 
     selection: WantedTasks
@@ -55,7 +55,7 @@ class Population:
     judge: str
 
     @cached_property
-    def free(self) -> pl.DataFrame:
+    def unlabelled(self) -> pl.DataFrame:
         """The verdicts without a label."""
         return self.verdicts.filter(~pl.col("is_known"))
 
@@ -64,27 +64,22 @@ class Population:
 
         Each model gets an equal share of the labels, since all need the same number.
         """
-        contribution = self.free["contribution"].to_numpy()
-        size = sampling.sampling_sizes(contribution, self.free["error"].to_numpy())
-        _, models = np.unique(self.free["model"].to_list(), return_inverse=True)
+        contribution = self.unlabelled["contribution"].to_numpy()
+        size = sampling.sampling_sizes(contribution, self.unlabelled["error"].to_numpy())
+        _, models = np.unique(self.unlabelled["model"].to_list(), return_inverse=True)
         model_size = np.bincount(models, size)[models]
         return sampling.sampling_probabilities(size / model_size, n_wanted)
 
     def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
         probabilities = self.probabilities(n_wanted)
-        keys = self.free["key"].to_list()
-        models = self.free["model"].to_list()
+        keys = self.unlabelled["key"].to_list()
+        models = self.unlabelled["model"].to_list()
         positions = sampling.systematic_sample(probabilities, keys, seed, models)
-        return self.free.with_columns(probability=pl.Series(probabilities))[positions]
+        return self.unlabelled.with_columns(probability=pl.Series(probabilities))[positions]
 
 
-def purpose_of(
-    name: str,
-    reader: Reader,
-    selection: WantedTasks,
-    models: Sequence[str],
-) -> Purpose:
+def purpose_of(name: str, reader: Reader, selection: WantedTasks, models: Sequence[str]) -> Purpose:
     """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
@@ -189,18 +184,15 @@ def _judge_config(
     return judge_config
 
 
-def _frame(
-    reader: Reader,
-    query: str,
-    parameters: dict[str, Any],
-) -> pl.DataFrame:
+def _frame(reader: Reader, query: str, parameters: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(reader.arrow(sql.read(query), parameters))
 
 
 def _contribution() -> pl.Expr:
     """Return the contribution of each verdict to its model's mean.
 
-    It is: worth / trials of the task / tasks of the model.
+    It is its `worth`, the contribution to the score of the response, divided by the trials of the
+    task and by the tasks of the model that count.
     """
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
@@ -239,7 +231,7 @@ def draw(
         UsageError: all verdicts have a label.
     """
     purpose = population.purpose
-    if population.free.is_empty():
+    if population.unlabelled.is_empty():
         raise UsageError(f"--for {purpose.name}: every verdict has a label already")
     keys = population.sample(n_rows, seed)["key"]
     is_known = population.verdicts["is_known"].to_numpy()
@@ -257,7 +249,7 @@ def draw(
             f" {seed}"
         ),
         "covered_responses": verdicts["response_id"].unique(maintain_order=True).to_list(),
-        "n_population": len(population.free),
+        "n_population": len(population.unlabelled),
         "n_drawn": len(keys),
         "seed": seed,
         "import_batch": None,
@@ -272,12 +264,7 @@ def draw(
     return sheet, draws
 
 
-def _sheet_id(
-    population: Population,
-    verdicts: pl.DataFrame,
-    n_rows: int,
-    seed: int,
-) -> str:
+def _sheet_id(population: Population, verdicts: pl.DataFrame, n_rows: int, seed: int) -> str:
     """Return the id of a sheet; `verdicts` have the probabilities of being sampled."""
     purpose = population.purpose
     return digest(

@@ -18,10 +18,10 @@ from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, sample_path
 
-USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
+DEFAULT_TABLES = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
 _SAMPLE_LICENCE = "apache-2.0"
-_ABOUT = """\
+_CARD_TEXT = """\
 # Results on {title}
 
 **Do not train on this data.** It holds the tasks of a benchmark with responses and verdicts; a model that has seen them
@@ -46,11 +46,7 @@ The Arrow files are a copy of the Parquet files for `load_from_disk`; `--exclude
 """
 
 
-def export_data_sets(
-    job: Job,
-    folder: Path,
-    names: Sequence[str] = (),
-) -> StageReport:
+def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
     """Write tables and views of the job's benchmark and revision to a new or empty folder.
 
     Tables without rows are left out. Each other table is a folder with Parquet files, for
@@ -66,7 +62,7 @@ def export_data_sets(
     key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     licence = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        requested = table_files.chosen_tables(reader, names or USUAL)
+        requested = table_files.chosen_tables(reader, names or DEFAULT_TABLES)
         # `load_dataset` cannot load a table without rows.
         tables = [name for name in requested if _has_rows(reader, name, key)]
         if not tables:
@@ -81,8 +77,8 @@ def export_data_sets(
             # This file makes the copies one `DatasetDict`.
             splits = json.dumps({"splits": tables})
             (folder / "dataset_dict.json").write_text(splits, encoding="utf-8")
-            card = _header(benchmark, licence, tables) + _about(job, benchmark, licence)
-            card += "\n".join(_table_lines(export, arrow_bytes))
+            card = _card_header(benchmark, licence, tables) + _card_text(job, benchmark, licence)
+            card += "\n".join(_card_tables(export, arrow_bytes))
             (folder / "README.md").write_text(card, encoding="utf-8")
     notes = [
         f"{counted(export.n_rows, 'row')} of {counted(len(tables), 'table')} in {folder}"
@@ -95,11 +91,7 @@ def export_data_sets(
     return StageReport("export", rows=export.n_rows, notes=notes)
 
 
-def _has_rows(
-    reader: Reader,
-    name: str,
-    key: dict[str, str],
-) -> bool:
+def _has_rows(reader: Reader, name: str, key: dict[str, str]) -> bool:
     query, _ = table_files.query_of(reader, name, key)
     return bool(reader.rows(f"{query} limit 1"))
 
@@ -111,11 +103,7 @@ class Licence(NamedTuple):
     note: str
 
 
-def _header(
-    benchmark: Benchmark,
-    licence: Licence,
-    tables: Sequence[str],
-) -> str:
+def _card_header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) -> str:
     """Return the header of the card, which the hub and `datasets` read."""
     import yaml
 
@@ -136,9 +124,9 @@ def _header(
     return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
 
 
-def _about(job: Job, benchmark: Benchmark, licence: Licence) -> str:
+def _card_text(job: Job, benchmark: Benchmark, licence: Licence) -> str:
     """Return the text of the card above the table of tables."""
-    return _ABOUT.format(
+    return _CARD_TEXT.format(
         title=benchmark.title,
         licence=licence.note,
         benchmark=benchmark.name,
@@ -173,7 +161,7 @@ def _write_arrow(
     return sum(path.stat().st_size for path in target.glob("*.arrow"))
 
 
-def _table_lines(export: table_files.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
+def _card_tables(export: table_files.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """Yield the lines of the card that describe the tables and their columns."""
     for table in export.tables:
         meaning = _as_cell(table_files.meaning_of_table(table.name))

@@ -56,7 +56,7 @@ def readable(conversation: Conversation) -> str:
     text = "\n\n".join(f"{role}: {content}" for role, content in conversation.messages)
     if len(text) <= _CELL_CHARS:
         return text
-    half = _CELL_CHARS // 2 - 50
+    half = _CELL_CHARS // 2 - 50  # leaves room for the words in the gap
     gap = f"[... {len(text) - 2 * half} characters left out ...]"
     return f"{text[:half]}\n\n{gap}\n\n{text[-half:]}"
 
@@ -108,7 +108,8 @@ and those to read.
 
 For ternary grading, the decision is in words, in the column `verdict`.
 """
-_DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".join(WORDS))}
+_DECISION_CELLS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".join(WORDS))}
+"""Grading -> the column for a decision, and what to enter there."""
 
 
 @dataclass
@@ -124,13 +125,7 @@ class LabellingReport(StageReport):
     expected_widths: list[SheetRow] = field(default_factory=list)
 
 
-def export_labelling(
-    job: Job,
-    file: Path,
-    *,
-    n_rows: int,
-    seed: int = 0,
-) -> StageReport:
+def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
     """Write a CSV sheet of sampled responses with their criteria: `n_rows` rows, or all.
 
     All responses but the last have all their criteria. Responses are of the job's vintage. The
@@ -244,7 +239,12 @@ def _population(
         response["response_id"] for response in responses if response["model"] in purpose.models
     ]
     return label_sampling.population_of(
-        job, reader, selection, purpose, response_ids, is_latest=is_latest
+        job,
+        reader,
+        selection,
+        purpose,
+        response_ids,
+        is_latest=is_latest,
     )
 
 
@@ -316,9 +316,9 @@ def _write_labelling(
     rows: Sequence[SheetRow],
 ) -> str:
     """Write a sheet for graders, and return its instructions."""
-    decision, values = _DECISIONS[selection.benchmark.grading]
-    instructions = f"judge: your name; {decision}: {values}; explanation: if you like"
-    columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
+    column, values = _DECISION_CELLS[selection.benchmark.grading]
+    instructions = f"judge: your name; {column}: {values}; explanation: if you like"
+    columns = [column if name == "criteria_met" else name for name in LABELLING_COLUMNS]
     write_sheet(reader, selection, file, columns, instructions, rows)
     return instructions
 
@@ -382,6 +382,7 @@ INSTRUCTIONS = (
 
 
 _ONE_STRATUM = "all"
+"""The stratum of all criteria, or of all tasks, in a sample that is not stratified."""
 
 
 def export_review(
@@ -438,7 +439,7 @@ def export_review(
             warehouse.publish()
         for row in rows:
             row["sample"] = sample_id
-            row["describes"] = _subject_of(row["weight"])
+            row["describes"] = _described_by(row["weight"])
         write_sheet(reader, selection, file, REVIEW_COLUMNS, INSTRUCTIONS, rows)
     notes = [
         f"{len(rows)} of {len(population)} criteria ({_n_distinct(rows, 'task')} tasks) in {file}",
@@ -484,7 +485,7 @@ def _stored_row(sample: SheetRow, criterion: SheetRow, unit: SampledUnit) -> She
     }
 
 
-def _subject_of(weight: float | None) -> str | None:
+def _described_by(weight: float | None) -> str | None:
     """Return what a criterion with this weight describes; None if the weight is unknown."""
     if weight is None:
         return None

@@ -40,9 +40,12 @@ NOT_EXPORTED = ("retractions", "removals")
 """Tables that are not exported: each warehouse decides on its own retractions and removals."""
 _STORED_TABLES = [name for name in TABLES if name not in NOT_EXPORTED]
 ROWS_A_FILE = 500_000
-# The canary is not exported: who has the data set can ingest it, and nobody else should get it
-# along with texts.
-_QUERIES = {"split_members": "select * replace (null::varchar as canary)"}
+_SELECTIONS = {"split_members": "select * replace (null::varchar as canary)"}
+"""Table -> its exported columns, if they are not all.
+
+The canary is not exported: who has the data set can ingest it, and nobody else should get it along
+with texts.
+"""
 
 
 def refuse_filled(target: Path | Store) -> None:
@@ -107,17 +110,13 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def query_of(
-    reader: Reader,
-    name: str,
-    key: dict[str, str],
-) -> tuple[str, dict[str, str]]:
+def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Return the query for the exported rows of a table or view, and its column types.
 
     `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to
     it. The query ends with its conditions, so that ` and ...` adds another one.
     """
-    query = f"{_QUERIES.get(name, 'select *')} from {name} where true"
+    query = f"{_SELECTIONS.get(name, 'select *')} from {name} where true"
     description = reader.rows(f"describe {query}")
     columns = {row["column_name"]: row["column_type"] for row in description}
     for column, value in key.items():
@@ -134,23 +133,23 @@ def write_tables(
     folder: Path,
     names: Sequence[str],
     key: dict[str, str],
-    root: str = "",
+    prefix: str = "",
 ) -> TableFiles:
-    """Write tables and views to a folder: all rows, or those with a `key`.
+    """Write tables and views to a folder: all rows, or those with a `key` (see `query_of`).
 
-    Each table has its own folder below `root`, with at least one file, so that a pattern can name
-    the files of a table.
+    Each table has its own folder, whose path begins with `prefix`, with at least one file, so that
+    a pattern can name the files of a table.
     """
     reader.value("set memory_limit = '1GB'")
     tables = []
     files = {}
     for name in names:
         query, columns = query_of(reader, name, key)
-        (folder / root / name).mkdir(parents=True, exist_ok=True)
+        (folder / prefix / name).mkdir(parents=True, exist_ok=True)
         paths = []
         n_rows = 0
         for number, condition in enumerate(_pieces(reader, name)):
-            path = f"{root}{name}/part-{number}.parquet"
+            path = f"{prefix}{name}/part-{number}.parquet"
             n_rows += reader.value(
                 f"copy ({query} and {condition}) to {quoted(folder / path)} (format parquet,"
                 " compression zstd, row_group_size 20000)"
@@ -288,9 +287,9 @@ def import_tables(job: Job, export: Export) -> StageReport:
                     warehouse.write(table.name, rows)
                     n_imported[table.name] += len(rows)
     warehouse.publish()
-    n_left = sum(table.n_rows for table in exported) - n_imported.total()
+    n_not_imported = sum(table.n_rows for table in exported) - n_imported.total()
     summary = ", ".join(f"{number} {name}" for name, number in n_imported.items()) or "0 rows"
-    note = f"{summary} imported, {n_left} rows already present or excluded"
+    note = f"{summary} imported, {n_not_imported} rows already present or excluded"
     warnings = [
         f"{table.name}: not imported: unknown table" for table in exported if table not in tables
     ]
@@ -319,11 +318,7 @@ def _new_rows(
         start += batch.num_rows
 
 
-def _positions_query(
-    path: Path,
-    name: str,
-    file_columns: set[str],
-) -> str:
+def _positions_query(path: Path, name: str, file_columns: set[str]) -> str:
     """Return the query for the positions, in a file, of the rows of a table to import."""
     table = TABLES[name]
     match = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
@@ -349,12 +344,7 @@ def _positions_query(
     )
 
 
-def publish(
-    job: Job,
-    target: Path | Store,
-    *,
-    n_kept: int | None = None,
-) -> StageReport:
+def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
     """Publish the current state of the database, unless the latest publication has the same state.
 
     If it is killed at any time, the pointer still names the last publication. With `n_kept`, older
@@ -380,12 +370,7 @@ def publish(
     return report
 
 
-def _publish_from(
-    job: Job,
-    warehouse: Warehouse,
-    stage: Path,
-    location: Location,
-) -> StageReport:
+def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Location) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
     link_or_copy(warehouse.database, stage / warehouse.database.name)
     _link_report(job.report_folder, stage / "report")
@@ -451,7 +436,8 @@ def _link_report(site: Path, target: Path) -> None:
 
 
 def remove_old(location: Location, n_kept: int) -> int:
-    """Remove all but the newest publications, and killed ones; return the number removed.
+    """Remove killed publications and all but the `n_kept` (1 or more) newest; return the number
+    removed.
 
     The publication that the pointer names stays, as do incomplete ones of the last day, which may
     be in progress.

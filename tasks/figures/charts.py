@@ -33,8 +33,8 @@ def _charts(
         required: rows without a value in this column are left out.
         only: tells which rows the charts have.
         rows: selects rows, or adds columns to them.
-        options: options of the chart, by name. Titles of axes are the usual headings of their columns,
-            tips are columns, and a share is in percent.
+        options: options of the chart, by name. Titles of axes are by default the usual headings of
+            their columns, tips are columns, and a share is in percent.
     """
     for axis, title in (("value", "title"), ("x", "x_title"), ("y", "y_title")):
         if axis in options:

@@ -17,9 +17,8 @@ def as_csv(
 ) -> str:
     """Return rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
-    The values of each row are in the order of the columns.
-    `mark` makes text safe: by default, text that a spreadsheet would run or rewrite gets an
-    apostrophe before it (`tasks.rules.text.cells`).
+    The values of each row are in the order of the columns. `mark` makes text safe: by default, text
+    that a spreadsheet would run or rewrite gets an apostrophe before it (`tasks.rules.text.cells`).
     """
     header = [mark(column) for column in columns]
     lines = [header]

@@ -134,9 +134,8 @@ class ColumnGroup:
 
 
 Declared = str | Column | Interval | ColumnGroup
-"""Columns as figures declare them.
-
-A text has the names of columns with their usual headings and kinds, separated by spaces.
+"""Columns as figures declare them; a text is the name of a column with its usual heading and
+kind.
 """
 
 
@@ -149,8 +148,7 @@ def table_columns(*declarations: Declared) -> tuple[Column, ...]:
     columns: list[Column] = []
     for declaration in declarations:
         if isinstance(declaration, str):
-            for name in declaration.split():
-                columns += Column(name).parts()
+            columns += Column(declaration).parts()
         else:
             columns += declaration.parts()
     return tuple(columns)
@@ -402,7 +400,7 @@ class Figure:
             others join in the order of `shows` where the terminal is wide enough. A value or a
             lower end brings its interval.
         boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as
-            far as `shows` has them.
+            far as `shows` has them; empty for a single group.
         empty: the text if there are no rows; a figure without one is left out then.
         query: the path below `sql/figures/` of the query for the rows; several figures may share
             a query.
@@ -415,7 +413,8 @@ class Figure:
         notes: sentences about the current rows, below the charts.
         mark_note: what a hollow dot or an asterisk in a chart means; a note below charts that have
             one.
-        measured: a value that `prbench aggregate` computes; a note says so if a row lacks it.
+        measured: a column that `prbench aggregate` computes for every row (such as `is_small`, as
+            an interval may be missing for good); a note says so if a row lacks it.
         breakdown: the kind of label that it is about; the figure is left out if the data has no
             such label.
         reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of

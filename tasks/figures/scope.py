@@ -64,23 +64,23 @@ class Table:
 
 
 def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> Table:
-    """Return entries as a parameter; `label` is the key in the entries that becomes `entry`."""
+    """Return entries as a parameter; the column `entry` has what the key `label` has in them."""
     columns = dict.fromkeys((*SAMPLING, "entry"), "varchar")
-    return Table(columns, [_values(entry, (*SAMPLING, label)) for entry in entries])
+    return Table(columns, [_row_tuple(entry, (*SAMPLING, label)) for entry in entries])
 
 
 def judge_config_table(
     judge_configs: Sequence[Mapping[str, Any]], label: str = "judge_config"
 ) -> Table:
-    """Return judge configurations as a parameter; `label` is the key in them that becomes
-    `judge_config`.
+    """Return judge configurations as a parameter; the column `judge_config` has what the key
+    `label` has in them.
     """
     columns = dict.fromkeys((*JUDGE_CONFIG, "judge_config"), "varchar")
     columns["judge_trial"] = "bigint"
-    return Table(columns, [_values(config, (*JUDGE_CONFIG, label)) for config in judge_configs])
+    return Table(columns, [_row_tuple(config, (*JUDGE_CONFIG, label)) for config in judge_configs])
 
 
-def _values(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
+def _row_tuple(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(row[name] for name in names)
 
 
@@ -92,10 +92,10 @@ def literal(value: Any) -> str:
 
 
 _PARAMETER = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|\$(?P<name>\w+)")
-"""A parameter of a query, or a text, quoted name or comment, in which a `$` is none."""
+"""A parameter of a query; or a text, quoted name or comment, in which `$name` is no parameter."""
 
 
-def filled(query: str, values: Mapping[str, Any]) -> str:
+def with_literals(query: str, values: Mapping[str, Any]) -> str:
     """Return a query with a literal in place of each `$name`.
 
     Raises:
@@ -124,7 +124,9 @@ _CHANGE = {
     "ci_high": "double",
     "p_adjusted": "double",
 }
-"""The columns of a change in queries, with their types."""
+"""The columns of the parameter `$changes`, with their types: a model compared with itself earlier,
+under one judge configuration.
+"""
 
 
 @dataclass(frozen=True)
@@ -133,24 +135,35 @@ class Scope:
 
     An *entry* is one sampling of one configured model; a *judge configuration* is a judge with its
     parameters, template, grading and repetition. Both have labels that are unique in the report;
-    the judge configuration shown first is `main`. `vintage` is None for the current ones, or `all`.
-    `changes` are comparisons of current vintages with earlier ones, computed by the caller.
-    `living` are the runs whose processes were alive just before the state was opened. `is_hard` is
-    true if figures are about own hard selections instead of splits; `score` is the requested score.
-    `steps` are queries that replace the models with the same names, and their parameters. `known`
-    are results that several figures share.
+    the judge configuration shown first is `main`.
+
+    Attributes:
+        job: the data set, and the requested splits, models and judges.
+        reader: the published state.
+        vintage: the requested vintage, `all`, or None for the current ones.
+        changes: comparisons of current vintages with earlier ones, computed by the caller.
+        living_runs: the ids of the runs whose processes were alive just before the state was
+            opened.
+        is_hard: true if figures are about own hard selections instead of splits; a figure whose
+            parameters have `is_hard` overrides it.
+        score: the requested score; None for the benchmark's main one.
+        steps: queries that replace the models with the same names (name -> query), and the values
+            of the parameters of these queries.
+        shared_results: a cache of results that several figures share.
     """
 
     job: Job
     reader: Reader
     vintage: str | None = None
     changes: Sequence[Mapping[str, Any]] = ()
-    living: Sequence[str] = ()
+    living_runs: Sequence[str] = ()
     _: KW_ONLY
     is_hard: bool = False
     score: str | None = None
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {})
-    known: dict[Any, dict[str, list[Row]]] = field(default_factory=dict, init=False, compare=False)
+    shared_results: dict[Any, dict[str, list[Row]]] = field(
+        default_factory=dict, init=False, compare=False
+    )
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -159,15 +172,16 @@ class Scope:
 
     @property
     def revision(self) -> str:
-        """The revision of its data set."""
+        """The revision of the job's data set."""
         return self.job.data.revision
 
     @cached_property
-    def _members(self) -> dict[str, Any]:
+    def _scope_parameters(self) -> dict[str, Any]:
         """The parameters of the queries that find the scope itself: the data set, the requested
-        splits, models and judges (empty: all), and all hard splits.
+        splits, models and judges (empty: all), the hard splits of the benchmark, and the splits
+        that are shown.
         """
-        members: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "benchmark": self.benchmark.name,
             "dataset_revision": self.revision,
             "splits": list(self.job.settings.dataset.splits),
@@ -176,41 +190,42 @@ class Scope:
             "judges": list(self.job.named_judges or ()),
             "vintage": self.vintage,
         }
-        splits = self.reader.rows(filled(sql.read("figures/scope/splits"), members))
+        splits = self.reader.rows(with_literals(sql.read("figures/scope/splits"), parameters))
         rows = [(row["split"], row["is_hard"]) for row in splits]
-        members["shown_splits"] = Table({"split": "varchar", "is_hard": "boolean"}, rows)
-        return members
+        parameters["shown_splits"] = Table({"split": "varchar", "is_hard": "boolean"}, rows)
+        return parameters
 
     def _scope_rows(self, name: str, **values: Any) -> list[Row]:
         """Return the rows of a query that finds the scope itself."""
-        return self.reader.rows(filled(sql.read(f"figures/scope/{name}"), self._members | values))
+        query = sql.read(f"figures/scope/{name}")
+        return self.reader.rows(with_literals(query, self._scope_parameters | values))
 
     @cached_property
     def judge_configs(self) -> list[Row]:
         """The judge configurations, those with most verdicts first.
 
-        A label is the judge's name, and what tells it from others (`judge_config`).
+        Each has a label, `judge_config`: the judge's name, and what tells it from others.
         """
         rows = self._scope_rows("judge_configs")
         for row in rows:
-            # The beginning of the label.
-            row["named"] = row["judge"]
+            row["label_start"] = row["judge"]
             if row["grading"] == TERNARY_AS_BINARY:
-                row["named"] += " (as binary)"
+                row["label_start"] += " (as binary)"
+        # `{:.8}` shows the first eight characters.
         parts = (
             ("judge_trial", "#{}"),
             ("grading", "{}"),
             ("template_hash", "template {:.8}"),
             ("judge_config_hash", "configuration {:.8}"),
         )
-        return with_labels(rows, "judge_config", "named", parts)
+        return with_labels(rows, "judge_config", "label_start", parts)
 
     @cached_property
     def entries(self) -> list[Row]:
         """Each model's current vintages, or the requested one, or all; the best first.
 
-        A model may have several: another one under another judge configuration, or on another
-        split.
+        A model may have several current vintages: they may differ between judge configurations and
+        between splits.
         """
         rows = self._scope_rows(
             "entries", shown_judge_configs=judge_config_table(self.judge_configs)
@@ -224,8 +239,10 @@ class Scope:
         return tuple(self._scope_rows("selections"))
 
     @cached_property
-    def narrowed_to(self) -> str:
-        """The splits that the report is limited to, as text; empty if it is of all tasks."""
+    def split_limit(self) -> str:
+        """The splits that the report is limited to, as text (such as `splits a, b`); empty if it is
+        of all tasks.
+        """
         splits = self.job.settings.dataset.splits
         if not splits or not self._scope_rows("left_out")[0]["n_tasks"]:
             return ""
@@ -252,7 +269,7 @@ class Scope:
         return {row["kind"]: row["of_criteria"] for row in self._kinds}
 
     @cached_property
-    def annotated(self) -> dict[str, str]:
+    def annotation_notes(self) -> dict[str, str]:
         """Kind of label -> a sentence about labels of that kind that are not the data set's."""
         sentences = {}
         for row in self._scope_rows("annotated"):
@@ -290,17 +307,18 @@ class Scope:
             UsageError: the benchmark has no such score.
         """
         reference = self.benchmark.review_reference
-        return self._members | {
+        return self._scope_parameters | {
             "score": score_name_of(self.benchmark, self.score),
             "label_score": self.score or self.benchmark.criteria_score.score_name,
             "is_hard": self.is_hard,
+            # No restriction to graders; `prbench judges` may give some.
             "graders": [],
             "selections": [selection["selection_id"] for selection in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
             "reviewed_share": reference.value if reference else None,
             "run": self.job.run_id,
-            "living": list(self.living),
+            "living": list(self.living_runs),
             "entries": entry_table(self.entries),
             "shown_judge_configs": judge_config_table(self.judge_configs),
             "changes": self._change_table(),
@@ -308,9 +326,10 @@ class Scope:
         }
 
     def _change_table(self) -> Table:
+        # A change is a row of a comparison of two vintages, so its columns have other names.
         names = {"earlier": "first_vintage", "later": "second_vintage"}
         columns = [names.get(column, column) for column in _CHANGE]
-        return Table(_CHANGE, [_values(change, columns) for change in self.changes])
+        return Table(_CHANGE, [_row_tuple(change, columns) for change in self.changes])
 
     def _expectation_table(self) -> Table:
         columns = dict.fromkeys(("check_name", "expectation", "meaning"), "varchar")
@@ -319,11 +338,13 @@ class Scope:
 
     def _set_table(self, is_hard: bool | None) -> Table:
         """Return the shown task sets: the own hard selections (True), the splits (False), or both
-        (None).
+        (None, which only the parameters of a figure give).
+
+        The column `is_hard` is true for hard splits too, `is_own_hard` only for own selections.
         """
         rows = []
         if not is_hard:
-            for split, is_hard_split in self._members["shown_splits"].rows:
+            for split, is_hard_split in self._scope_parameters["shown_splits"].rows:
                 rows.append((split, False, is_hard_split))
         if is_hard or is_hard is None:
             rows += [(selection["split"], True, True) for selection in self.selections]
@@ -331,7 +352,7 @@ class Scope:
         return Table(columns, rows)
 
     def filled(self, query: str, parameters: Mapping[str, Any] = {}) -> str:
-        """Return a query with its steps before it and literals for its parameters.
+        """Return a query with `steps` before it and literals in place of its parameters.
 
         Args:
             query: its path below `sql/`, such as `figures/judges/judge_drift`.
@@ -340,7 +361,7 @@ class Scope:
         steps, step_values = self.steps
         values = {**self.values, **step_values, **parameters}
         values["shown_sets"] = self._set_table(values["is_hard"])
-        return filled(sql.with_ctes(sql.read(query), steps), values)
+        return with_literals(sql.with_ctes(sql.read(query), steps), values)
 
     def rows(self, query: str, parameters: Mapping[str, Any] = {}) -> list[Row]:
         """Return the rows of a query in this scope (`filled`)."""
@@ -366,17 +387,17 @@ def with_labels(
     """Return rows with a column `label` that is unique.
 
     It is the value of the column `name`, followed by those of `parts` (a column and the format of
-    its values) that tell rows of the same name apart.
+    its values, which are texts) that tell rows of the same name apart.
     """
     labelled = [{**row, label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
         counts_by_value = Counter((row[label], row[part]) for row in labelled)
         for row in labelled:
-            is_alone = counts_by_value[row[label], row[part]] == counts[row[label]]
+            is_shared_by_all = counts_by_value[row[label], row[part]] == counts[row[label]]
             # A judge's first repetition has the judge's name.
             is_first_trial = part == "judge_trial" and row[part] == 1
-            if not is_alone and not is_first_trial:
+            if not is_shared_by_all and not is_first_trial:
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
     # An extended label may equal another row's name.
     labels: set[str] = set()

@@ -55,11 +55,11 @@ def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
     Raises:
         UsageError: the warehouse has no such selection.
     """
-    selections = _matching_selections(scope, selection)
+    selection_ids = _matching_selections(scope, selection)
     names = ("score", "splits", "models", "judges", "vintage")
     parameters = {name: scope.values[name] for name in names}
     rows = scope.reader.rows(
-        sql.read("queries/hard_subset/scores"), parameters | {"selections": selections}
+        sql.read("queries/hard_subset/scores"), parameters | {"selections": selection_ids}
     )
     labels = {_judge_config(config): config["judge_config"] for config in scope.judge_configs}
     board = []
@@ -68,7 +68,7 @@ def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
         row["judge_config"] = labels.get(_judge_config(row), row["judge"])
         row["is_below_bar"] = row["coverage"] < scope.values["bar"]
         row["score_name"] = parameters["score"]
-        row["selections"] = selections
+        row["selections"] = selection_ids
         board.append({name: row[name] for name in _COLUMNS})
     return board
 
@@ -78,7 +78,9 @@ def _judge_config(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _matching_selections(scope: Scope, selection: str) -> list[str]:
-    """Return the ids of the selections that a name stands for: one, or the latest of each field."""
+    """Return the ids of the requested selections (see `scores_on_selection`): one, or for `latest`
+    the latest of each field.
+    """
     key = scope.job.key
     rows = scope.reader.select("hard_subset", "distinct selection_id", **key)
     selection_ids = sorted(row["selection_id"] for row in rows)
@@ -89,6 +91,7 @@ def _matching_selections(scope: Scope, selection: str) -> list[str]:
         matches = [
             selection_id for selection_id in selection_ids if selection_id.startswith(selection)
         ]
+    # Only `latest` may stand for several.
     if not matches or (len(matches) > 1 and selection != "latest"):
         problem = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(
@@ -99,8 +102,8 @@ def _matching_selections(scope: Scope, selection: str) -> list[str]:
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the interval of a mean, before and after clipping: its ends are clipped like the mean
-    (`intermediate/scores/mean_scores.sql`).
+    """Return the interval of a mean before and after clipping, with a flag: true if it rests on too
+    few tasks. Its ends are clipped like the mean (`intermediate/scores/mean_scores.sql`).
     """
     from tasks.rules.statistics.intervals import mean_intervals, none_if_nan, rest_on_few
 

@@ -25,6 +25,7 @@ from warehouse import TABLES, Reader, Warehouse
 
 _STAGE = "select-hard"
 SelectionRow = dict[str, Any]
+"""A row of one of the tables of selections (see `_rows`)."""
 
 
 class TaskScore(NamedTuple):
@@ -43,8 +44,11 @@ class _Selection:
     """The hardest tasks of a field, selected from those with a complete trial of every model of the
     panel.
 
-    `models` are sorted. `scores` has the score of each model for each task, in the order of the
-    task ids, `selected` the mean scores of the hardest tasks, hardest first.
+    Attributes:
+        identity: the selection id, a hash of all that it depends on.
+        models: the labels of the panel's models, sorted.
+        scores: candidate task -> the score of each model; sorted by task id.
+        selected: task -> mean score, of the hardest tasks, hardest first.
     """
 
     identity: str
@@ -125,7 +129,11 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
 
 
 def _vintage_of(job: Job, stored_vintages: Collection[str]) -> str:
-    """Return the job's vintage, or a night if every model is sampled nightly."""
+    """Return the vintage whose responses select.
+
+    It is the job's. If that is the base one, but there are verdicts only on nights (because every
+    model is sampled nightly), it is the job's night, or else the latest one.
+    """
     if job.vintage != BASE_VINTAGE or not stored_vintages or BASE_VINTAGE in stored_vintages:
         return job.vintage
     if job.night and job.night in stored_vintages:
@@ -256,7 +264,12 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
                 tables = _rows(
-                    reader, job, field, selection, panel, benchmark.hard_splits.get(field)
+                    reader,
+                    job,
+                    field,
+                    selection,
+                    panel,
+                    benchmark.hard_splits.get(field),
                 )
                 for table, rows in tables.items():
                     missing_rows = _missing_rows(reader, table, rows, selection.identity)
@@ -320,7 +333,7 @@ def _rows(
     panel: Panel,
     official: str | None,
 ) -> dict[str, list[SelectionRow]]:
-    """Return all rows of a selection by table."""
+    """Return all rows of a selection by table; `official` is the data set's hard split, if any."""
     key = {
         "selection_id": selection.identity,
         **job.key,

@@ -22,12 +22,10 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
     """Return the fields of a `.pdf` or `.docx` file as `Converted`, or the reason as `refused`."""
     try:
         if kind == ".docx":
-            from tasks.imports import docx
-
-            return docx.to_markdown(file)._asdict()
-        from tasks.imports import pdf
-
-        return pdf.to_markdown(file)._asdict()
+            from tasks.imports.docx import to_markdown
+        else:
+            from tasks.imports.pdf import to_markdown
+        return to_markdown(file)._asdict()
     except PipelineError as error:
         return {"refused": str(error)}
     except MemoryError:

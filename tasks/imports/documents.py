@@ -23,6 +23,7 @@ _PLAIN = (".md", ".markdown", ".txt")
 SUFFIXES = (*_PLAIN, *_LIBRARIES)
 """File endings of documents, in lower case."""
 LONGEST_S = 300.0
+"""Time limit of the conversion of a document, in seconds."""
 
 
 class DocumentRefused(PipelineError):
@@ -46,12 +47,7 @@ class Converted(NamedTuple):
     lacks_formulas: bool = False
 
 
-def convert(
-    files: Sequence[Path],
-    folder: Path,
-    *,
-    is_quiet: bool,
-) -> dict[Path, Converted]:
+def convert(files: Sequence[Path], folder: Path, *, is_quiet: bool) -> dict[Path, Converted]:
     """Convert every file of a folder to Markdown, as many at a time as there are processors.
 
     Files are opened only within the folder.
@@ -87,6 +83,7 @@ def converters(files: Sequence[Path]) -> list[str]:
 
 
 def _converted(file: Path, folder: Path) -> Converted:
+    """Convert a document, in a process of its own unless it is plain text."""
     kind = file.suffix.lower()
     try:
         with bounded(open_inside(folder, file.relative_to(folder)), file) as content:

@@ -15,21 +15,11 @@ from tasks.imports.documents import Converted
 class _Converter(MarkdownConverter):
     """Writes the description of a picture, and escapes bars within cells."""
 
-    def convert_img(
-        self,
-        el: Any,
-        text: str,
-        parent_tags: Any,
-    ) -> str:
+    def convert_img(self, el: Any, text: str, parent_tags: Any) -> str:
         description = " ".join((el.get("alt") or "").split())
         return f"![{description}]()" if description else ""
 
-    def convert_td(
-        self,
-        el: Any,
-        text: str,
-        parent_tags: Any,
-    ) -> str:
+    def convert_td(self, el: Any, text: str, parent_tags: Any) -> str:
         escaped = text.replace("|", "\\|")
         return str(super().convert_td(el, escaped, parent_tags))  # type: ignore[misc]
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import BufferedReader, TextIOWrapper
-from itertools import chain, dropwhile
+from itertools import chain, filterfalse
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import sql
 from tasks.benchmarks.base import Benchmark, pass_on
@@ -28,7 +28,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before
 from tasks.rules.text.characters import did_you_mean, is_blank
 from tasks.rules.text.json_text import read_json
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, unless_unwritable
 from warehouse.compaction import imported_batches
@@ -37,8 +37,8 @@ FileRow = Mapping[str, Any]
 StoredRow = dict[str, Any]
 Subject = TypeVar("Subject")
 Columns = Mapping[tuple[str, ...], str]
-"""A column that rows need, with its alternatives -> the option of the command that gives one value
-to all rows, or an empty text.
+"""The names of a needed column, of which rows need one -> the option of the command that gives one
+value to all rows; an empty text if there is no such option.
 """
 
 
@@ -68,7 +68,7 @@ _LABELS = (
     "reviewer",
     "sample",
 )
-"""Columns with names, ids and words, which may be numbers."""
+"""Columns of names, ids and words. A file may have numbers in them, which are read as texts."""
 _READERS: Mapping[str, Callable[[FileRow, str], str | None]] = {
     **dict.fromkeys(_LABELS, cell_label),
     **dict.fromkeys(("explanation", "reason", "better_wording", "title"), cell_text),
@@ -76,11 +76,14 @@ _READERS: Mapping[str, Callable[[FileRow, str], str | None]] = {
 }
 """Column -> the function that reads the text of its cells."""
 _MOST_TRIALS = 10_000
+"""Number of trials, and of other numbers of `number_of`, that are possible."""
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:\.0*)?")
 _SEPARATORS = ",;\t|"
 _STATED_SEPARATOR = re.compile(r'"?sep=([,;|:^~\t])\s*"?\s*', re.IGNORECASE)
+"""Matches the first line of a file that states the separator of its cells."""
 _BYTE_ORDER_MARK = "\ufeff"
 _BEFORE_HEADINGS = b" \t\r\n" + _BYTE_ORDER_MARK.encode()
+"""Bytes that may come before the headings; `lstrip` removes each of them, in any order."""
 _OTHER_KINDS = {
     b"PK\x03\x04": "a workbook or another archive",
     b"\xd0\xcf\x11\xe0": "a workbook of old Excel",
@@ -102,17 +105,17 @@ class NothingToImport(ImportRefused):
     exit_code = UsageError.exit_code
 
 
-class NotHere(ImportRefused):
-    """A row is about a task or a criterion that the data set does not contain."""
+class NotInDataSet(ImportRefused):
+    """A row is about a task or a criterion that the data set does not contain, or not clearly."""
 
 
-def refuse_not_ingested(job: Job, rows: object) -> None:
-    """Refuse an import into a data set without stored rows.
+def refuse_not_ingested(job: Job, tasks: object) -> None:
+    """Refuse an import into a data set without stored tasks.
 
     Raises:
         ImportRefused: it has none.
     """
-    if not rows:
+    if not tasks:
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         revision = job.data.revision[:12]
         raise ImportRefused(f"revision {revision} of {job.data.name} is not ingested; {advice}")
@@ -137,8 +140,8 @@ def rows_of_file(
     `.jsonl`, `.csv` and `.parquet` hold rows. Rows in the own shape of a `benchmark` are converted.
 
     Raises:
-        ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or
-            has something else where a text belongs.
+        ImportRefused: a row is no object; or it has something else where a text belongs; or it is
+            in the benchmark's own shape, and its reader refuses it.
     """
     # One reader for the whole file, because what it makes of a row may depend on earlier rows.
     read_graded = benchmark.graded_rows() if benchmark else pass_on
@@ -176,9 +179,11 @@ def _read(file: Path) -> Iterable[Any]:
         document = read_json(read_regular(file).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
-    if not isinstance(document, dict):
-        return document if isinstance(document, list) else [document]
-    if "task" in document or any(_is_nested(value) for value in document.values()):
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, dict) or "task" in document:
+        return [document]
+    if any(_is_nested(value) for value in document.values()):
         return [document]
     return [{"task": task, "response": response} for task, response in document.items()]
 
@@ -201,6 +206,7 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
     """
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     rows = []
+    # Where the reader is: an error names the row that could not be read.
     location = "its headings"
     try:
         with open_regular(file) as opened:
@@ -218,6 +224,7 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
         fault = "a quote that begins there is not closed before the end of its cell"
         raise ImportRefused(f"{file}: {location}: {fault} ({error}); correct it") from error
     for number, row in enumerate(rows, start=1):
+        # `DictReader` has surplus cells under None, and None for missing ones.
         surplus_cells = row.pop(None, [])
         if any(surplus_cells) or None in row.values():
             raise ImportRefused(
@@ -239,16 +246,16 @@ def _refuse_other_kind(file: Path, opened: BufferedReader) -> None:
 
 def _csv_reader(lines: Iterator[str]) -> "csv.DictReader[str]":
     """Return a reader of rows, without byte order marks and blank lines before the headings."""
-    lines_from_headings = dropwhile(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
-    headings = next(lines_from_headings, "")
+    # It takes from `lines`, which goes on after the last line taken.
+    filled_lines = filterfalse(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
+    headings = next(filled_lines, "")
     stated_separator = _STATED_SEPARATOR.fullmatch(headings)
     if stated_separator is None:
         unquoted_headings = re.sub(r'"[^"]*"', "", headings)
         separator = max(_SEPARATORS, key=unquoted_headings.count)
     else:
         separator = stated_separator[1]
-        headings = next(lines_from_headings, "")
-    # `lines` goes on after the headings.
+        headings = next(filled_lines, "")
     return csv.DictReader(chain([headings], lines), strict=True, delimiter=separator)
 
 
@@ -267,6 +274,8 @@ def rows_with_columns(
 ) -> list[LocatedRow]:
     """Return the rows of a file that has the needed columns (see `rows_of_file`).
 
+    A file without rows is not refused here.
+
     Raises:
         NothingToImport: there are rows, and none has one of the columns; the message names the
             nearest column.
@@ -278,7 +287,7 @@ def rows_with_columns(
     for names, option in columns.items():
         if file_columns and file_columns.keys().isdisjoint(names):
             hints = filter(None, (did_you_mean(name, file_columns) for name in names))
-            hint = next(hints, f" (the columns are {some(list(file_columns), 8)})")
+            hint = next(hints, f" (the columns are {list_text(list(file_columns), 8)})")
             advice = "".join(f", or `{name}`" for name in names[1:])
             if option:
                 advice += f", or give {option}"
@@ -286,7 +295,7 @@ def rows_with_columns(
     return rows
 
 
-def refuse_nothing(source: object, notes: Iterable[str]) -> None:
+def refuse_nothing(source: object, notes: Iterable[str]) -> NoReturn:
     """Refuse a file that gave nothing; `notes` say how many rows were skipped, and why.
 
     Raises:
@@ -304,17 +313,15 @@ def count_notes(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def text_in(row: FileRow, name: str) -> str | None:
-    """Return the text of a cell in a column of texts or labels; None if it is blank."""
+    """Return the text of a cell in a column of texts or labels; None if it is blank.
+
+    The row is one of `rows_of_file`, which has only texts in such columns.
+    """
     text: str | None = row.get(name)
     return None if is_blank(text) else text
 
 
-def required_text(
-    where: str,
-    row: FileRow,
-    name: str,
-    option: str = "",
-) -> str:
+def required_text(where: str, row: FileRow, name: str, option: str = "") -> str:
     """Return a required text of a row; `option` is what gives it to all rows.
 
     Raises:
@@ -335,14 +342,14 @@ def matched_rows(
 ) -> tuple[list[tuple[LocatedRow, Subject]], list[str]]:
     """Return rows with the subject that each is about, and a note on skipped rows.
 
-    A row on an unknown subject (`NotHere`) is refused, or with `skip_unknown` skipped.
+    A row on an unknown subject (`NotInDataSet`) is refused, or with `skip_unknown` skipped.
     """
     matched = []
     n_unknown = 0
     for located in rows:
         try:
             subject = subject_of(located)
-        except NotHere as error:
+        except NotInDataSet as error:
             if not skip_unknown:
                 raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
             n_unknown += 1
@@ -354,18 +361,13 @@ def matched_rows(
     return matched, notes
 
 
-def number_of(
-    where: str,
-    row: FileRow,
-    name: str,
-    lowest: int = 1,
-) -> int:
-    """Return the number in a cell, counted from 1, such as that of a trial; 1 if the cell is empty.
+def number_of(where: str, row: FileRow, name: str, lowest: int = 1) -> int:
+    """Return the number in a cell, such as that of a trial; 1 if the cell is empty or missing.
 
-    The numbers in the file are counted from `lowest`.
+    It is counted from 1, also if the file counts from another `lowest`.
 
     Raises:
-        ImportRefused: it is not a whole number, or is too large or too small for a trial.
+        ImportRefused: it is not a whole number, or not one of the 10,000 from `lowest`.
     """
     cell = row.get(name)
     if not is_filled(cell):
@@ -387,7 +389,7 @@ class Content(NamedTuple):
     Attributes:
         noun: the word for one row, such as `verdict`, whose id is the column `verdict_id`.
         table: the table of these rows.
-        columns: the columns that must be equal; the first is NULL for a failure.
+        columns: the columns that must be equal.
         description: a format that describes a row in messages.
     """
 
@@ -395,6 +397,11 @@ class Content(NamedTuple):
     table: str
     columns: tuple[str, ...]
     description: str
+
+    @property
+    def decided_column(self) -> str:
+        """The column that is NULL for a failure, and only for one: the first."""
+        return self.columns[0]
 
 
 CONTENT = {
@@ -411,10 +418,13 @@ CONTENT = {
 
 
 def imported_rows(reader: Reader, kind: str) -> dict[str, StoredRow]:
-    """Return the imported responses or verdicts that are stored: id -> content and batch."""
+    """Return the imported responses or verdicts that are stored: id -> content and batch.
+
+    Not for reviews, whose content has more columns.
+    """
     content = CONTENT[kind]
     id_column = f"{content.noun}_id"
-    columns = f"{id_column}, {content.columns[0]}, import_batch"
+    columns = f"{id_column}, {content.decided_column}, import_batch"
     rows = reader.select(content.table, columns, order=id_column, source="imported")
     return {row[id_column]: row for row in rows}
 
@@ -426,8 +436,8 @@ class RowsToImport:
         batch: the id of the import batch.
         new: the rows to store, by id.
         ids: the ids of all rows.
-        n_hidden: number of decisions left out because the call is known to have failed, so they may
-            hide the failure.
+        n_left_out: number of decisions that are not stored, because a failure of the same call is
+            stored, and their tool may write failures as decisions.
     """
 
     def __init__(
@@ -440,24 +450,28 @@ class RowsToImport:
     ) -> None:
         """Start with the stored rows of a kind, by id.
 
-        With `gives_way`, a failure is ignored if there is a text or a decision already; otherwise
-        it is refused.
+        `stored_rows` is updated, so that later files of the same import, which get the same
+        mapping, see the rows of this one. With `gives_way`, a failure is ignored if there is a text
+        or a decision already; otherwise it is refused.
         """
         self._content = CONTENT[kind]
-        self._earlier_rows = stored_rows
+        self._rows_by_id = stored_rows
         self.batch = batch
         self._gives_way = gives_way
         self.new: dict[str, StoredRow] = {}
         self.ids: set[str] = set()
-        self.n_hidden = 0
+        self.n_left_out = 0
 
     def is_in_batch(self, row_id: str) -> bool:
         """Return whether the batch already has a row with this id, stored or put."""
-        earlier_row = self._earlier_rows.get(row_id)
+        earlier_row = self._rows_by_id.get(row_id)
         return earlier_row is not None and earlier_row["import_batch"] == self.batch
 
     def put(self, where: str, row: StoredRow) -> StoredRow:
-        """Add a row to the batch; a text or a decision replaces a failure. Return the row to store.
+        """Add a row to the batch; a text or a decision replaces a failure.
+
+        Return the row of this import with the same id that will be stored; `row` itself if none
+        will be, because an earlier row stays.
 
         Raises:
             ImportRefused: a different row with this id exists.
@@ -465,26 +479,22 @@ class RowsToImport:
         row["import_batch"] = self.batch
         row_id = row[f"{self._content.noun}_id"]
         self.ids.add(row_id)
-        earlier_row = self._earlier_rows.get(row_id)
+        earlier_row = self._rows_by_id.get(row_id)
         if earlier_row is not None and not self._is_failure(earlier_row):
             self._refuse_difference(where, row, earlier_row)
+        # From here on there is no earlier row, or it is a failure, which another failure leaves.
         elif earlier_row is None or not self._is_failure(row):
             if earlier_row is not None and row.get("may_hide_failures"):
-                self.n_hidden += 1
+                self.n_left_out += 1
             else:
-                self._earlier_rows[row_id] = row
+                self._rows_by_id[row_id] = row
                 self.new[row_id] = row
         return self.new.get(row_id, row)
 
     def _is_failure(self, row: StoredRow) -> bool:
-        return row[self._content.columns[0]] is None
+        return row[self._content.decided_column] is None
 
-    def _refuse_difference(
-        self,
-        where: str,
-        row: StoredRow,
-        earlier_row: StoredRow,
-    ) -> None:
+    def _refuse_difference(self, where: str, row: StoredRow, earlier_row: StoredRow) -> None:
         is_equal = all(row[column] == earlier_row[column] for column in self._content.columns)
         if is_equal or (self._gives_way and self._is_failure(row)):
             return
@@ -492,6 +502,7 @@ class RowsToImport:
             origin = "earlier in this import"
         else:
             origin = f"import batch {earlier_row['import_batch']}"
+        # The values of the earlier row count; a stored one has only its content.
         description = self._content.description.format(**{**row, **earlier_row})
         raise ImportRefused(
             f"{where}: a different {self._content.noun} already exists ({description}, {origin});"
@@ -499,18 +510,18 @@ class RowsToImport:
         )
 
 
-def store(
+def store_batch(
     job: Job,
     batch: str,
     rows_by_kind: Mapping[str, RowsToImport],
     notes: Iterable[str] = (),
 ) -> StageReport:
-    """Write the new rows of each kind and report on them, with further notes.
+    """Write the new rows of each kind, publish them, and report on them, with further notes.
 
-    A retracted batch is restored.
+    A retracted batch is restored. Models that are not configured are warned of.
     """
     warehouse = Warehouse(job.warehouse)
-    was_retracted = batch_in(warehouse, batch).is_retracted
+    was_retracted = published_batch(warehouse, batch).is_retracted
     n_rows = 0
     n_new = 0
     counts = []
@@ -524,7 +535,7 @@ def store(
     warehouse.publish()
     note = f"{' and '.join(counts)} imported, {n_rows - n_new} already present"
     if was_retracted:
-        note = f"{batch_in(warehouse, batch).description} restored"
+        note = f"{published_batch(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
     responses = rows_by_kind["responses"].new.values() if "responses" in rows_by_kind else ()
     configured_labels = {model.label for model in job.settings.models}
@@ -538,7 +549,7 @@ def store(
     return report
 
 
-class Batch(NamedTuple):
+class PublishedBatch(NamedTuple):
     """The published rows of an import batch, in words, and their number."""
 
     description: str
@@ -546,8 +557,8 @@ class Batch(NamedTuple):
     is_retracted: bool
 
 
-def batch_in(warehouse: Warehouse, batch: str) -> Batch:
-    """Return what is published of an import batch.
+def published_batch(warehouse: Warehouse, batch: str) -> PublishedBatch:
+    """Return what is published of an import batch, none of whose rows may be stored yet.
 
     Its rows are responses, verdicts (also of judges on these responses), and reviews.
     """
@@ -555,14 +566,14 @@ def batch_in(warehouse: Warehouse, batch: str) -> Batch:
         row = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0]
     counts = {kind: row[f"n_{kind}"] for kind in CONTENT}
     description = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return Batch(description, sum(counts.values()), row["is_retracted"])
+    return PublishedBatch(description, sum(counts.values()), row["is_retracted"])
 
 
 def batches(job: Job) -> list[StoredRow]:
     """Return all import batches, the latest first.
 
-    A row has the time, numbers of rows, whether it is retracted, and the import's command, which
-    names the imported files; it is None if its run is not stored.
+    A row has the time, numbers of rows, whether the batch is retracted, and the import's command,
+    which names the imported files; the command is None if the import's run is not stored.
 
     Raises:
         WarehouseError: a part cannot be read.
@@ -580,12 +591,7 @@ def batches(job: Job) -> list[StoredRow]:
     return rows
 
 
-def _write_retraction(
-    job: Job,
-    batch: str,
-    *,
-    is_retracted: bool,
-) -> None:
+def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
     """Store whether a batch counts."""
     row = {
         "import_batch": batch,
@@ -607,7 +613,7 @@ def retract(job: Job, batch: str) -> StageReport:
     """
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    published = batch_in(warehouse, batch)
+    published = published_batch(warehouse, batch)
     if published.is_retracted:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
     if not published.n_rows:

@@ -11,7 +11,7 @@ from tasks.benchmarks.rows import response_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.files import FileRow, ImportRefused, LocatedRow, NotHere, StoredRow
+from tasks.imports.files import FileRow, ImportRefused, LocatedRow, NotInDataSet, StoredRow
 from tasks.llm.replies import OK
 from tasks.rules.text.cells import shows
 from warehouse import Reader
@@ -57,7 +57,11 @@ class Criteria:
         files.refuse_not_ingested(job, self._task_ids)
 
     def find(self, task_id: str, name: str) -> Sequence[Wording]:
-        """Return a task's criterion with this id, else its original criteria with this text."""
+        """Return a task's criterion with this id, else its original criteria with this text.
+
+        A text always means the original criteria. Rewritten ones, which have ids of their own, are
+        found by these.
+        """
         wording = self._by_id.get((task_id, name))
         if wording is not None:
             return [wording]
@@ -66,32 +70,36 @@ class Criteria:
     def of_row(self, located: LocatedRow) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
 
-        If a task has the same text several times, `category` (or `axis`) identifies the criterion,
-        or else `occurrence`: 1 for the first of them in the rubric.
+        If a task has the same text several times, `category` (or `axis`, as some benchmarks call
+        it) identifies the criterion, or else `occurrence`: 1 for the first of them in the rubric.
 
         Raises:
-            NotHere: the task does not exist, or has no such criterion.
-            ImportRefused: the task has several such criteria.
+            NotInDataSet: the task does not exist, or has no such criterion.
+            ImportRefused: the task has several such criteria, and the row does not tell which.
         """
         where, row, _ = located
         task_id = files.required_text(where, row, "task", "--task ID")
         if task_id not in self._task_ids:
-            raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
+            raise NotInDataSet(
+                f"{where}: task {task_id!r} is not in revision {self._revision[:12]}"
+            )
         name = files.required_text(where, row, "criterion")
         wordings = self.find(task_id, name)
         if len(wordings) > 1:
             wordings = _chosen_wordings(where, row, wordings)
         if not wordings:
-            raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
+            raise NotInDataSet(f"{where}: task {task_id} has no criterion {name[:80]!r}")
         return wordings[0]
 
 
-def _chosen_wordings(
-    where: str,
-    row: FileRow,
-    wordings: Sequence[Wording],
-) -> Sequence[Wording]:
-    """Return the one of several criteria with the same text that a row identifies, if any."""
+def _chosen_wordings(where: str, row: FileRow, wordings: Sequence[Wording]) -> Sequence[Wording]:
+    """Return the one of several criteria with the same text that a row identifies.
+
+    The result is empty if `occurrence` is larger than their number.
+
+    Raises:
+        ImportRefused: the row identifies none of them.
+    """
     categories = {row.get("category"), row.get("axis")} - {None, ""}
     in_category = [wording for wording in wordings if wording.category in categories]
     if len(in_category) == 1:
@@ -102,8 +110,7 @@ def _chosen_wordings(
             f"{where}: task {wordings[0].task_id} has the criterion {title!r} twice; give its id,"
             " its `category` or its `occurrence`"
         )
-    # `occurrence` counts all criteria with this text, and also decides if the category identifies
-    # none of them.
+    # `occurrence` counts all criteria with this text, whatever category the row states.
     occurrence = files.number_of(where, row, "occurrence")
     return wordings[occurrence - 1 : occurrence]
 
@@ -111,12 +118,7 @@ def _chosen_wordings(
 class StoredResponses:
     """The usable responses to a data set, in the vintages of the job and of the rows of a file."""
 
-    def __init__(
-        self,
-        job: Job,
-        reader: Reader,
-        rows: Iterable[LocatedRow],
-    ) -> None:
+    def __init__(self, job: Job, reader: Reader, rows: Iterable[LocatedRow]) -> None:
         """Read the responses."""
         self._job = job
         row_vintages = {files.text_in(located.row, "vintage") for located in rows}
@@ -130,6 +132,8 @@ class StoredResponses:
 
     def of_row(self, located: LocatedRow, task_id: str) -> StoredRow:
         """Return the response that a row is about, in the row's vintage or else the job's.
+
+        A row without a trial is about trial 1.
 
         Raises:
             ImportRefused: there is none, or several, or the row has another text than the stored
@@ -166,6 +170,7 @@ def _shows_response(cell: str, text: str) -> bool:
     if shows(cell, text):
         return True
     try:
+        # The cell may have only the last of the messages.
         return response_text({"text": text}, "text") == cell
-    except RowError:
+    except RowError:  # the messages have no text that a cell could have
         return False

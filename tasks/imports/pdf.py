@@ -30,7 +30,15 @@ _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)"
 
 
 class Line(NamedTuple):
-    """A line of a page, or a whole table as Markdown."""
+    """A line of a page, or a whole table as Markdown.
+
+    Attributes:
+        text: the line with its links, or the table.
+        size: the height of most of its letters in points; 0 for a table.
+        top: the upper edge, in points from the top of the page.
+        bottom: the lower edge.
+        page: the number of the page; 0 for a line in a cell.
+    """
 
     text: str
     size: float
@@ -51,7 +59,7 @@ def to_markdown(file: Path) -> Converted:
         _refuse_damaged(pdf)
         pages = []
         for page in pdf.pages:
-            pages.append(list(_lines(page)))
+            pages.append(list(_lines_on(page)))
             page.close()  # frees memory
     text = markdown_of([line for lines in pages for line in lines])
     n_unreadable = text.count("\ufffd")
@@ -82,7 +90,7 @@ def _refuse_damaged(pdf: PDF) -> None:
                 )
 
 
-def _lines(page: Page) -> Iterator[Line]:
+def _lines_on(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
     words = _words(page)
     tables_by_box = {}
@@ -98,7 +106,7 @@ def _lines(page: Page) -> Iterator[Line]:
             yield from lines_of(run, page.page_number)
         elif box in tables_by_box:
             table_words = [word for word in words if word["table"] == box]
-            text = _table(tables_by_box.pop(box), table_words)
+            text = _table_text(tables_by_box.pop(box), table_words)
             yield Line(
                 text,
                 size=0,
@@ -112,9 +120,7 @@ def _lines(page: Page) -> Iterator[Line]:
 def _words(page: Page) -> list[Word]:
     """Return the words of a page in drawing order, with their links."""
     box_of_link = itemgetter("x0", "top", "x1", "bottom")
-    addresses = {}
-    for link in page.hyperlinks:
-        addresses[box_of_link(link)] = link.get("uri")
+    addresses = {box_of_link(link): link.get("uri") for link in page.hyperlinks}
     words = []
     # A gap this large, relative to the size of the letters, separates words; in tightly set text no
     # gap is larger.
@@ -136,7 +142,8 @@ def _is_ruled_table(table: Table, words: Iterable[Word]) -> bool:
     return has_size and None not in filled_cells
 
 
-def _table(table: Table, words: Iterable[Word]) -> str:
+def _table_text(table: Table, words: Iterable[Word]) -> str:
+    """Return a table as Markdown, from its words."""
     words_by_cell = defaultdict(list)
     for word in words:
         words_by_cell[_box_of(word, table.cells)].append(word)
@@ -235,9 +242,8 @@ def _runs(
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Return whether a word is on a line: they overlap by 30 % of the smaller height or more.
-
-    Raised letters do.
+    """Return whether a word is on a line: they overlap by 30 % of the smaller height or more, as
+    raised letters do too.
     """
     tallest = max(line, key=_height)
     if not (word["upright"] and tallest["upright"]):
@@ -278,7 +284,10 @@ def _may_be_heading(paragraph: Sequence[Line], least_size: float) -> bool:
 
 
 def _goes_on(paragraph: list[Line], line: Line) -> bool:
-    """Return whether a line continues a paragraph or a heading."""
+    """Return whether a line continues a paragraph or a heading.
+
+    On the next page or in the next column it does if it begins with a small letter.
+    """
     previous = paragraph[-1]
     if previous.is_table or line.is_table or round(previous.size) != round(line.size):
         return False

@@ -10,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import (
-    NotInside,
+    UnsafeFile,
     files_inside,
     hash_inside,
     open_inside,
@@ -18,16 +18,17 @@ from tasks.dataset.foreign_files import (
 )
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
-from tasks.imports.files import ImportRefused, LocatedRow, NotHere, StoredRow
+from tasks.imports.files import ImportRefused, LocatedRow, NotInDataSet, StoredRow
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, is_impossible_date, response_id
 from tasks.rules.text.characters import count_alphanumeric, shows_nothing
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
+"""The fields that a pattern of file names can have."""
 _COLUMNS: files.Columns = {
     ("task",): "",
     ("model",): "--as LABEL",
@@ -50,8 +51,8 @@ def parts_of(pattern: str, model: str | None) -> tuple[str, ...]:
     has_wrong_fields = not needed <= fields <= set(FIELDS)
     has_fields_side_by_side = not all(literals[1:-1])
     has_stray_brace = not {"{", "}"}.isdisjoint("".join(literals))
-    names_ending = literals[-1].lower().endswith(SUFFIXES)
-    if has_wrong_fields or has_fields_side_by_side or has_stray_brace or names_ending:
+    has_suffix = literals[-1].lower().endswith(SUFFIXES)
+    if has_wrong_fields or has_fields_side_by_side or has_stray_brace or has_suffix:
         allowed = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
         raise UsageError(
             f"--pattern {pattern}: use {allowed}, with text between two fields and without the"
@@ -68,7 +69,9 @@ def readings_of(
     """Yield all possible values of a pattern's fields for a file's path without its suffix.
 
     A value is one or more characters within the name of one folder or file. There are several
-    readings if the text between two fields also occurs within a value.
+    readings if the text between two fields also occurs within a value. `parts` are those of the
+    pattern (see `parts_of`), `fields` the values before `path`, which a field that occurs again
+    must repeat; each call reads one literal text and one field, and calls itself for the rest.
     """
     if not path.startswith(parts[0]):
         return
@@ -136,7 +139,7 @@ def offer_of(
     documents = _documents(rows)
     if documents:
         hashes = [hash_inside(folder, file.relative_to(folder)) for file in documents]
-        batch = _batch([batch, *hashes])
+        batch = _batch_of_texts([batch, *hashes])
     return Offer(rows, folder, batch, n_skipped=0)
 
 
@@ -160,7 +163,7 @@ def _document(source: Path, located: LocatedRow) -> Path | None:
         )
     try:
         open_inside(source.parent, name).close()
-    except (FileNotFoundError, NotInside) as error:
+    except (FileNotFoundError, UnsafeFile) as error:
         raise ImportRefused(
             f"{where}: `file`: {error}; paths start in the folder of {source.name}"
         ) from error
@@ -187,14 +190,14 @@ def _offer_of_folder(
     if not rows or (other_files and not skip_other):
         kinds = ", ".join(SUFFIXES)
         raise ImportRefused(
-            f"{some(other_files, 1) or folder}: not a document ({kinds}) named like {pattern};"
+            f"{list_text(other_files, 1) or folder}: not a document ({kinds}) named like {pattern};"
             " give --pattern, list the files in a table with a column `file`, or give --skip-other"
         )
     content = [pattern]
     for document in _documents(rows):
         name = document.relative_to(folder).as_posix()
         content += [name, hash_inside(folder, name)]
-    return Offer(rows, folder, _batch(content), len(other_files))
+    return Offer(rows, folder, _batch_of_texts(content), len(other_files))
 
 
 def _fields_in_name(
@@ -220,8 +223,9 @@ def _fields_in_name(
     return readings[0] if readings else None
 
 
-def _batch(parts: Sequence[str]) -> str:
-    return files.batch_of("\n".join(parts).encode(errors="surrogateescape"))
+def _batch_of_texts(texts: Sequence[str]) -> str:
+    """Return the id of an import batch; names of files may hold bytes that are not UTF-8."""
+    return files.batch_of("\n".join(texts).encode(errors="surrogateescape"))
 
 
 def import_responses(
@@ -269,7 +273,7 @@ def import_responses(
     responses = files.RowsToImport("responses", stored_rows, offer.batch)
     texts = _put_responses(job, offer.folder, responses, matched)
     notes = [*_notes(texts, offer.n_skipped), *skipped]
-    return files.store(job, offer.batch, {"responses": responses}, notes)
+    return files.store_batch(job, offer.batch, {"responses": responses}, notes)
 
 
 def _put_responses(
@@ -308,17 +312,13 @@ def _content_of(located: LocatedRow, texts: Mapping[Path, Converted]) -> StoredR
     return content_columns(text, EMPTY, cause)
 
 
-def _columns_of_row(
-    job: Job,
-    conversations: Mapping[str, str],
-    located: LocatedRow,
-) -> StoredRow:
+def _columns_of_row(job: Job, conversations: Mapping[str, str], located: LocatedRow) -> StoredRow:
     """Return all columns of the response of a row, except those of its text and the batch."""
     where, row, document = located
     task_id = files.required_text(where, row, "task")
     model = files.required_text(where, row, "model", "--as LABEL")
     if task_id not in conversations:
-        raise NotHere(f"{where}: task {task_id!r} is not in revision {job.data.revision[:12]}")
+        raise NotInDataSet(f"{where}: task {task_id!r} is not in revision {job.data.revision[:12]}")
     if document is None and "response" not in row:
         raise ImportRefused(
             f"{where}: `response` is missing; add it (an empty one counts as a failed response)"
@@ -359,11 +359,7 @@ def response_columns(
     }
 
 
-def content_columns(
-    text: str | None,
-    failure: str,
-    cause: str | None,
-) -> StoredRow:
+def content_columns(text: str | None, failure: str, cause: str | None) -> StoredRow:
     """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
         return {

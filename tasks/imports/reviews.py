@@ -15,7 +15,8 @@ from tasks.rules.text.cells import shows
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
-_DECISIONS = {"agree": 1.0, "disagree": 0.0}
+_VALUES = {"agree": 1.0, "disagree": 0.0}
+"""The word that a reviewer enters -> the value of the review."""
 _COLUMNS: files.Columns = {
     ("task",): "",
     ("criterion",): "",
@@ -33,11 +34,12 @@ def import_reviews(
 ) -> list[StageReport]:
     """Import reviews and return a report for each file.
 
-    Rows are `task, criterion, decision[, reviewer, reason, better_wording, sample,
-    criterion_hash]`. Every row of every file is checked before the first is stored. Rows without a
-    decision are left out and counted. `reviewer` is the default for rows without one; `criterion`
-    is an id or a criterion's text. A row that names a sample must be in it. With `skip_unknown`
-    rows on tasks or criteria that the data set lacks are left out.
+    Rows are `task, criterion, decision, reviewer[, reason, better_wording, sample, criterion_hash,
+    title]`. Every row of every file is checked before the first is stored. Rows without a decision
+    are left out and counted. `reviewer` is the default for rows without one; `criterion` is an id
+    or a criterion's text. `criterion_hash` and `title`, if a row has them, must be those of the
+    criterion in the data set. A row that names a sample must be in it. With `skip_unknown` rows on
+    tasks or criteria that the data set lacks are left out.
 
     Raises:
         ImportRefused: a row matches no criterion, is about another wording, lacks a field, or
@@ -47,7 +49,7 @@ def import_reviews(
         _, sample_rows = reader.table("select sample_id, task_id, criterion_id from review_samples")
         stored_rows = {row["review_id"]: row for row in reader.select("expert_reviews")}
         criteria = Criteria(job, reader)
-    draws = set(sample_rows)
+    sampled_criteria = set(sample_rows)
     batches = []
     for file in sheets:
         rows = files.rows_with_columns(file, _COLUMNS, reviewer=reviewer)
@@ -61,18 +63,24 @@ def import_reviews(
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
         reviews = files.RowsToImport("reviews", stored_rows, batch)
         for located, wording in matched:
-            _refuse_other_criterion(located, wording, draws)
+            _refuse_other_criterion(located, wording, sampled_criteria)
             reviews.put(located.where, _review_row(job, located, wording))
-        batches.append((batch, {"reviews": reviews}, notes))
-    return [files.store(job, batch, rows_by_kind, notes) for batch, rows_by_kind, notes in batches]
+        batches.append((batch, reviews, notes))
+    return [
+        files.store_batch(job, batch, {"reviews": reviews}, notes)
+        for batch, reviews, notes in batches
+    ]
 
 
 def _refuse_other_criterion(
     located: LocatedRow,
     wording: Wording,
-    draws: Set[tuple[str, ...]],
+    sampled_criteria: Set[tuple[str, ...]],
 ) -> None:
-    """Refuse a row whose criterion was reworded, or is not in the sample that the row names."""
+    """Refuse a row whose criterion was reworded, or is not in the sample that the row names.
+
+    `sampled_criteria` has sample, task and criterion of all samples.
+    """
     where, row, _ = located
     if wording.rubric != ORIGINAL:
         raise ImportRefused(
@@ -87,7 +95,7 @@ def _refuse_other_criterion(
             f"{where}: {subject} has other words in the data set than in the sheet; export it again"
         )
     sample = _entered(row, "sample")
-    if sample and (sample, wording.task_id, wording.criterion_id) not in draws:
+    if sample and (sample, wording.task_id, wording.criterion_id) not in sampled_criteria:
         raise ImportRefused(
             f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here"
         )
@@ -96,10 +104,10 @@ def _refuse_other_criterion(
 def _review_row(job: Job, located: LocatedRow, wording: Wording) -> StoredRow:
     where, row, _ = located
     decision = files.required_text(where, row, "decision").strip()
-    value = _DECISIONS.get(decision.lower())
+    value = _VALUES.get(decision.lower())
     if value is None:
         raise ImportRefused(
-            f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}"
+            f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_VALUES)}"
         )
     reviewer = files.required_text(where, row, "reviewer", "--by NAME").strip()
     reason = _entered(row, "reason")

@@ -24,7 +24,9 @@ from warehouse import Reader, Warehouse
 from warehouse.tables import OF_SOME_JUDGES
 
 STATUS = {value: status for status, value in VALUES.items()}
+"""Value of a verdict -> its status."""
 _DECISION_COLUMNS = ("criteria_met", "value", "verdict")
+"""Columns for the decision; a row needs one of them, and several must agree."""
 SHEET_COLUMN = "how_to_fill_in"
 """A file with this column is a sheet for human graders, or for reviewers of criteria."""
 _COLUMNS: files.Columns = {
@@ -73,8 +75,8 @@ def import_verdicts(
     Rows have `task`, `model`, `criterion` and a decision: `criteria_met`, `value` (0, 0.5, 1) or
     `verdict` in words. Further columns are `judge, trial, vintage, judge_trial, grading, category,
     occurrence, explanation, confidence, response`. `task`, `model`, `judge` and `grading` are
-    defaults for rows that lack them (without a judge, it is `imported`); `criterion` is an id or a
-    criterion's text.
+    defaults for rows that lack them; the judge of a row without one is `imported`. `criterion` is
+    an id or a criterion's text.
 
     Every row is checked before the first is stored. With `skip_empty`, rows without a decision are
     left out, as in a partly filled sheet; with `skip_unknown`, rows on tasks or criteria that the
@@ -118,7 +120,7 @@ def import_verdicts(
             tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
         warehouse.write(table, table_rows)
-    return files.store(job, batch, {"verdicts": verdicts}, notes)
+    return files.store_batch(job, batch, {"verdicts": verdicts}, notes)
 
 
 def _decided_rows(
@@ -165,16 +167,12 @@ def _put_verdicts(
     return labels
 
 
-def _new_people(
-    job: Job,
-    reader: Reader,
-    batch: str,
-    verdicts: Iterable[StoredRow],
-) -> set[str]:
+def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredRow]) -> set[str]:
     """Return the graders of an import who are people although no row is from a sheet.
 
     A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is
-    that of a judge.
+    that of a judge: one that is configured, or has stored verdicts of another import or run without
+    being a person who labels.
     """
     benchmark = job.settings.benchmark
     labellers = {row["judge"] for row in reader.select("labellers", "judge", benchmark=benchmark)}
@@ -244,11 +242,7 @@ def _confidence_of(where: str, row: FileRow) -> float | None:
     return confidence
 
 
-def _agreed_value(
-    where: str,
-    decisions: Sequence[Any],
-    grading: str,
-) -> float:
+def _agreed_value(where: str, decisions: Sequence[Any], grading: str) -> float:
     """Return the value that all stated decisions of a row have."""
     values = {as_value(decision) for decision in decisions}
     value = values.pop() if len(values) == 1 else None
@@ -299,7 +293,7 @@ def verdict_columns(
         "grading": grading,
         "judge_trial": judge_trial,
         "source": "imported",
-        **dict.fromkeys(OF_SOME_JUDGES),
+        **dict.fromkeys(OF_SOME_JUDGES),  # NULL: columns of certain kinds of judges
         "decided_by": None,
         "escalated_because": None,
         "may_hide_failures": None,
@@ -327,7 +321,7 @@ def as_value(decision: Any, words: Mapping[str, float] = _WORDS) -> float | None
 def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
     subjects = sorted({_subject_of(verdict) for verdict in verdicts})
-    parameters = {"cells": [list(subject) for subject in subjects]}
+    parameters = {"cells": list(map(list, subjects))}
     return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
 
 
@@ -409,7 +403,12 @@ def _stated_sheet(
         **job.key,
         **population,
         "sheet_id": digest(
-            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
+            "stated sample",
+            batch,
+            key["benchmark"],
+            key["dataset_revision"],
+            model,
+            vintage,
         ),
         "design": f"stated to be a simple random sample of {n_drawn} of"
         f" {population['n_population']} verdicts on {model} in vintage {vintage}",

@@ -60,6 +60,7 @@ class ContextFit:
     ) -> list[bool]:
         """Return for each criterion (its text) whether its prompt can hold the whole response."""
         prompt = judge_prompt(self.template, messages, text, "")
+        # A criterion has at most as many tokens as bytes.
         most_bytes = max(len(criterion.encode()) for criterion in criteria)
         if self._surely_holds(prompt, most_bytes):
             return [True] * len(criteria)
@@ -76,10 +77,8 @@ class ContextFit:
         return replace(self, prompt_tokens=min(n_tokens, self.prompt_tokens or n_tokens) // 2)
 
     def step_of(self, criterion: str) -> int:
-        """Return the number of tokens that are reserved for a criterion.
-
-        It is rounded up to the same number for most criteria, so that they share the chunks of a
-        response.
+        """Return the number of tokens that are reserved for a criterion: a multiple of a step, the
+        same for most criteria, so that they share the chunks of a response.
         """
         return math.ceil(self.count(criterion) / _STEP_TOKENS) * _STEP_TOKENS
 
@@ -96,7 +95,13 @@ class ContextFit:
             NoRoom: the conversation and the template leave almost none.
         """
         around = evidence_prompt(
-            self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_
+            self.evidence_template,
+            messages,
+            "",
+            text="",
+            number=1,
+            n_chunks=1,
+            round_=round_,
         )
         room = self._room_beside(around) - step_tokens
         if room < _SMALLEST_CHUNK_TOKENS:

@@ -85,11 +85,12 @@ class JudgedCriterion:
         A failure spends only its last reply: the others can be used again.
         """
         usage = sum_usage([*self.earlier_replies, reply], reply)
-        self.reply = replace(usage, paid=reply.paid)
+        self.reply = replace(usage, ledger_keys=reply.ledger_keys)
         self.verdict = verdict
 
 
 Deliver = Callable[[JudgedCriterion], None]
+"""Takes a criterion that is finished, or whose call was not made (it has no reply then)."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tasks.judge.criterion import CriterionToJudge, Deliver, JudgedCriterion
 from tasks.judge.responses import ResponseJudge, WholeCall
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, LedgerKey, Reply
 from tasks.llm.request import Call
 from tasks.rules.conversation import decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
@@ -69,10 +69,12 @@ class PieceOutcome:
         Without a verdict it is `failure`, or a parse error.
         """
         if failure is not None and self.verdict is None:
-            deciding = failure
+            deciding_reply = failure
         else:
-            deciding = self.replies[-1]
-        reply = replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
+            deciding_reply = self.replies[-1]
+        reply = replace(
+            sum_usage(self.replies, deciding_reply, with_tokens=True), prices=deciding_reply.prices
+        )
         if self.verdict is None and reply.status in {OK, EMPTY}:
             error = one_line(str(self.entry))
             if self.is_settled:
@@ -116,9 +118,9 @@ class GroupJudge(ResponseJudge):
         One that the ledger decides, or whose next attempt is live, needs no batch.
         """
         for piece in pieces_of(criteria):
-            call = self._call(piece)
+            call = self._piece_call(piece)
             if call is not None:
-                next_call = self._state(call, piece).next_call
+                next_call = self._piece_state(call, piece).next_call
                 if next_call is not None and not next_call.is_batched:
                     next_call = None
                 n_missing = sum(criterion.is_missing for criterion in piece)
@@ -126,7 +128,7 @@ class GroupJudge(ResponseJudge):
 
     async def _judge_piece(self, piece: Piece, priority: tuple[int, ...], deliver: Deliver) -> None:
         """Judge a piece by its call; if it is too long for that, its criteria one by one."""
-        call = await asyncio.to_thread(self._call, piece)
+        call = await asyncio.to_thread(self._piece_call, piece)
         if call is None:
             state = PieceState([PieceOutcome(VerdictError()) for _ in piece])
         else:
@@ -134,7 +136,7 @@ class GroupJudge(ResponseJudge):
         failure = state.failure
         is_too_long = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
         falls_back = is_too_long and not self.judge_config.judge.is_decision_model
-        alone = []
+        too_long = []
         for position, criterion in enumerate(piece, start=1):
             if not criterion.is_missing:
                 continue
@@ -144,7 +146,7 @@ class GroupJudge(ResponseJudge):
                 judged.earlier_replies = outcome.replies
                 judged.n_in_call = 1
                 judged.position_in_call = 1
-                alone.append(judged)
+                too_long.append(judged)
                 continue
             judged.n_in_call = len(piece)
             judged.position_in_call = position
@@ -152,23 +154,23 @@ class GroupJudge(ResponseJudge):
                 judged.reply = outcome.reply(failure)
                 judged.verdict = outcome.verdict
             deliver(judged)
-        if alone:
-            await self.judge_one_by_one(alone, priority, deliver)
+        if too_long:
+            await self.judge_one_by_one(too_long, priority, deliver)
 
     async def _make_calls(self, call: Call, piece: Piece, priority: tuple[int, ...]) -> PieceState:
         """Call for a piece until it needs no call, or its next one is not made."""
-        state = self._state(call, piece)
+        state = self._piece_state(call, piece)
         while state.next_call is not None:
             try:
                 reply = await self.gateway.complete(replace(state.next_call, priority=priority))
             except NotCalled:
                 break
-            state = self._state(call, piece)
+            state = self._piece_state(call, piece)
             if reply.status != OK:
                 state = PieceState(state.outcomes, failure=reply)
         return state
 
-    def _call(self, piece: Piece) -> Call | None:
+    def _piece_call(self, piece: Piece) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
         config = self.judge_config
         response = piece[0]
@@ -195,7 +197,7 @@ class GroupJudge(ResponseJudge):
         parameters = {**self.target.parameters, "max_tokens": most_tokens * len(piece)}
         return replace(call, target=replace(self.target, parameters=parameters))
 
-    def _state(self, call: Call, piece: Piece) -> PieceState:
+    def _piece_state(self, call: Call, piece: Piece) -> PieceState:
         """Return what a call has given so far, and its next attempt."""
         history = self.gateway.history(call)
         outcomes = self._outcomes(call, history, piece)
@@ -217,24 +219,25 @@ class GroupJudge(ResponseJudge):
     def _outcomes(self, call: Call, history: History, piece: Piece) -> list[PieceOutcome]:
         """Return what a call's attempts gave for each criterion of its piece.
 
-        The cost of a call for a control set is shared by the members of the set alone.
+        The cost of a call for a control set (which has a vintage) is shared by the members of the
+        set alone.
         """
         is_settled = _has_replies_of_two_runs(history)
         outcomes = [
             PieceOutcome(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
         ]
-        paid: tuple[Paid, ...] = ()
+        ledger_keys: tuple[LedgerKey, ...] = ()
         for attempt in history.entries:
-            paid = (*paid, (attempt.call_key, attempt.attempt))
+            ledger_keys = (*ledger_keys, (attempt.call_key, attempt.attempt))
             undecided = [index for index, outcome in enumerate(outcomes) if not outcome.verdict]
             sharing = [
                 outcomes[index]
                 for index in undecided
                 if piece[index].is_missing or self.vintage == BASE_VINTAGE
             ]
-            replies = _shares(attempt, len(sharing), call.cell)
+            replies = _reply_shares(attempt, len(sharing), call.cell)
             for outcome, reply in zip(sharing, replies, strict=True):
-                outcome.replies.append(replace(reply, paid=paid))
+                outcome.replies.append(replace(reply, ledger_keys=ledger_keys))
             if attempt.reply.status == OK:
                 entries = self._parse(attempt.reply.text or "", len(piece))
                 for index in undecided:
@@ -264,7 +267,7 @@ def _has_replies_of_two_runs(history: History) -> bool:
     return bool(attempts) and min(attempts) <= history.spent < max(attempts)
 
 
-def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
+def _reply_shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     """Yield an attempt's reply `n_shares` times, each with an equal share of its cost and tokens.
 
     The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt

@@ -84,7 +84,13 @@ async def judge_responses(
         "may_hide_failures": False,
     }
     with VerdictRows(
-        job, context, wanted_tasks, judge_config, report, "verdicts", table_columns
+        job,
+        context,
+        wanted_tasks,
+        judge_config,
+        report,
+        "verdicts",
+        table_columns,
     ) as rows:
         await judge_criteria(rows, criteria, batch_index)
     return report
@@ -202,8 +208,8 @@ async def judge_criteria(
     """Judge criteria, given in the order of their responses, and write the verdicts.
 
     The criteria of one response go out together. Calls go out in the order of `batch_index`, then
-    of responses, so that those about one conversation follow each other. `vintage` is that of
-    `CriterionJudge`.
+    of responses, so that those about one conversation follow each other. `vintage` is that of the
+    judging (`CriterionJudge`), such as a control set's night, not that of the responses.
     """
     owner = rows.judge_config
     judge: ResponseJudge | CascadeJudge
@@ -238,7 +244,8 @@ async def judge_of(
     owner: JudgeConfig,
     vintage: str = BASE_VINTAGE,
 ) -> ResponseJudge:
-    """Return the judge of a configuration, with the limit of its context.
+    """Return the judge of a configuration, with the limit of its context, for verdicts of `owner`
+    (itself, or a cascade).
 
     It decides each criterion by itself, or the pieces of a rubric.
     """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tasks.judge.context_fit import Chunk, ContextFit, SearchedChunk
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
-from tasks.llm.replies import CONTEXT_LENGTH, Paid, Reply
+from tasks.llm.replies import CONTEXT_LENGTH, LedgerKey, Reply
 from tasks.rules.conversation import is_marked
 from tasks.rules.evidence import (
     REMINDER,
@@ -84,7 +84,8 @@ class LongResponse:
     ) -> Search:
         """Search a text for evidence, in smaller chunks if one is too long for the judge.
 
-        If not all chunks could be searched, the criterion has failed and has a reply.
+        If a chunk could not be searched at all, the criterion has failed (it has a reply), and the
+        search does not matter.
         """
         while True:
             try:
@@ -113,7 +114,11 @@ class LongResponse:
         key = (fit.prompt_tokens, step_tokens, text)
         if key not in self.cuts:
             self.cuts[key] = await asyncio.to_thread(
-                fit.chunks_of, criterion.messages, text, step_tokens, round_
+                fit.chunks_of,
+                criterion.messages,
+                text,
+                step_tokens,
+                round_,
             )
         return self.cuts[key]
 
@@ -123,9 +128,10 @@ class LongResponse:
         chunk: Chunk,
         fit: ContextFit,
     ) -> tuple[str, ...] | None:
-        """Search a chunk for evidence on a criterion, which fails if the chunk cannot be searched.
+        """Return the evidence in a chunk on a criterion (empty: there is none), or None if the chunk
+        could not be searched.
 
-        None if there is no evidence: a chunk that is too long for the judge is no failure yet.
+        The criterion has failed then, unless the chunk was only too long for the judge.
         """
         prompt = evidence_prompt(
             fit.evidence_template,
@@ -160,13 +166,18 @@ def _fail_as_too_long(judged: JudgedCriterion, cause: str) -> None:
 
     The others keep their replies.
     """
-    paid: list[Paid] = []
+    spent_keys: list[LedgerKey] = []
     for reply in judged.earlier_replies:
         if reply.status == CONTEXT_LENGTH:
-            paid += reply.paid
+            spent_keys += reply.ledger_keys
     final_reply = Reply(CONTEXT_LENGTH, attempts=0)
     if judged.earlier_replies:
         final_reply = judged.earlier_replies.pop()
     error = f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
-    failure = replace(final_reply, status=CONTEXT_LENGTH, error=error, paid=tuple(paid))
+    failure = replace(
+        final_reply,
+        status=CONTEXT_LENGTH,
+        error=error,
+        ledger_keys=tuple(spent_keys),
+    )
     judged.finish(failure, None)

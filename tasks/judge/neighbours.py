@@ -34,10 +34,11 @@ ALONE = "alone"
 GROUPED = "grouped"
 SHUFFLED = "shuffled"
 ARRANGEMENTS = (ALONE, GROUPED, SHUFFLED)
+"""Each criterion by itself, groups in the rubric's order, and groups in a random one."""
 STAGE = "neighbours"
 
 
-class Arranged(NamedTuple):
+class ArrangedWork(NamedTuple):
     """The pieces in which a judge's verdicts are missing in an arrangement, in the order of their
     responses.
 
@@ -78,7 +79,7 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     return judges
 
 
-def missing_arrangements(job: Job, reader: Reader) -> list[Arranged]:
+def missing_arrangements(job: Job, reader: Reader) -> list[ArrangedWork]:
     """Return the missing verdicts of each arrangement on the sample.
 
     Complete arrangements are left out.
@@ -87,7 +88,7 @@ def missing_arrangements(job: Job, reader: Reader) -> list[Arranged]:
     sample_parameters = {
         **wanted_tasks.key,
         "tasks": list(wanted_tasks.task_ids),
-        "number": job.n_responses,
+        "number": job.n_neighbour_responses,
     }
     sample = reader.rows(sql.read("queries/neighbours/sampled_responses"), sample_parameters)
     response_ids = [row["response_id"] for row in sample]
@@ -104,7 +105,7 @@ def missing_arrangements(job: Job, reader: Reader) -> list[Arranged]:
                 if any(criterion.is_missing for criterion in piece):
                     arranged += piece
             if arranged:
-                arrangements.append(Arranged(wanted_tasks, judge_config, arrangement, arranged))
+                arrangements.append(ArrangedWork(wanted_tasks, judge_config, arrangement, arranged))
     return arrangements
 
 
@@ -130,8 +131,10 @@ def _arrange(
     judge_config: JudgeConfig,
     finished_ids: Collection[str],
 ) -> list[CriterionToJudge]:
-    """Return criteria in the order of an arrangement, each with its piece."""
-    owner = _live(judge_config, arrangement)
+    """Return criteria in the order of an arrangement, each with its piece, and `is_missing` unless
+    its verdict in this arrangement is finished.
+    """
+    owner = _arranged_config(judge_config, arrangement)
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
     arranged = []
     for response_criteria in by_response(criteria):
@@ -150,7 +153,7 @@ def _arrange(
     return arranged
 
 
-def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
+def _arranged_config(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
     """Return the judge of an arrangement, whose calls are live; its label gives the verdicts ids of
     their own.
     """
@@ -158,13 +161,13 @@ def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
     return replace(judge_config, judge=judge_config.judge.model_copy(update=changes))
 
 
-async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
+async def judge_arrangement(job: Job, context: RunContext, arranged: ArrangedWork) -> StageReport:
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too.
 
     The calls are live.
     """
     report = StageReport(STAGE)
-    live = _live(arranged.judge_config, arranged.arrangement)
+    arranged_config = _arranged_config(arranged.judge_config, arranged.arrangement)
     with VerdictRows(
         job,
         context,
@@ -174,6 +177,6 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
         "neighbour_verdicts",
         {"arrangement": arranged.arrangement},
     ) as rows:
-        judge = await judge_of(rows.gateway, live, live)
+        judge = await judge_of(rows.gateway, arranged_config, arranged_config)
         await judge_each_response(judge, arranged.criteria, rows)
     return report

@@ -56,8 +56,13 @@ class ResponseJudge(CriterionJudge):
         )
         long_response = LongResponse(self, priority)
         fit = await self._judge(
-            criteria[0], self.fit, long_response, deliver, is_whole=are_whole[0]
+            criteria[0],
+            self.fit,
+            long_response,
+            deliver,
+            is_whole=are_whole[0],
         )
+        # A refusal, of the response or of a chunk, has made another fit.
         is_refused = fit is not self.fit
         await run_all(
             self._judge(judged, fit, long_response, deliver, is_whole=is_whole and not is_refused)

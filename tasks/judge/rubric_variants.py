@@ -68,10 +68,10 @@ async def _augment(
     conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:
-    """Have the rubric writer add detail to criteria, and write the rows."""
+    """Have the rubric writer add detail to criteria, and write the rows; show the progress."""
     with progress(report.stage, {AUGMENTED: len(criteria)}, is_quiet=job.is_quiet):
         async with open_run_context(job, STAGES[report.stage].calls) as context:
-            await context.ready()
+            await context.get_ready()
             await _call_writer(job, tasks, context, criteria, conversations, report)
             context.add_notices(report)
 

@@ -17,7 +17,7 @@ from tasks.llm.usage import JsonObject, as_object
 from tasks.rules.content import content_of
 from tasks.rules.ends import End, end_word, meaning_of
 
-_ENDS = (
+_END_NAMES = (
     "finish_reason",
     "finishReason",
     "stop_reason",
@@ -183,7 +183,7 @@ def _end_in(content: JsonObject) -> str | None:
     choice = first(content.get("choices"))
     candidate = first(content.get("candidates"))
     for fields in (choice, content, content.get("delta"), candidate):
-        for name in _ENDS:
+        for name in _END_NAMES:
             word = end_word(as_object(fields).get(name))
             if word:
                 return word

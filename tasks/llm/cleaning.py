@@ -14,11 +14,7 @@ from tasks.rules.ends import End, end_word, meaning_of
 _MAIN_FIGURES = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
-def cleaned(
-    content: JsonObject,
-    *,
-    is_event: bool = False,
-) -> dict[str, Any]:
+def cleaned(content: JsonObject, *, is_event: bool = False) -> dict[str, Any]:
     """Return a reply, or an event of a streamed one, as LiteLLM can read it.
 
     `Body.look_at` keeps what is replaced here.
@@ -31,11 +27,7 @@ def cleaned(
     return clean
 
 
-def _clean_completion(
-    content: JsonObject,
-    *,
-    is_event: bool,
-) -> dict[str, Any]:
+def _clean_completion(content: JsonObject, *, is_event: bool) -> dict[str, Any]:
     """Return a completion in OpenAI's form."""
     clean: dict[str, Any] = {
         "id": _text(content.get("id")) or "",
@@ -61,11 +53,7 @@ def _clean_completion(
     return clean
 
 
-def message_in(
-    choice: Any,
-    *,
-    is_event: bool,
-) -> dict[str, Any] | None:
+def message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
     """Return the message of a choice; None if it has none.
 
     The choice of an event has a `delta` instead, an empty one if it is missing; some servers send
@@ -81,12 +69,7 @@ def message_in(
     return {} if is_event else None
 
 
-def clean_choice(
-    choice: JsonObject,
-    message: JsonObject,
-    *,
-    is_event: bool,
-) -> dict[str, Any]:
+def clean_choice(choice: JsonObject, message: JsonObject, *, is_event: bool) -> dict[str, Any]:
     """Return a choice with its message, which an event has as its `delta`."""
     finish_reason = choice.get("finish_reason")
     word = end_word(finish_reason)
@@ -157,11 +140,7 @@ def _clean_usage(content: JsonObject) -> dict[str, Any] | None:
 _LARGEST_FIGURE = 10**12
 
 
-def _figures(
-    report: JsonObject,
-    *,
-    is_detail: bool = False,
-) -> dict[str, Any]:
+def _figures(report: JsonObject, *, is_detail: bool = False) -> dict[str, Any]:
     """Return only the numbers of a report and of its details; those of details must be whole."""
     figures: dict[str, Any] = {}
     for name, value in report.items():

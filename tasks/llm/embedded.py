@@ -29,8 +29,8 @@ pages.
 _HEADERS = {"Authorization": f"Bearer {API_KEY}"}
 DecisionSpec = Mapping[str, Any]
 """A question to a decision model: its type, name and instructions, and its choices, if any."""
-_starting = threading.Lock()
-_started: Any = None
+_start_lock = threading.Lock()
+_running_server: Any = None
 
 
 def is_embedded(name: str) -> bool:
@@ -86,11 +86,10 @@ def count_tokens(text: str) -> int:
 
 
 async def decisions(text: str, questions: Sequence[DecisionSpec]) -> Any:
-    """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token
-    of a reply.
+    """Return the model's decisions on a text, in LiteLLM's form.
 
-    Each question is a call of its own, with the text first, so that the server's cache serves the
-    text.
+    Their probabilities are those of the first token of a reply. Each question is a call of its own,
+    with the text first, so that the server's cache serves the text.
     """
     import httpx  # imported only when needed
     from litellm.types.decisions import OpenAIDecisionResponse
@@ -119,6 +118,8 @@ async def decisions(text: str, questions: Sequence[DecisionSpec]) -> Any:
 def _options_of(spec: DecisionSpec) -> list[str]:
     """Return the words with which a question can be decided: the numbers of its choices, or yes and
     no.
+
+    There are at most nine choices: the first token decides, and could not tell 10 from 1.
     """
     n_choices = len(spec.get("choices", ()))
     if n_choices == 0:
@@ -126,12 +127,9 @@ def _options_of(spec: DecisionSpec) -> list[str]:
     return [str(number) for number in range(1, n_choices + 1)]
 
 
-def _decision_request(
-    text: str,
-    spec: DecisionSpec,
-    options: Sequence[str],
-) -> dict[str, Any]:
+def _decision_request(text: str, spec: DecisionSpec, options: Sequence[str]) -> dict[str, Any]:
     lines = [spec["instructions"]]
+    # For a question without choices, the options (yes, no) need no lines.
     for option, choice in zip(options, spec.get("choices", ()), strict=False):
         lines.append(f"{option}: {choice['value']}")
     instructions = "\n".join(lines)
@@ -146,25 +144,19 @@ def _decision_request(
     }
 
 
-def _probabilities(
-    options: Sequence[str],
-    tokens: Sequence[Mapping[str, Any]],
-) -> list[float]:
+def _probabilities(options: Sequence[str], tokens: Sequence[Mapping[str, Any]]) -> list[float]:
     """Return the probability of each option, by the log-probabilities of the first token."""
-    weights = dict.fromkeys(options, 0.0)
+    masses = dict.fromkeys(options, 0.0)
     for token in tokens:
         word = token["token"].strip().lower()
-        if word in weights:
-            weights[word] += math.exp(token["logprob"])
-    positive_weights = [weight + 1e-9 for weight in weights.values()]  # their sum is never 0
-    total = sum(positive_weights)
-    return [weight / total for weight in positive_weights]
+        if word in masses:
+            masses[word] += math.exp(token["logprob"])
+    positive_masses = [mass + 1e-9 for mass in masses.values()]  # their sum is never 0
+    total = sum(positive_masses)
+    return [mass / total for mass in positive_masses]
 
 
-def _decision(
-    spec: DecisionSpec,
-    probabilities: Sequence[float],
-) -> dict[str, Any]:
+def _decision(spec: DecisionSpec, probabilities: Sequence[float]) -> dict[str, Any]:
     decision: dict[str, Any] = {"type": spec["type"], "name": spec["name"]}
     choices = spec.get("choices", ())
     if not choices:
@@ -182,9 +174,9 @@ def _decision(
     }
 
 
-def idle_threads(n_cpus: int, load: float) -> int:
+def n_threads_to_use(n_cpus: int, load: float) -> int:
     """Return the number of threads to compute with: one for each CPU that others leave idle, at
-    least one.
+    least one, at most `MOST_THREADS`.
     """
     n_idle = round(n_cpus - load)
     return max(1, min(MOST_THREADS, n_idle))
@@ -194,9 +186,9 @@ def _server() -> Any:
     """Return the server of this process; when several threads need it at once, only one of them
     starts it.
     """
-    global _started  # noqa: PLW0603 - one in a process
-    with _starting:
-        if _started is None:
+    global _running_server  # noqa: PLW0603 - one in a process
+    with _start_lock:
+        if _running_server is None:
             path = weights_path()
             # Waiting threads sleep: on a busy machine, spinning takes most of the time. OpenMP
             # reads this when loaded.
@@ -207,7 +199,9 @@ def _server() -> Any:
             parameters.model.path = str(path)
             parameters.n_ctx = CONTEXT_TOKENS
             parameters.n_parallel = 1
-            parameters.cpuparams.n_threads = idle_threads(os.cpu_count() or 1, os.getloadavg()[0])
+            parameters.cpuparams.n_threads = n_threads_to_use(
+                os.cpu_count() or 1, os.getloadavg()[0]
+            )
             parameters.cpuparams.poll = 0  # the same for builds without OpenMP
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
@@ -216,8 +210,8 @@ def _server() -> Any:
             parameters.ui = False
             parameters.endpoint_metrics = True
             server = xllamacpp.Server(parameters)
-            # Its loop has to run before the process ends: one that starts later never ends, and the
-            # process waits for it. The loop gives the metrics.
+            # Wait until the server's loop runs, which gives the metrics: if the process ended
+            # before that, the loop would start later and never end, and the process would hang.
             server.handle_metrics()
-            _started = server
-        return _started
+            _running_server = server
+        return _running_server

@@ -14,7 +14,7 @@ NO_REPLY = "no reply for"
 """The beginning of the reason why a silent endpoint was stopped."""
 _DECREASE = 0.7
 _SHORTEST_BETWEEN_CUTS_S = 1.0
-_FAILURES_UNTIL_OPEN = 5
+_FAILURES_UNTIL_PAUSE = 5
 _BAD_REQUESTS_UNTIL_STOP = 5
 FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
@@ -51,18 +51,23 @@ class EndpointHealth:
     The number of calls at once falls by a factor after a 429 or a timeout, at most once a second,
     and rises by one after every round of successful calls. After some failures in a row no call is
     made for a pause, which doubles; then one call tests the endpoint. After `outage_s` without a
-    reply the endpoint is stopped for the run.
+    reply the endpoint is stopped for the run. `limit` is the present number of calls at once, of
+    which the whole part counts, and `concurrency` the highest one.
 
     If every request may be refused, the endpoint is stopped only if a harmless request is refused
     too. `accepted_s` is when the last call that the endpoint accepted began, `probed_s` when the
-    last harmless request began, which ended with `probe_failure`. `asking` allows one harmless
+    last harmless request began, which ended with `probe_failure`. `probe_lock` allows one harmless
     request at a time. An endpoint that refuses all its first calls is stopped, too.
+
+    `paused_until_s` is the end of the pause, `in_hand` the number of calls in flight. `has_served`
+    is true once a call has succeeded that is not harmless. `stopped` is the reason; None: it is not
+    stopped. All times are monotonic.
     """
 
     name: str
     concurrency: int
     outage_s: float
-    closed_until_s: float = -math.inf
+    paused_until_s: float = -math.inf
     in_hand: int = 0
     accepted_s: float = -math.inf
     probed_s: float = -math.inf
@@ -72,7 +77,7 @@ class EndpointHealth:
 
     def __post_init__(self) -> None:
         self.limit = float(self.concurrency)
-        self.asking = asyncio.Lock()
+        self.probe_lock = asyncio.Lock()
         self.waiting: list[tuple[tuple[int, ...], int, Admission]] = []
         self._numbers = itertools.count(1)
         self._silent_since_s = -math.inf
@@ -96,15 +101,15 @@ class EndpointHealth:
         """Return the seconds until a call may start: 0 for now, infinite if that depends on another
         call's end.
         """
-        if self.closed_until_s > now_s:
-            return self.closed_until_s - now_s
-        most_calls = 1 if self._is_open else int(self.limit)
+        if self.paused_until_s > now_s:
+            return self.paused_until_s - now_s
+        most_calls = 1 if self._is_failing else int(self.limit)
         return 0.0 if self.in_hand < most_calls else math.inf
 
     @property
-    def _is_open(self) -> bool:
-        """True if the breaker is open: only one call at a time is made, as a test."""
-        return self._n_failures_in_a_row >= _FAILURES_UNTIL_OPEN
+    def _is_failing(self) -> bool:
+        """True after several failures in a row: only one call at a time is made, as a test."""
+        return self._n_failures_in_a_row >= _FAILURES_UNTIL_PAUSE
 
     def count_success(self, now_s: float) -> None:
         """Count a call that has succeeded."""
@@ -113,12 +118,7 @@ class EndpointHealth:
         self._n_replies += 1
         self.limit = min(self.concurrency, self.limit + 1 / self.limit)
 
-    def count_failure(
-        self,
-        failure: Failure,
-        now_s: float,
-        latency_s: float,
-    ) -> None:
+    def count_failure(self, failure: Failure, now_s: float, latency_s: float) -> None:
         """Count a call that has failed after `latency_s`."""
         if failure.kind is Kind.BUSY:
             self._slow_down(now_s)
@@ -129,12 +129,12 @@ class EndpointHealth:
             self._end_silence(now_s)
             self._n_bad_requests += failure.kind is Kind.BAD_REQUEST
             self._n_replies += failure.kind is Kind.DECLINED
-            if self.is_doubtful(failure) and failure.alone is None:
+            if self.may_refuse_all(failure) and failure.request_fault is None:
                 self.stop(failure)
         if failure.retry_after_s is not None and failure.may_pass:
-            self.closed_until_s = max(self.closed_until_s, now_s + failure.retry_after_s)
+            self.paused_until_s = max(self.paused_until_s, now_s + failure.retry_after_s)
 
-    def is_doubtful(self, failure: Failure) -> bool:
+    def may_refuse_all(self, failure: Failure) -> bool:
         """Return whether every request may fail like this: it is a refusal, or a bad request like
         all calls before it.
         """
@@ -194,11 +194,7 @@ class EndpointHealth:
             not admission.granted.done() for *_, admission in self.waiting
         )
 
-    def stop(
-        self,
-        failure: Failure,
-        harmless: Failure | None = None,
-    ) -> None:
+    def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
         """Stop the endpoint for the run because of a failure, and that of a `harmless` request
         after it.
         """
@@ -225,12 +221,7 @@ class EndpointHealth:
             self._cut_at_s = now_s
             self.limit = max(1.0, self.limit * _DECREASE)
 
-    def _count_silence(
-        self,
-        failure: Failure,
-        now_s: float,
-        latency_s: float,
-    ) -> None:
+    def _count_silence(self, failure: Failure, now_s: float, latency_s: float) -> None:
         began_s = now_s
         if failure.status == TIMEOUT:
             self._slow_down(now_s)
@@ -240,10 +231,10 @@ class EndpointHealth:
             self._silent_since_s = max(self._last_reply_s, began_s)
         self._n_failures_in_a_row += 1
         silence_s = now_s - self._silent_since_s
-        if self._is_open and silence_s >= self.outage_s:
+        if self._is_failing and silence_s >= self.outage_s:
             self._stop(f"{NO_REPLY} {silence_s:.0f} s, the last failure: {failure.error}")
-        elif self._is_open and self.closed_until_s <= now_s:
-            self.closed_until_s = now_s + self._pause_s
+        elif self._is_failing and self.paused_until_s <= now_s:
+            self.paused_until_s = now_s + self._pause_s
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
 
     def _stop(self, reason: str) -> None:

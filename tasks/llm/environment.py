@@ -78,10 +78,7 @@ class EnvironmentAddress(NamedTuple):
     address: str
 
 
-def address_of(
-    name: str,
-    parameters: Mapping[str, Any],
-) -> EnvironmentAddress | None:
+def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress | None:
     """Return the address that the environment gives a model without a configured one; None if it
     gives none.
 
@@ -194,7 +191,7 @@ def key_state(target: Target) -> str:
 def _key_variable(provider: str) -> str:
     """Return the variable with a provider's key: one that is set, or the usual one."""
     if provider in KEYS:
-        return _set_key(provider) or KEYS[provider][0]
+        return _defined_key_variable(provider) or KEYS[provider][0]
     return _OTHER_KEYS.get(provider, f"{provider.upper()}_API_KEY")
 
 
@@ -208,13 +205,13 @@ def missing_variables(target: Target) -> list[str]:
     provider = target.name.partition("/")[0]
     # The client of `openai/` needs a key for every address, whatever headers it sends.
     needs_key = provider == "openai" or not (target.api_base or target.headers)
-    has_key = "api_key" in str(target.parameters) or _set_key(provider) is not None
+    has_key = "api_key" in str(target.parameters) or _defined_key_variable(provider) is not None
     if needs_key and not has_key and provider in KEYS:
         missing_names.add(KEYS[provider][0])
     return sorted(missing_names)
 
 
-def _set_key(provider: str) -> str | None:
+def _defined_key_variable(provider: str) -> str | None:
     """Return the name of the variable with a provider's key; None if none is set, or the provider
     is not known.
     """
@@ -248,8 +245,8 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
 )
 _ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
 """Values that a reply may hold without repeating a secret: words and numbers."""
-_referenced: set[str] = set()
-"""The variables that a configured text refers to."""
+_used_variables: set[str] = set()
+"""The variables that configured texts refer to, as far as they were filled in (`filled_in`)."""
 
 
 def filled_in(text: str) -> str:
@@ -259,17 +256,17 @@ def filled_in(text: str) -> str:
         UsageError: a variable is not set.
     """
 
-    def value(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         name = match.group(1)
-        filling = variable(name)
-        if filling is None:
+        value = variable(name)
+        if value is None:
             raise UsageError(
                 f"${{{name}}} in the configuration: the environment variable {name} is not set"
             )
-        _referenced.add(name)
-        return filling
+        _used_variables.add(name)
+        return value
 
-    return REFERENCE.sub(value, text)
+    return REFERENCE.sub(value_of, text)
 
 
 def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
@@ -282,7 +279,7 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
     if isinstance(value, Mapping):
         parameters = dict(value)
         for name, inner in value.items():
-            if name != "properties":
+            if name != "properties":  # of a JSON schema, whose names are those of fields of a reply
                 is_inner_secret = is_secret or is_secret_name(name)
                 parameters[name] = filled_in_secrets(inner, is_secret=is_inner_secret)
         return parameters
@@ -335,7 +332,7 @@ def _secrets() -> list[str]:
     # Reading a value of `os.environ` decodes it, and this function runs for every reply.
     values = []
     for name in os.environ:
-        if name in _referenced:
+        if name in _used_variables:
             shortest = 1
         elif _is_named_like_secret(name):
             shortest = _SHORTEST

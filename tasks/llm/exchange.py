@@ -15,12 +15,7 @@ MOST_BYTES = 32 << 20
 class Redirected(PipelineError):
     """The server responded with a redirect, which was not followed."""
 
-    def __init__(
-        self,
-        status: int,
-        address: str,
-        location: str,
-    ) -> None:
+    def __init__(self, status: int, address: str, location: str) -> None:
         super().__init__(
             f"HTTP {status}: {_host(address)} redirects to {_host(address, location)}, which is not"
             " followed; configure the address where it leads"
@@ -48,13 +43,7 @@ class Exchange:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
 
-    def begin(
-        self,
-        content_type: str,
-        encoding: str,
-        *,
-        is_streamed_chat: bool,
-    ) -> None:
+    def begin(self, content_type: str, encoding: str, *, is_streamed_chat: bool) -> None:
         """Begin the next body; its content type and content encoding are from the headers."""
         # 32 KiB for each call of a batch are several times the size of a verdict.
         most_bytes = MOST_BYTES + (32 << 10) * (self.n_results or 0)

@@ -133,7 +133,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
         failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
         return failure._replace(is_unpaid=not body.is_completion)
-    if _stated_in(message).is_about_content:
+    if _error_content(message).is_about_content:
         return Failure(REFUSED, Kind.DECLINED, text)
     return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
 
@@ -167,11 +167,7 @@ def _is_timeout(error: BaseException) -> bool:
     return is_timeout or getattr(error, "status_code", None) == 408
 
 
-def _status_of(
-    error: BaseException,
-    exchange: Exchange | None,
-    message: str,
-) -> int | None:
+def _status_of(error: BaseException, exchange: Exchange | None, message: str) -> int | None:
     """Return the HTTP status of an error; None if the server stated none.
 
     A body states it where the response is no error, or that of a gateway (5xx).
@@ -181,13 +177,13 @@ def _status_of(
         status = None
     response_status = status if exchange is None else exchange.status
     if response_status is None or not 400 <= response_status < 500:
-        for code in _stated_in(message).codes:
+        for code in _error_content(message).codes:
             if code in _DOUBTFUL_CODES:
                 return int(code)
     return status
 
 
-class Stated(NamedTuple):
+class ErrorContent(NamedTuple):
     """What the body of an error states: its codes, and its sentences with them."""
 
     codes: list[str]
@@ -199,7 +195,7 @@ class Stated(NamedTuple):
         return any(_CONTENT_CODE.fullmatch(code) for code in self.codes)
 
 
-def _stated_in(body: str) -> Stated:
+def _error_content(body: str) -> ErrorContent:
     """Return the codes and sentences at the top of a body and directly in its error.
 
     Deeper values may be about something else. The text of a body that is no JSON, or has no
@@ -220,7 +216,7 @@ def _stated_in(body: str) -> Stated:
     text = body
     if sentences:
         text = " ".join([*sentences, *codes])
-    return Stated(codes, text)
+    return ErrorContent(codes, text)
 
 
 def _fields_in(content: Any) -> list[JsonObject]:
@@ -233,12 +229,7 @@ def _fields_in(content: Any) -> list[JsonObject]:
     return [body, error, as_object(body.get("base_resp")), {"message": upstream_message}]
 
 
-def failure_of_http(
-    status: int,
-    message: str,
-    text: str,
-    wait_s: float | None = None,
-) -> Failure:
+def failure_of_http(status: int, message: str, text: str, wait_s: float | None = None) -> Failure:
     """Return the failure for an HTTP status; `message` (the body) decides, `text` is stored."""
     kept_status, kind = _by_status(status, message)
     return Failure(
@@ -248,7 +239,7 @@ def failure_of_http(
         wait_s,
         is_unpaid=True,
         is_about_key=_is_about_key(status, message),
-        alone=_alone(status, message),
+        request_fault=_request_fault(status, message),
         http_status=status,
     )
 
@@ -325,18 +316,18 @@ def _is_about_key(status: int, text: str) -> bool:
 
 def _by_status(status: int, body: str) -> tuple[str, Kind]:
     """Return the stored status and the kind of a failure, by its HTTP status and body."""
-    stated = _stated_in(body)
-    text = stated.text
+    content = _error_content(body)
+    text = content.text
     is_about_request = status < 500 and status not in _TEMPORARY
-    if stated.is_about_content:
+    if content.is_about_content:
         return REFUSED, Kind.DECLINED
     has_no_money = status in {400, 403, 429} and _QUOTA.search(text)
     if status in {402, 404} or _is_about_key(status, text) or has_no_money:
         return PROVIDER_ERROR, Kind.FATAL
-    is_too_long = _CONTEXT_LENGTH.search(text) or "1261" in stated.codes  # Zhipu's
+    is_too_long = _CONTEXT_LENGTH.search(text) or "1261" in content.codes  # Zhipu's
     if is_too_long and (is_about_request or status == 500):
         return CONTEXT_LENGTH, Kind.DECLINED
-    is_filtered = any(meaning_of(code) is End.FILTERED for code in stated.codes)
+    is_filtered = any(meaning_of(code) is End.FILTERED for code in content.codes)
     is_about_content = status not in _DOUBTFUL and (is_filtered or _CONTENT_TEXT.search(text))
     if is_about_request and (status == 451 or is_about_content):
         return REFUSED, Kind.DECLINED
@@ -350,14 +341,14 @@ def _by_status(status: int, body: str) -> tuple[str, Kind]:
     return PROVIDER_ERROR, kind
 
 
-def _alone(status: int, body: str) -> tuple[str, Kind]:
+def _request_fault(status: int, body: str) -> tuple[str, Kind]:
     """Return the status and kind of a failure if the server accepts a harmless request.
 
-    What may be about money, the key or the model is tried again by the next run.
+    What may be about money, the key or the model stays FATAL, so that the next run tries again.
     """
     if status == 429:
         return PROVIDER_ERROR, Kind.BUSY
-    text = _stated_in(body).text
+    text = _error_content(body).text
     if status == 402 or _QUOTA.search(text):
         return PROVIDER_ERROR, Kind.FATAL
     if status not in _DOUBTFUL:
@@ -382,10 +373,7 @@ month.
 """
 
 
-def retry_after_s(
-    headers: Mapping[str, str],
-    now_s: float,
-) -> float | None:
+def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """Return the wait that response headers (names in lower case) request, from a moment of
     wall-clock time.
 

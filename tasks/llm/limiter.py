@@ -16,6 +16,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import NO_USAGE, UNKNOWN_USAGE, Usage, cost_usd
 
 _BURST_S = 1.0
+"""A full bucket holds the amount of so many seconds."""
 
 
 class NotCalled(Exception):
@@ -43,7 +44,7 @@ class Budget:
     _reserved_usd: float = 0.0
     _reserved_tokens: int = 0
     _n_reservations: int = 0
-    _refused: Usage = UNKNOWN_USAGE
+    _refused_usage: Usage = UNKNOWN_USAGE
 
     def reserve(self, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it has to wait for other calls to
@@ -63,7 +64,7 @@ class Budget:
         if self._fits(highest_usage, 0.0, 0):
             return False
         self.is_spent = True
-        self._refused = highest_usage
+        self._refused_usage = highest_usage
         raise BudgetSpent(self.line)
 
     def release(self, highest_usage: Usage, usage: Usage) -> None:
@@ -89,11 +90,11 @@ class Budget:
         needs = []
         if self.max_usd is not None:
             usages.append(f"{self.used_usd:.4f} of {self.max_usd:g} USD")
-            usd = self._refused.usd
+            usd = self._refused_usage.usd
             needs.append("an unknown sum" if usd is None else f"up to {usd:.4f} USD")
         if self.max_tokens is not None:
             usages.append(f"{self.used_tokens:,} of {self.max_tokens:,} tokens")
-            n_tokens = self._refused.tokens
+            n_tokens = self._refused_usage.tokens
             needs.append(
                 "any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens"
             )
@@ -102,23 +103,14 @@ class Budget:
             " could exceed the cap: raise it, or set a lower `max_tokens` for the model"
         )
 
-    def _fits(
-        self,
-        highest_usage: Usage,
-        reserved_usd: float,
-        reserved_tokens: int,
-    ) -> bool:
+    def _fits(self, highest_usage: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
         """Return whether the highest possible usage is within the caps."""
         fits_usd = _is_within(self.max_usd, self.used_usd + reserved_usd, highest_usage.usd)
         n_tokens = self.used_tokens + reserved_tokens
         return fits_usd and _is_within(self.max_tokens, n_tokens, highest_usage.tokens)
 
 
-def _is_within(
-    cap: float | None,
-    amount: float,
-    increase: float | None,
-) -> bool:
+def _is_within(cap: float | None, amount: float, increase: float | None) -> bool:
     """Return whether an increased amount is within a cap; an unbounded increase (None) never is."""
     if cap is None:
         return True
@@ -132,7 +124,7 @@ class Reservations:
     _budget: Budget
     _reservations: dict[str, Usage] = field(default_factory=dict)
 
-    def has_room(self, key: str, highest_usage: Usage) -> bool:
+    def reserve(self, key: str, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it does not fit, or not now."""
         with suppress(BudgetSpent):
             if key not in self._reservations and self._budget.reserve(highest_usage):
@@ -156,8 +148,8 @@ class TokenBucket:
     """A bucket that refills evenly. It may go below zero, and is then closed until it has refilled.
 
     So a request larger than the bucket is granted, with a longer pause after it. Within any minute,
-    only the last grant may exceed the limit. Without a limit it refills faster than anything is
-    taken.
+    only the last grant may exceed the limit. Without a limit (`per_minute` None) it refills faster
+    than anything is taken.
     """
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
@@ -217,8 +209,11 @@ class Limiter:
 
     Calls wait by endpoint and priority; among open endpoints, the call with the lowest priority
     number is next. From `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are
-    refused; calls in flight finish. `too_late` counts the refused ones, `n_calls` the finished
-    ones, `n_instead_of_batch` the live calls that were meant for provider batches.
+    refused; calls in flight finish. `n_too_late` is the number of refused ones, `n_calls` of
+    finished ones, `n_instead_of_batch` of live calls that were meant for provider batches.
+
+    Limits of tokens use the estimates of calls (`likely_tokens`), corrected by the ratio of used to
+    guessed tokens so far.
     """
 
     concurrency: int
@@ -227,7 +222,7 @@ class Limiter:
     tpm: float | None = None
     outage_s: float = 60.0
     stop_at_s: float | None = None
-    too_late: int = 0
+    n_too_late: int = 0
     n_instead_of_batch: int = 0
     n_calls: int = 0
     endpoints: dict[str, EndpointHealth] = field(default_factory=dict)
@@ -248,7 +243,7 @@ class Limiter:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
         if self.left_s <= 0:
-            raise self._time_is_up()
+            raise self._count_too_late()
         if admission.endpoint not in self.endpoints:
             self.endpoints[admission.endpoint] = EndpointHealth(
                 admission.endpoint, self.concurrency, self.outage_s
@@ -265,7 +260,7 @@ class Limiter:
             if granted.done() and not granted.cancelled() and not granted.exception():
                 self.release(admission)
             if isinstance(error, TimeoutError):
-                raise self._time_is_up() from None
+                raise self._count_too_late() from None
             raise
         return admission
 
@@ -274,9 +269,9 @@ class Limiter:
         """The seconds until the stop time; infinite without one."""
         return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
 
-    def _time_is_up(self) -> TimeIsUp:
+    def _count_too_late(self) -> TimeIsUp:
         """Count a call that is refused at the stop time, and return the error."""
-        self.too_late += 1
+        self.n_too_late += 1
         stop_at = datetime.fromtimestamp(self.stop_at_s or 0, UTC)
         return TimeIsUp(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
 
@@ -309,13 +304,7 @@ class Limiter:
             self._count_reply(admission, reply, usage, now_s)
         self.budget.release(admission.highest_usage, usage)
 
-    def _count_reply(
-        self,
-        admission: Admission,
-        reply: Reply,
-        usage: Usage,
-        now_s: float,
-    ) -> None:
+    def _count_reply(self, admission: Admission, reply: Reply, usage: Usage, now_s: float) -> None:
         endpoint = self.endpoints[admission.endpoint]
         if reply.failure is not None:
             endpoint.count_failure(reply.failure, now_s, reply.latency_s or 0.0)
@@ -364,7 +353,11 @@ class Limiter:
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:
-        """Return the endpoint whose turn it is; None while none may be called."""
+        """Return the endpoint whose turn it is; None while none may be called.
+
+        One that is stopped, or any once the budget is spent, is returned too: its waiting calls are
+        then refused.
+        """
         waiting_endpoints = []
         n_in_hand = 0
         for endpoint in self.endpoints.values():

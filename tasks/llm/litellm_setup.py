@@ -40,7 +40,7 @@ def litellm() -> Any:
     # Counting tokens for a Llama would ask the hub six times for a tokenizer, which takes half a
     # minute if it has none.
     library.disable_hf_tokenizer_download = True
-    # `spare_work` switches prices off for calls that do not need them.
+    # `skip_unused_work` switches prices off for calls that do not need them.
     price = library.response_cost_calculator
     library.response_cost_calculator = lambda **call: price(**call) if _must_price.get() else None
     return library
@@ -77,8 +77,8 @@ def make_known(name: str) -> None:
         library.register_model({name: {"litellm_provider": provider, "mode": "chat"}})
 
 
-def spare_work(*, must_price: bool) -> None:
-    """Skip LiteLLM's unused work after the calls of this task, a fifth of the time of a call.
+def skip_unused_work(*, must_price: bool) -> None:
+    """Make LiteLLM skip work after the calls of this task that nobody uses, a fifth of their time.
 
     The skipped work prepares data for loggers and, unless `must_price`, computes the cost of the
     call.

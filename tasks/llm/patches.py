@@ -44,6 +44,7 @@ class _PassedOn(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 def _watched_by(exchange: Exchange, response: httpx.Response) -> httpx.Response:
+    """Return a response whose body passes through an exchange, which changes its length."""
     response.headers.pop("content-length", None)
     exchange.begin(
         response.headers.get("content-type", "").lower(),

@@ -25,18 +25,14 @@ from tasks.llm.replies import (
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES
 from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.content import content_of
-from tasks.rules.ends import TOOL_CALLS, End, end_word, meaning_of, stated_end
+from tasks.rules.ends import TOOL_CALLS, End, end_message, end_word, meaning_of
 from tasks.rules.text.characters import one_line, storable
 
 MOST_TEXT_BYTES = 16 << 20
 """The largest stored text of a reply, in bytes of UTF-8."""
 
 
-def from_result(
-    api: str | None,
-    result: Any,
-    body: Body,
-) -> Reply:
+def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without
     its cost and time.
     """
@@ -57,11 +53,7 @@ def from_result(
     )
 
 
-def _tokens(
-    api: str | None,
-    result: Any,
-    body: Body,
-) -> Tokens:
+def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
     """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
     usage = _get(result, "usage") or {}
     if not isinstance(usage, Mapping):
@@ -96,10 +88,7 @@ def _from_chat(completion: Any, body: Body) -> Reply:
     return replace(reply, finish_reason=word, logprobs=logprobs)
 
 
-def _end_of(
-    choice: Any,
-    body: Body,
-) -> tuple[End, str | None]:
+def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
     """Return how a completion ended, and the word for it.
 
     The provider's word in the body decides. LiteLLM has a few words of its own, which are used
@@ -162,23 +151,21 @@ def _with_unknown_part(kind: str) -> Reply:
     return Reply(UNCLEAR, error=f"the reply has a part of unknown type: {_name(kind)}")
 
 
-def _ended(
-    reply: Reply,
-    end: End,
-    word: str | None,
-) -> Reply:
-    """Return a reply as its end decides; `word` is the provider's."""
+def _ended(reply: Reply, end: End, word: str | None) -> Reply:
+    """Return a reply, or the failure that its end makes of it; `word` is the provider's for the
+    end.
+    """
     if end is End.CUT:
         return Reply(TRUNCATED, error="the reply was cut at its token limit")
     if end is End.FILTERED:
         return Reply(REFUSED, error="the provider's content filter stopped the reply")
     if end is End.TROUBLE:
-        return _unfinished(reply, f"the reply {stated_end(word or '')}")
+        return _unfinished(reply, f"the reply {end_message(word or '')}")
     if end is End.UNKNOWN:
         hint = "which is not known as the end of a complete reply; `ends_ok` accepts it"
         if reply.status == EMPTY:
             hint = "and has no text"
-        return _not_accepted(reply, UNCLEAR, f"the reply {stated_end(word or '')}, {hint}")
+        return _not_accepted(reply, UNCLEAR, f"the reply {end_message(word or '')}, {hint}")
     return reply
 
 
@@ -307,7 +294,9 @@ def _get(item: Any, name: str) -> Any:
 
 
 def _name(value: Any) -> str | None:
-    """Return a name from a provider; None if it is not a text."""
+    """Return a name from a provider as it may be stored, in one line of at most 200 characters; None
+    if it is not a text.
+    """
     if isinstance(value, str):
         return one_line(redacted(storable(value), is_reply=True), 200)
     return None

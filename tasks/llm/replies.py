@@ -22,8 +22,8 @@ UNANSWERED = frozenset({PROVIDER_ERROR, REDIRECTED, TIMEOUT})
 UNCLEAR = "unclear"
 """The status of a reply that may not be whole: its end, or a part of it, is of an unknown kind."""
 
-Paid = tuple[str, int]
-"""(call key, attempt) of an entry in the ledger."""
+LedgerKey = tuple[str, int]
+"""(call key, number of the attempt): the key of an entry in the ledger."""
 Logprobs = tuple[tuple[str, float], ...]
 """The tokens of a reply's text, in order, with their log-probabilities."""
 
@@ -38,9 +38,10 @@ class Reply:
     ledger keeps it.
 
     Tokens are those of the deciding attempt; `cost_usd` is the sum over all attempts of known cost.
-    `paid` are the ledger's entries behind the reply. `logprobs` are the tokens of the text with
-    their log-probabilities. `failure` is known only for a new attempt, and so is `largest_usage`:
-    the most tokens of prompt and completion that a report of usage may mean that does not add up.
+    `ledger_keys` are those of the ledger's entries behind the reply. `logprobs` are the tokens of
+    the text with their log-probabilities. `failure` is known only for a new attempt, and so is
+    `largest_usage`: where the reported usage does not add up, the most tokens of the prompt and of
+    the completion that it may mean.
     """
 
     status: str
@@ -58,7 +59,7 @@ class Reply:
     attempts: int = 1
     error: str | None = None
     degraded: bool = False
-    paid: tuple[Paid, ...] = ()
+    ledger_keys: tuple[LedgerKey, ...] = ()
     logprobs: Logprobs | None = None
     unaccepted_text: str | None = None
     failure: "Failure | None" = field(default=None, compare=False)
@@ -134,9 +135,9 @@ class Failure(NamedTuple):
     """True if the server refused the request before working on it, so that it cost nothing."""
     is_about_key: bool = False
     """True if the key is missing or refused."""
-    alone: tuple[str, Kind] | None = None
-    """The status and kind if the server accepts a harmless request; None if no harmless request can
-    be made.
+    request_fault: tuple[str, Kind] | None = None
+    """The status and kind that apply instead if the fault is this request's own, because the server
+    accepts a harmless one; None if no harmless request can be made.
     """
     http_status: int | None = None
     """The HTTP status of the error; None if the server stated none."""
@@ -146,10 +147,10 @@ class Failure(NamedTuple):
         """The failure if the server accepts a harmless request: it is that of this request
         alone.
         """
-        if self.alone is None:
+        if self.request_fault is None:
             return self
-        status, kind = self.alone
-        return self._replace(status=status, kind=kind, alone=None)
+        status, kind = self.request_fault
+        return self._replace(status=status, kind=kind, request_fault=None)
 
     @property
     def reply(self) -> Reply:

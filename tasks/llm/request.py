@@ -328,11 +328,7 @@ def most_prompt_tokens(messages: Any, parameters: Parameters) -> int:
     return sum(len(text.encode()) + 16 for text in texts)
 
 
-def most_usd(
-    target: Target,
-    prompt_tokens: int,
-    reply_tokens: int | None,
-) -> float | None:
+def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
     """Return the highest possible cost of a call; None if a price or the limit of the reply is
     unknown.
 
@@ -348,10 +344,7 @@ def most_usd(
     return (prompt_tokens * input_price + reply_tokens * output_price) / _MTOK
 
 
-def _tariffs(
-    entry: Mapping[str, Any],
-    prefix: str,
-) -> list[float]:
+def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
     """Return all possible prices of a text call, in USD per million tokens."""
     tariffs = []
     for name, value in entry.items():

@@ -1,8 +1,9 @@
 """Adoption: rows and replies that were stored without the address of their model get the identity
 that has it.
 
-Until then an address from the environment, such as `OPENAI_BASE_URL`, was no part of an identity.
-Parts are rewritten as in a compaction. If this is killed at any time, the same command finishes it.
+Before 0.3.0, an address from the environment, such as `OPENAI_BASE_URL`, was no part of an
+identity. Parts are rewritten as in a compaction. The same command finishes an adoption that was
+killed.
 """
 
 from collections import defaultdict
@@ -37,14 +38,14 @@ def adopt(job: Job, address: str) -> StageReport:
         if address in identity.addresses
     }
     warehouse = Warehouse(job.warehouse)
-    if refuse_other_version(warehouse.root) is None:
+    if refuse_other_version(warehouse.root) is None:  # there is no warehouse
         raise UsageError(f"{warehouse.root}: nothing is stored there; check --warehouse")
     with warehouse.alone(notice):
         warehouse.publish()
         with warehouse.reader() as reader:
-            responses = dict(_new_response_ids(reader, new_hashes))
-            verdicts = dict(_new_verdict_ids(reader, new_hashes, responses))
-        new_ids = responses | verdicts
+            response_ids = dict(_new_response_ids(reader, new_hashes))
+            verdict_ids = dict(_new_verdict_ids(reader, new_hashes, response_ids))
+        new_ids = response_ids | verdict_ids
         n_replies = 0
         for name in sorted(names):
             adopted = adopt_replies(job.warehouse / LEDGER, name, address, new_ids)
@@ -54,8 +55,10 @@ def adopt(job: Job, address: str) -> StageReport:
                 )
             n_replies += adopted.entries
         if new_ids:
+            # Hashes and ids together: a row gets the new hash of its configuration only if its own
+            # id is among the new ones.
             warehouse.rename(new_hashes | new_ids)
-    counts = f"{counted(len(responses), 'response')}, {counted(len(verdicts), 'verdict')}"
+    counts = f"{counted(len(response_ids), 'response')}, {counted(len(verdict_ids), 'verdict')}"
     note = (
         f"{counts} and {counted(n_replies, 'reply', 'replies')} in the ledger now belong to"
         f" {address}"
@@ -64,7 +67,11 @@ def adopt(job: Job, address: str) -> StageReport:
 
 
 def _models_at(job: Job, address: str) -> set[str]:
-    """Return the names of the models to which the environment gives an address."""
+    """Return the names of the models to which the environment gives an address.
+
+    Raises:
+        UsageError: there is none.
+    """
     names = set()
     addresses = set()
     for callee in callees(job):
@@ -89,7 +96,7 @@ def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator
     one is stored.
     """
     stored_ids = {row["response_id"] for row in reader.select("responses", "response_id")}
-    for row in reader.select("responses", _RESPONSE, model_config_hash=list(new_hashes)):
+    for row in reader.select("responses", _RESPONSE_COLUMNS, model_config_hash=list(new_hashes)):
         new_id = response_id(
             benchmark=row["benchmark"],
             dataset_revision=row["dataset_revision"],
@@ -109,6 +116,7 @@ def _pieces(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     hashes: dict[str, dict[int, str]] = defaultdict(dict)
     for row in verdicts:
         if row["piece_hash"] is not None:
+            # By position, because rows come in any order.
             hashes[row["piece_hash"]][row["position_in_call"]] = row["criterion_hash"]
     pieces = {}
     for piece_hash, by_position in hashes.items():
@@ -116,11 +124,11 @@ def _pieces(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     return pieces
 
 
-_RESPONSE = (
+_RESPONSE_COLUMNS = (
     "response_id, benchmark, dataset_revision, task_id, conversation_id, model, model_config_hash,"
     " trial, vintage"
 )
-_VERDICT = (
+_VERDICT_COLUMNS = (
     "verdict_id, response_id, criterion_id, criterion_hash, judge, judge_config_hash,"
     " template_hash, grading, judge_trial, piece_hash, position_in_call"
 )
@@ -129,14 +137,14 @@ _VERDICT = (
 def _new_verdict_ids(
     reader: Reader,
     new_hashes: Mapping[str, str],
-    new_responses: Mapping[str, str],
+    new_response_ids: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new id of each verdict of an earlier configuration, or on a response
-    with a new id.
+    """Yield the old and the new id of each verdict by a judge under an earlier configuration, and
+    of each verdict on a response with a new id, unless the new one is stored.
     """
     stored_ids = {row["verdict_id"] for row in reader.select("verdicts", "verdict_id")}
-    by_judge = reader.select("verdicts", _VERDICT, judge_config_hash=list(new_hashes))
-    on_responses = reader.select("verdicts", _VERDICT, response_id=list(new_responses))
+    by_judge = reader.select("verdicts", _VERDICT_COLUMNS, judge_config_hash=list(new_hashes))
+    on_responses = reader.select("verdicts", _VERDICT_COLUMNS, response_id=list(new_response_ids))
     verdicts = {row["verdict_id"]: row for row in (*by_judge, *on_responses)}
     response_ids = sorted({row["response_id"] for row in verdicts.values()})
     responses = reader.select("responses", "*", response_id=response_ids)
@@ -144,7 +152,7 @@ def _new_verdict_ids(
     pieces = _pieces(verdicts.values())
     for old_id, row in verdicts.items():
         new_id = verdict_id(
-            response_id=new_responses.get(row["response_id"], row["response_id"]),
+            response_id=new_response_ids.get(row["response_id"], row["response_id"]),
             response_text=texts[row["response_id"]],
             criterion_id=row["criterion_id"],
             criterion_hash=row["criterion_hash"],

@@ -39,22 +39,22 @@ from warehouse import FILE as VERSION_FILE
 from warehouse.files import is_named_after, sync
 from warehouse.locks import file_lock
 
-_RECORD = "backup.json"
+_MANIFEST = "backup.json"
+"""The name of the manifest, as `manifest_of("backup")` gives it."""
 _FILES = "files/"
 """The folder of all copies in a backup; files in it that the manifest does not name are removed."""
 _LOCK = "backup.lock"
-_STAGE = ".restoring"
+_RESTORE_STAGE = ".restoring"
 """The folder for the copies during a restore; a manifest in it marks them as complete."""
 
 
 def _path_of(file: File) -> str:
-    """Return the path in the warehouse of a copied file. The name of its copy includes a hash if the
-    file may change.
-    """
-    return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
+    """Return the path in the warehouse of a copied file, whose copy may have a hash in its name."""
+    return file.name.removeprefix(_FILES).removesuffix(_hash_suffix(file.sha256))
 
 
-def _mark(sha256: str) -> str:
+def _hash_suffix(sha256: str) -> str:
+    """Return what the name of a copy ends with if the file in the warehouse may change."""
     return f".{sha256[:16]}"
 
 
@@ -76,7 +76,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     started_at = datetime.now(UTC).isoformat()
-    _refuse_others(warehouse, location)
+    _refuse_unsuitable(warehouse, location)
     # A store has no locks, so a lock in the warehouse allows only one backup to a store at a time.
     lock = warehouse.root / _LOCK if isinstance(location, Store) else location.path / _LOCK
     with (
@@ -87,7 +87,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     ):
         stored_sizes = location.files()
         intact_files = _intact_files(location, stored_sizes, must_verify=must_verify)
-        files = _files(warehouse, stage, intact_files)
+        files = _stage_files(warehouse, stage, intact_files)
         refuse_if_lost()
         bundle = write_bundle(location, "backup", files, {"made_at": started_at})
         copies = {name for name in stored_sizes if name.startswith(_FILES)}
@@ -107,7 +107,7 @@ def _intact_files(
     must_verify: bool,
 ) -> dict[str, File]:
     """Return the intact copies of the last backup, by path."""
-    if _RECORD not in stored_sizes:
+    if _MANIFEST not in stored_sizes:
         return {}
     intact_files = {}
     for file in read_bundle(location, "backup").files:
@@ -118,7 +118,8 @@ def _intact_files(
     return intact_files
 
 
-def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
+def _refuse_unsuitable(warehouse: Warehouse, location: Folder | Store) -> None:
+    """Refuse a target within the warehouse, or with content that is not a backup."""
     if isinstance(location, Folder) and location.path.resolve().is_relative_to(
         warehouse.root.resolve()
     ):
@@ -128,19 +129,21 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
     paths = location.files() if isinstance(location, Store) else content_of(location.path)
     names = {name.partition("/")[0] for name in paths}
     # An upload that was killed before it wrote a manifest leaves only copies.
-    if _RECORD not in names and names - {_FILES.rstrip("/")}:
+    if _MANIFEST not in names and names - {_FILES.rstrip("/")}:
         raise UsageError(
             f"{location}: has files that are not a backup; name an empty folder or prefix"
         )
 
 
-def _files(
+def _stage_files(
     warehouse: Warehouse,
     stage: Path,
     intact: Mapping[str, File],
 ) -> dict[File, Path | None]:
-    """Return the files of a backup -> a staged copy, or None for an intact copy of the last backup
-    (by path).
+    """Stage the files of a backup, except parts with an intact copy in the last one.
+
+    Return the files, each with its staged copy, or None if the last backup has an intact one;
+    `intact` has these by their path in the warehouse.
 
     Raises:
         PipelineError: one cannot be copied, or is damaged.
@@ -154,7 +157,7 @@ def _files(
             for paths in warehouse.store.all_standing().values()
             for path in paths
         }
-        # They list the expected parts, and state the version of the warehouse.
+        # The list of the expected parts, and the version of the warehouse.
         small_files = {name: warehouse.root / name for name in ("parts/list.json", VERSION_FILE)}
         for name, path in (small_files | parts).items():
             is_intact_part = name in parts and name in intact
@@ -166,24 +169,24 @@ def _files(
         if name not in parts:
             # The last backup needs its copy of a file that may change until this backup is
             # complete.
-            copy = replace(copy, name=copy.name + _mark(copy.sha256))
+            copy = replace(copy, name=copy.name + _hash_suffix(copy.sha256))
         elif not is_named_after(name, copy.sha256):
             raise Damaged(f"{parts[name]}: is damaged; run `prbench aggregate`, then back up again")
         files[copy] = None if intact.get(name) == copy else stage / name
     return files
 
 
-def _copy_ledger(source: Path, copied: Path) -> None:
+def _copy_ledger(source: Path, target: Path) -> None:
     """Copy a database to which other processes may write; the copy that SQLite makes is
     consistent.
     """
-    copied.parent.mkdir(parents=True)
+    target.parent.mkdir(parents=True)
     try:
         with (
             contextlib.closing(
                 sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)
             ) as live,
-            contextlib.closing(sqlite3.connect(copied)) as copy,
+            contextlib.closing(sqlite3.connect(target)) as copy,
         ):
             live.backup(copy)
     except sqlite3.Error as error:
@@ -209,21 +212,21 @@ def restore(job: Job, source: Path | Store) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     if not all(is_inside(_path_of(file)) for file in bundle.files):
         raise Damaged(
-            f"{location}/{_RECORD}: names files outside of the warehouse; use another copy"
+            f"{location}/{_MANIFEST}: names files outside of the warehouse; use another copy"
         )
     _refuse_filled(warehouse.root)
     with disk_errors(warehouse.root, "make room and restore again"), warehouse.alone(notice):
         _refuse_filled(warehouse.root)
-        stage = warehouse.root / _STAGE
-        if not (stage / _RECORD).exists():
-            _stage(location, bundle, stage)
+        stage = warehouse.root / _RESTORE_STAGE
+        if not (stage / _MANIFEST).exists():
+            _fetch(location, bundle, stage)
         elif read_bundle(Folder(stage), "backup") != bundle:
             raise UsageError(
                 f"{warehouse.root}: another backup was being restored here; empty the folder first"
             )
         _install(stage, warehouse.root)
         warehouse.publish()
-        (stage / _RECORD).unlink()
+        (stage / _MANIFEST).unlink()
         shutil.rmtree(stage)
     when = str(bundle.meta.get("made_at"))[:16]
     note = (
@@ -234,16 +237,17 @@ def restore(job: Job, source: Path | Store) -> StageReport:
 
 
 def _refuse_filled(root: Path) -> None:
+    """Refuse a warehouse that is not empty, unless a restore into it was interrupted."""
     # The file with the version is written with the first lock, so it does not count.
     names = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
-    if names and not (root / _STAGE / _RECORD).exists():
+    if names and not (root / _RESTORE_STAGE / _MANIFEST).exists():
         raise UsageError(
             f"{root}: is not empty ({names[0]}); name an empty or new folder with --warehouse"
         )
 
 
-def _stage(location: Folder | Store, bundle: Bundle, stage: Path) -> None:
-    """Copy all files to the stage, and write the manifest when they are verified."""
+def _fetch(location: Folder | Store, bundle: Bundle, stage: Path) -> None:
+    """Copy all files of a backup to the stage, and write the manifest when they are verified."""
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
     paths = {file.name: stage / _path_of(file) for file in bundle.files}

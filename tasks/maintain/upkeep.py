@@ -32,8 +32,8 @@ from warehouse.compaction import responses_where
 from warehouse.files import note
 
 Row = dict[str, Any]
-_Key = tuple[Any, ...]
-_key = itemgetter(*SPEND_KEY)
+_SpendKey = tuple[Any, ...]
+_key_of = itemgetter(*SPEND_KEY)
 
 
 def store_calls(job: Job) -> int:
@@ -46,15 +46,15 @@ def store_calls(job: Job) -> int:
         PipelineError: the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    published = _published(warehouse)
+    published = _published_spend(warehouse)
     try:
         _store_attempts(job, warehouse)
-        spend = _spend(job, published)
+        spend = _current_spend(job, published)
     except PipelineError:
         # The ledger may be damaged, so it is repaired; a second failure is raised.
         repair_ledger(job)
         _store_attempts(job, warehouse)
-        spend = _spend(job, published)
+        spend = _current_spend(job, published)
     created_at = datetime.now(UTC)
     changed_rows = []
     for key, row in spend.items():
@@ -66,14 +66,14 @@ def store_calls(job: Job) -> int:
 
 
 def _store_attempts(job: Job, warehouse: Warehouse) -> None:
-    """Move the attempts from the ledger to the warehouse, unless another machine uses it."""
+    """Move the attempts from the ledger to the warehouse, unless another machine is writing."""
 
     def store(attempts: list[Row]) -> None:
         for attempt in attempts:
             attempt["finished_at"] = datetime.fromtimestamp(attempt.pop("finished_at_s"), UTC)
         warehouse.write("attempt_rows", attempts)
 
-    if not warehouse.elsewhere():
+    if not warehouse.other_host():
         move_attempts(job.warehouse / LEDGER, store)
 
 
@@ -91,21 +91,21 @@ def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:
         note(damage)
 
 
-class _Published(NamedTuple):
+class _PublishedSpend(NamedTuple):
     """The published rows of spend; those of `ended_runs` have all calls of their runs."""
 
-    rows: Mapping[_Key, Row]
+    rows: Mapping[_SpendKey, Row]
     ended_runs: Collection[str]
 
 
-def _published(warehouse: Warehouse) -> _Published:
+def _published_spend(warehouse: Warehouse) -> _PublishedSpend:
     with warehouse.reader() as reader:
-        rows = {_key(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
+        rows = {_key_of(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
         ended_runs = reader.rows("select run_id from runs where outcome <> 'running'")
-        return _Published(rows, {row["run_id"] for row in ended_runs})
+        return _PublishedSpend(rows, {row["run_id"] for row in ended_runs})
 
 
-def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
+def _current_spend(job: Job, published: _PublishedSpend) -> dict[_SpendKey, Row]:
     """Return the ledger's rows of spend, and published ones that have more calls or that it lacks.
 
     Where damage made the ledger's cost unknown (None), a published row counts only if its run has
@@ -113,10 +113,10 @@ def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     one SQLite file damage it.
     """
     spend = {}
-    if not Warehouse(job.warehouse).elsewhere():
+    if not Warehouse(job.warehouse).other_host():
         for row in spend_in(job.warehouse / LEDGER):
             if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs:
-                spend[_key(row)] = row
+                spend[_key_of(row)] = row
     for key, row in published.rows.items():
         in_ledger = spend.get(key)
         if in_ledger is None or (
@@ -126,12 +126,12 @@ def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     return spend
 
 
-def spent(job: Job, since: datetime | None = None) -> list[Row]:
+def daily_spend(job: Job, since: datetime | None = None) -> list[Row]:
     """Return the spend of each day (UTC) and called model, latest day first.
 
     It includes discarded attempts, and the calls of running runs, because it comes from the ledger.
     If the ledger has less than is published, because a file is missing or rows came from another
-    warehouse, the published spend is used. `since` selects whole days.
+    warehouse, the published spend is used. Days before that of `since` are left out.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -150,9 +150,9 @@ def unpublished_replies(job: Job) -> Counter[str]:
         PipelineError: the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    if warehouse.elsewhere():
+    if warehouse.other_host():
         return Counter()
-    replies = unfinished_replies(job.warehouse / LEDGER, _published(warehouse).ended_runs)
+    replies = unfinished_replies(job.warehouse / LEDGER, _published_spend(warehouse).ended_runs)
     with warehouse.reader() as reader:
         rows = reader.rows(sql.read("queries/maintain/published_cells"), {"cells": list(replies)})
     published_cells = {row["cell"] for row in rows}
@@ -215,8 +215,8 @@ def _cost_rows(job: Job, query_name: str, parameters: Mapping[str, Any]) -> list
     """
     warehouse = Warehouse(job.warehouse)
     is_published = warehouse.database.exists()
-    published = _published(warehouse) if is_published else _Published({}, ())
-    spend = list(_spend(job, published).values())
+    published = _published_spend(warehouse) if is_published else _PublishedSpend({}, ())
+    spend = list(_current_spend(job, published).values())
     if spend and not is_published:
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_COLUMNS, "BIGINT") | dict.fromkeys(SPEND_KEY, "VARCHAR")
@@ -255,7 +255,7 @@ class ResponseChoice(NamedTuple):
         return {condition: value for condition, value in values.items() if value is not None}
 
 
-def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
+def chosen_responses(job: Job, choice: ResponseChoice) -> list[Row]:
     """Return the chosen responses, the longest first, without reading texts.
 
     Raises:
@@ -301,8 +301,8 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
         PipelineError: the ledger cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
-    if refuse_other_version(warehouse.root) is None:
-        chosen(job, choice)  # raises an error about an unknown id first
+    if refuse_other_version(warehouse.root) is None:  # there is no warehouse
+        chosen_responses(job, choice)  # raises an error about an unknown id first
         raise UsageError(f"{warehouse.root}: no response is stored there, so none can be removed")
     with warehouse.alone(notice):
         damage = warehouse.damage()
@@ -310,12 +310,12 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
             raise WarehouseError(
                 f"{damage[0]}; run `prbench aggregate` to repair it, then remove again"
             )
-        rows = chosen(job, choice)
+        rows = chosen_responses(job, choice)
         columns = {"reason": reason, "run_id": job.run_id, "created_at": datetime.now(UTC)}
         warehouse.write(
             "removals", [{"response_id": row["response_id"], **columns} for row in rows]
         )
-        # From here on they count as removed; if this is killed, the next compaction does the rest.
+        # From here on they count as removed; after a kill, the next compaction does the rest.
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
@@ -357,7 +357,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
         warehouse.publish()
         with warehouse.reader() as reader:
             oldest_s = time.time() - days * 86_400
-            pruned = prune(job.warehouse / LEDGER, oldest_s, partial(_stored, reader))
+            pruned = prune(job.warehouse / LEDGER, oldest_s, partial(_is_decided_by_call, reader))
         report.notes.append(
             f"{pruned.entries} raw replies older than {days} days deleted"
             f" ({_megabytes(pruned.freed_bytes)})"
@@ -367,7 +367,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     return report
 
 
-def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
+def _is_decided_by_call(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     """Return the calls (`cells`) with a stored row -> whether this row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
     rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
@@ -392,8 +392,8 @@ def disk_use(job: Job) -> list[Row]:
         users |= dict.fromkeys(parts, f"table {table}")
     sizes = defaultdict(list)
     for name, n_bytes in Folder(warehouse.root).files().items():
-        default = LEDGER if name.startswith(f"{LEDGER}/") else "other"
-        sizes[users.get(warehouse.root / name, default)].append(n_bytes)
+        other_user = LEDGER if name.startswith(f"{LEDGER}/") else "other"
+        sizes[users.get(warehouse.root / name, other_user)].append(n_bytes)
     rows = []
     for user, file_sizes in sizes.items():
         rows.append({"what": user, "n_files": len(file_sizes), "n_bytes": sum(file_sizes)})

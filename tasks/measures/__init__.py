@@ -7,6 +7,7 @@ from tasks.rules.statistics import debiased
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
+# Columns that several measures share: for `group_by`, for `key`, and for `columns`.
 _DATASET = ("benchmark", "dataset_revision")
 _CHECK = "benchmark, dataset_revision, review_check"
 _TASK = "dense_rank() over (order by task_id) as task"
@@ -172,6 +173,6 @@ MEASURES = (
         id_columns=("figure_a", "figure_b"),
     ),
 )
-"""All measures, in the order of computation."""
+"""All measures, in the order of computation; those of one name have different relations."""
 
 __all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "Measure", "Steps", "renew"]

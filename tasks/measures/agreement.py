@@ -12,7 +12,7 @@ import numpy as np
 from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
 from tasks.rules.statistics import agreement, calibration
 from tasks.rules.statistics.agreement import (
-    Measure,
+    TableMeasure,
     agreement_intervals,
     kappa,
     macro_f1,
@@ -30,15 +30,22 @@ from tasks.rules.statistics.intervals import (
 )
 
 METHOD = "expanded-percentile-1"
+"""The name of the method of `agreement_intervals`, stored with measures."""
 _DECISIONS = ("unmet", "partial", "met")
 _PREDICTION = {
     "difference": agreement.rate_difference,
     "odds_ratio": agreement.odds_ratio,
     "auc": agreement.check_auc,
 }
+"""Measures of how well a check predicts disagreement, with intervals."""
 _RATES = {"failing_rate": agreement.failing_rate, "passing_rate": agreement.passing_rate}
+"""The same without intervals."""
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
+"""Counts of a task: its criteria that fail or pass the check, and have (`disagree`) or lack
+(`agree`) the outcome.
+"""
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
+"""The moments of two graders' errors, in the order of `effective_votes`."""
 _BRIER_PARTS = {
     "reliability": calibration.reliability,
     "resolution": calibration.resolution,
@@ -46,6 +53,7 @@ _BRIER_PARTS = {
     "plain_error": calibration.calibration_error,
 }
 SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
+"""The columns of the sums of `calibration`, in its order."""
 _UNLABELLED = (
     "nobody labelled, so votes are held against the majority of the other members: errors that all"
     " share are not seen, which gives too many votes, and errors of that majority look shared,"
@@ -89,7 +97,7 @@ def _empty_tables(figures: Sequence[FigureRow], values: ValueColumns) -> tuple[F
     return np.zeros((len(tasks), len(figures), n_labels, n_labels)), task_index
 
 
-def _measured(tables: Floats, measures: Mapping[str, Measure]) -> Iterator[Results]:
+def _measured(tables: Floats, measures: Mapping[str, TableMeasure]) -> Iterator[Results]:
     """Yield measures of each figure with their intervals, all from the same draws.
 
     Args:
@@ -166,11 +174,7 @@ def review_share(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Resul
     yield {"agreeing_share": _ratio(values["weight_agreed"], values["sample_weights"])}
 
 
-def _ratio(
-    numerators: Floats,
-    denominators: Floats,
-    n: int | None = None,
-) -> MeasureResult:
+def _ratio(numerators: Floats, denominators: Floats, n: int | None = None) -> MeasureResult:
     """Return a pooled share with its interval, from sums by task."""
     numerators = numerators[:, None]
     denominators = denominators[:, None]
@@ -187,8 +191,9 @@ def _ratio(
 def check_prediction(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield how well a check predicts disagreement, from the counts of both on each task.
 
-    Every figure is NULL if fewer than `FEWEST_OTHERS` tasks have a criterion that fails (or passes)
-    the check, or if fewer criteria in sum have (or lack) the outcome.
+    The rates are None, and the other measures absent, if fewer than `FEWEST_OTHERS` tasks have a
+    criterion that fails (or passes) the check, or if fewer criteria in sum have (or lack) the
+    outcome.
     """
     counts = np.stack([values[name] for name in _CELLS], axis=-1)
     tables = counts.reshape(-1, 1, 2, 2)  # (n_tasks, 1, fails or passes, has or lacks the outcome)

@@ -26,6 +26,7 @@ ValueColumns = Mapping[str, NDArray[Any]]
 _PROGRESS = "measures"
 """The unit on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
+"""Number of figures after which a block of groups ends (see `_blocks`)."""
 
 
 @dataclass(frozen=True)
@@ -157,12 +158,11 @@ class Measure:
         return [*self.rows(reader, self.stale(reader, steps, **filters), steps)]
 
 
-def values_of_figures(
-    values: ValueColumns,
-    start: int,
-    end: int,
-) -> dict[str, NDArray[Any]]:
-    """Return the values of the figures from index `start` up to `end`, with indices from 0."""
+def values_of_figures(values: ValueColumns, start: int, end: int) -> dict[str, NDArray[Any]]:
+    """Return the values of the figures from index `start` up to (not including) `end`.
+
+    Values are sorted by figure. The indices of the result begin at 0.
+    """
     first_row, end_row = np.searchsorted(values["figure"], [start, end])
     columns = {name: column[first_row:end_row] for name, column in values.items()}
     columns["figure"] = columns["figure"] - start
@@ -173,7 +173,7 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     """Compute, store and publish the stale figures of some measures.
 
     Returns:
-        Their number by the measure's name.
+        The number of these figures by the measure's name.
     """
     warehouse = Warehouse(job.warehouse)
     counts: Counter[str] = Counter()
@@ -193,7 +193,10 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
 def _blocks(
     figures: Sequence[FigureRow], group_by: Sequence[str]
 ) -> Iterator[list[list[FigureRow]]]:
-    """Yield blocks of groups of figures that are computed together."""
+    """Yield blocks of groups of figures.
+
+    The figures of a group are computed together; the values of a block are read by one query.
+    """
     block: list[list[FigureRow]] = []
     n_figures = 0
     for _, group in groupby(figures, key=itemgetter(*group_by)):

@@ -54,11 +54,7 @@ def score_intervals(figures: Sequence[FigureRow], values: ValueColumns) -> Itera
         yield {"score": mean_score, "met": met_share}
 
 
-def _pooled(
-    numerators: Floats,
-    denominators: Floats,
-    sampled: Draws,
-) -> list[MeasureResult]:
+def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
     """Return the sum of numerators / the sum of denominators, for each column.
 
     Args:
@@ -118,7 +114,7 @@ def _difference(test: PairedDifference) -> MeasureResult:
 
 @dataclass(frozen=True)
 class _Estimates:
-    """The tasks of a figure, their values by the judge, and their values corrected by labels.
+    """What labels make of a figure: its tasks with their values by the judge, and corrected ones.
 
     Attributes:
         tasks: shape (n_tasks,), sorted.
@@ -170,7 +166,7 @@ def _difference_of_models(model_a: _Estimates, model_b: _Estimates) -> Results:
     )
     reason = model_a.no_figure or model_b.no_figure
     if reason is None and len(shared_tasks) < 2:
-        reason = "no task in common"
+        reason = "fewer than two tasks in common"
     differences = []
     if reason is None:
         for corrected_a, corrected_b in zip(model_a.corrected, model_b.corrected, strict=True):
@@ -235,7 +231,10 @@ def _results(
     if not no_figure:
         with_judge, alone = estimates
         results["debiased"] = MeasureResult(
-            with_judge.mean, with_judge.low, with_judge.high, n=n_tasks
+            with_judge.mean,
+            with_judge.low,
+            with_judge.high,
+            n=n_tasks,
         )
         results["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
     return results

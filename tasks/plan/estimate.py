@@ -20,7 +20,9 @@ MEASURED = "measured"
 COUNTED = "counted"
 ASSUMED = "assumed"
 UNKNOWN = "unknown"
-"""The basis of an estimate: stored calls, prompts whose tokens are counted, or assumed lengths."""
+"""The basis of an estimate: stored calls (measured), prompts whose tokens are counted, assumed
+lengths, or none.
+"""
 COUNTED_PROMPTS = 40
 """The number of prompts that are counted if none was measured; tokenizing all would take too long.
 """
@@ -41,17 +43,25 @@ lines.
 
 
 Cells = Sequence[tuple[str, str, int]]
-"""Model, task, and number of missing calls."""
+"""Cells of missing work, each with its model, its task, and the number of missing calls: 1 for a
+response, that of the missing verdicts for a judge.
+"""
 
 
 @dataclass(frozen=True)
 class Planned:
     """The calls of one model or judge: their tokens, cost in USD, basis, and unknown values.
 
-    `cost_usd` is None if lengths were not measured; `cost_usd_low` and `cost_usd_high` then use the
-    lengths that `assumed` names. Without a price all are None. `judged_before` describes the calls
-    of a judge that repeat verdicts under another template, `cascade` describes which judge of which
-    cascade it is. `model` is the model whose responses a judge reads.
+    Attributes:
+        label: the label of the model or judge that is called.
+        cost_usd: None if lengths are assumed, unless the calls are free. `cost_usd_low` and
+            `cost_usd_high` then use the lengths that `assumed` names. Without a price all are None.
+        note: what is unknown, and why, such as "its price is unknown; set its `price`".
+        judged_before: a sentence on stored verdicts under another template, which a judge repeats,
+            such as "20 verdicts were made with another template; ...".
+        cascade: a judge's part in a cascade, such as "first judge of C, replies that are stored are
+            free".
+        model: the model whose responses a judge reads.
     """
 
     purpose: str
@@ -79,10 +89,12 @@ class PlannedWork(NamedTuple):
 
 @dataclass(frozen=True)
 class PerCall:
-    """Mean tokens of a call; `base_prompt` are those of a judge's prompt without the response, if
-    that is not sampled yet.
+    """Mean tokens of a call; None if unknown.
 
-    `n_in_call` is the mean number of criteria in a call.
+    Attributes:
+        cached: those of the prompt that come from the provider's cache.
+        base_prompt: those of a judge's prompt without the response, if that is not sampled yet.
+        n_in_call: the mean number of criteria in a call.
     """
 
     prompt: float | None = None
@@ -104,12 +116,12 @@ _SUMMED = (
 
 
 def total_of(planned: Sequence[Planned]) -> Planned:
-    """Return the total of all rows; None if a part is unknown."""
+    """Return the total of all rows; a sum is None if one of its parts is unknown."""
     return summed(Planned("all", "", 0, basis=""), planned)
 
 
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
-    """Return a row with the sums of some rows; None if a part is unknown."""
+    """Return a row with the sums of some rows; a sum is None if one of its parts is unknown."""
     sums: dict[str, Any] = {}
     for name in _SUMMED:
         numbers = [getattr(part, name) for part in planned]
@@ -149,11 +161,12 @@ def step_of(n_prompts: int) -> int:
 
 
 def most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
-    """Return the most tokens of a reply if they are limited; a configured limit is for each
-    criterion.
+    """Return the most tokens of a reply; None if they are not limited.
+
+    For the calls of a judge (`per_call`), a configured limit is that of a reply on one criterion.
     """
     n_criteria = 0 if per_call is None else math.ceil(per_call.n_in_call)
-    # A decision model replies with a few tokens for each question.
+    # A decision model replies with a few tokens for each question; only their number is used.
     limit = most_reply_tokens(target, {**target.parameters, "questions": range(n_criteria)})
     if n_criteria and limit and requested_reply_tokens(target.parameters):
         return limit * n_criteria
@@ -188,22 +201,22 @@ def planned_calls(
     unknown = []
     if prices.input_usd_per_mtok is None:
         unknown.append("its price is unknown; set its `price`")
-    if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
+    if not STAGES[purpose].assumes_lengths and per_call.basis == UNKNOWN:
         unknown.append("the length of its calls, because none was measured yet")
     shortest, longest, assumed = _range_of(purpose, per_call, reply_limit)
     cost = _cost_usd(prices, calls, per_call)
     cost_low = _cost_usd(prices, calls, shortest)
     cost_high = _cost_usd(prices, calls, longest)
-    if cost_low is not None and cost_low == cost_high:
+    if cost_high == 0.0:
         # A free call is free at any length.
-        cost = cost_low
+        cost = cost_high
         assumed = []
     return Planned(
         purpose,
         label,
         calls,
-        prompt_tokens=_total(calls, per_call.prompt),
-        completion_tokens=_total(calls, per_call.completion),
+        prompt_tokens=_tokens_of(calls, per_call.prompt),
+        completion_tokens=_tokens_of(calls, per_call.completion),
         cost_usd=cost,
         cost_usd_low=cost_low,
         cost_usd_high=cost_high,
@@ -222,7 +235,7 @@ def _range_of(
     assumptions.
     """
     is_known = per_call.prompt is not None and per_call.completion is not None
-    if is_known or not STAGES[purpose].is_assumed:
+    if is_known or not STAGES[purpose].assumes_lengths:
         return per_call, per_call, []
     shortest = per_call
     longest = per_call
@@ -233,13 +246,14 @@ def _range_of(
         longest = replace(longest, prompt=base + JUDGED_TOKENS[1])
         assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
-        replies = "replies"
-        n_parts = per_call.n_in_call
-        span = VERDICT_TOKENS
         if purpose == "sample":
             replies = "responses"
             n_parts = 1.0
             span = RESPONSE_TOKENS
+        else:
+            replies = "replies"
+            n_parts = per_call.n_in_call
+            span = VERDICT_TOKENS
         limit = reply_limit or math.inf
         span = (min(span[0] * n_parts, limit), min(span[1] * n_parts, limit))
         shortest = replace(shortest, completion=span[0])
@@ -259,11 +273,12 @@ def _cost_usd(prices: Prices, calls: int, per_call: PerCall) -> float | None:
     """Return the cost of some calls; None if a price or a length is unknown."""
     return cost_usd(
         prices,
-        prompt_tokens=_total(calls, per_call.prompt),
-        cached_tokens=_total(calls, per_call.cached),
-        completion_tokens=_total(calls, per_call.completion),
+        prompt_tokens=_tokens_of(calls, per_call.prompt),
+        cached_tokens=_tokens_of(calls, per_call.cached),
+        completion_tokens=_tokens_of(calls, per_call.completion),
     )
 
 
-def _total(calls: int, mean: float | None) -> int | None:
+def _tokens_of(calls: int, mean: float | None) -> int | None:
+    """Return the tokens of some calls from the mean of a call."""
     return None if mean is None else round(calls * mean)

@@ -35,17 +35,17 @@ class JudgeCalls(NamedTuple):
 
     Attributes:
         judge_config: its configuration.
-        times: the number of calls for a piece.
-        note: why it is called so often, in words.
-        n_failed: response id -> missing pieces that are known to need `times_failed` calls each.
-        times_failed: the number of calls for such a piece.
+        calls_per_piece: the number of calls for a piece; below 1 if it gets only some of them.
+        note: its part in a cascade and why it is called so often, in words; empty outside one.
+        n_failed: response id -> missing pieces that are known to need `calls_per_failed` calls.
+        calls_per_failed: the number of calls for such a piece.
     """
 
     judge_config: JudgeConfig
-    times: float = 1.0
+    calls_per_piece: float = 1.0
     note: str = ""
     n_failed: Mapping[str, int] = MappingProxyType({})
-    times_failed: int = 0
+    calls_per_failed: int = 0
 
     def n_calls(self, responses: Mapping[str, ResponseCalls], n_expected: int) -> int:
         """Return the number of calls on stored responses, by their ids, and on expected ones.
@@ -58,7 +58,7 @@ class JudgeCalls(NamedTuple):
             n_failed_pieces = self.n_failed.get(response_id, 0)
             n_usual += (response.n_pieces - n_failed_pieces) * response.n_prompts
             n_failed += n_failed_pieces * response.n_prompts
-        return round(n_usual * self.times) + self.times_failed * n_failed
+        return round(n_usual * self.calls_per_piece) + self.calls_per_failed * n_failed
 
 
 def identity_of(judge_config: JudgeConfig) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def plan_measured(
     n_calls: int,
     label: str,
 ) -> Planned:
-    """Return some calls of a judge, with the lengths of its stored ones."""
+    """Return the plan of `n_calls` calls of a judge; their tokens are those of its stored calls."""
     prices = prices_of(judge_target(judge_config.judge))
     per_call = measured_judge_call(reader, judge_config)
     return planned_calls(stage, label, n_calls, per_call, prices)
@@ -112,16 +112,16 @@ def judges_to_call(
     return [
         JudgeCalls(
             judge_config=cascade.first[0],
-            times=len(cascade.first),
+            calls_per_piece=len(cascade.first),
             note=f"first judge of {label}, {free}",
             n_failed=_decided_by_first(cascade, n_failed, responses),
         ),
         JudgeCalls(
             judge_config=cascade.then,
-            times=share,
+            calls_per_piece=share,
             note=f"{note}; {free}",
             n_failed=n_failed,
-            times_failed=1,
+            calls_per_failed=1,
         ),
     ]
 

@@ -29,7 +29,7 @@ from warehouse import Reader, Warehouse
 
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
 """The analyses that call models."""
-UNKNOWN_BEFORE = {
+CALLS_AFTER_PHRASES = {
     EMBEDDINGS.table: (
         "vectors of phrases that are not written yet; one call for each different phrase"
     ),
@@ -38,7 +38,7 @@ UNKNOWN_BEFORE = {
         " three"
     ),
 }
-"""Table -> the calls that depend on the results of other calls."""
+"""Table -> a note on the calls that are unknown as long as phrases are missing."""
 
 
 def plan(job: Job) -> list[Planned]:
@@ -51,8 +51,9 @@ def plan(job: Job) -> list[Planned]:
 
 
 def plan_with_cells(job: Job) -> list[PlannedWork]:
-    """Return the rows of `plan`, each with its missing cells; only rows of a model, or of a judge
-    on one, have any.
+    """Return the rows of `plan`, each with its missing cells.
+
+    Rows on rewriting rubrics and on control sets have no cells: they are about no model.
     """
     with Warehouse(job.warehouse).reader() as reader:
         job_tasks = missing_work.wanted_tasks(job, reader)
@@ -60,17 +61,18 @@ def plan_with_cells(job: Job) -> list[PlannedWork]:
         planning = Planning(job, reader, job_tasks, conversations)
         expected_tasks = _expected_tasks(planning)
         return [
-            *_samples(planning, expected_tasks),
-            *_rewordings(planning),
-            *_verdicts(planning, expected_tasks),
-            *_control_sets(planning),
+            *_plan_samples(planning, expected_tasks),
+            *_plan_rewriting(planning),
+            *_plan_verdicts(planning, expected_tasks),
+            *_plan_control_sets(planning),
         ]
 
 
 def _expected_tasks(planning: Planning) -> dict[str, list[str]]:
-    """Return, by label, a task for each response that is not sampled yet.
+    """Return, by label, the task of each response that is not sampled yet; trials repeat a task.
 
-    Imported models that are not configured come first, without any.
+    Imported models that are not configured come first; their stored responses are only judged, so
+    their lists are empty.
     """
     job = planning.job
     imported = missing_work.imported_models(job, planning.job_tasks, planning.reader)
@@ -81,7 +83,7 @@ def _expected_tasks(planning: Planning) -> dict[str, list[str]]:
     return expected_tasks
 
 
-def _samples(
+def _plan_samples(
     planning: Planning,
     expected_tasks: Mapping[str, Sequence[str]],
 ) -> Iterator[PlannedWork]:
@@ -102,10 +104,11 @@ def _samples(
             "responses",
             prompts=prompts,
         )
+        # One call for each response.
         yield PlannedWork(planned, [(model.label, task_id, 1) for task_id in task_ids])
 
 
-def _rewordings(planning: Planning) -> Iterator[PlannedWork]:
+def _plan_rewriting(planning: Planning) -> Iterator[PlannedWork]:
     """Yield the calls of the model that rewrites rubrics, if a judge needs them."""
     job = planning.job
     reader = planning.reader
@@ -115,51 +118,56 @@ def _rewordings(planning: Planning) -> Iterator[PlannedWork]:
         yield PlannedWork(_calls(reader, "derive", writer, len(unworded), "criterion_variants"))
 
 
-def _verdicts(planning: Planning, expected_tasks: Mapping[str, Sequence[str]]) -> list[PlannedWork]:
+def _plan_verdicts(
+    planning: Planning,
+    expected_tasks: Mapping[str, Sequence[str]],
+) -> list[PlannedWork]:
     """Return the calls of each judge on each model; all trials of a judge are in one row."""
     reader = planning.reader
     job_tasks = planning.job_tasks
     rows = reader.select("tasks", "task_id, n_criteria", **job_tasks.key)
     n_criteria = {row["task_id"]: row["n_criteria"] for row in rows}
-    trials: dict[tuple[str, str, str], list[PlannedWork]] = {}
+    work_by_row: dict[tuple[str, str, str], list[PlannedWork]] = {}
     for judge_config in judge_configs(planning.job, job_tasks.benchmark):
-        stored_responses = missing_verdicts(planning.job, job_tasks, reader, judge_config)
-        for judge_calls in judges_to_call(reader, job_tasks, judge_config, stored_responses):
+        unjudged = missing_verdicts(planning.job, job_tasks, reader, judge_config)
+        for judge_calls in judges_to_call(reader, job_tasks, judge_config, unjudged):
             for model, task_ids in expected_tasks.items():
                 responses = ResponsesToJudge(
                     model=model,
-                    stored_responses=[
-                        response for response in stored_responses if response.model == model
-                    ],
+                    stored_responses=[response for response in unjudged if response.model == model],
                     expected_tasks=task_ids,
                     n_criteria=n_criteria,
                 )
                 work = plan_verdicts(planning, judge_calls, responses)
                 row_key = (work.planned.label, work.planned.cascade, model)
-                trials.setdefault(row_key, []).append(work)
-    return [_combined(works) for works in trials.values()]
+                work_by_row.setdefault(row_key, []).append(work)
+    return [_combined(trials) for trials in work_by_row.values()]
 
 
-def _combined(works: Sequence[PlannedWork]) -> PlannedWork:
-    """Return one row for several; its notes are those of the row with the most calls."""
-    planned = [work.planned for work in works]
-    cells = [cell for work in works for cell in work.cells]
+def _combined(trials: Sequence[PlannedWork]) -> PlannedWork:
+    """Return one row for all trials; its notes are those of the trial with the most calls."""
+    planned = [work.planned for work in trials]
+    cells = [cell for work in trials for cell in work.cells]
     largest = max(planned, key=lambda row: row.calls)
     return PlannedWork(summed(largest, planned), cells)
 
 
-def _control_sets(planning: Planning) -> Iterator[PlannedWork]:
+def _plan_control_sets(planning: Planning) -> Iterator[PlannedWork]:
     """Yield the calls of each judge for its control set, in a night."""
     job = planning.job
     if job.night is None or not job.settings.drift.verdicts:
         return
     for judge_config in judge_configs(job, planning.job_tasks.benchmark):
-        if judge_config.judge_trial == 1:
+        if judge_config.judge_trial == 1:  # only the first repetition has a control set
             for judge_calls in judges_to_call(planning.reader, planning.job_tasks, judge_config):
-                yield PlannedWork(_control_set(planning, judge_config, judge_calls))
+                yield PlannedWork(_plan_control_set(planning, judge_config, judge_calls))
 
 
-def _control_set(planning: Planning, judge_config: JudgeConfig, judge_calls: JudgeCalls) -> Planned:
+def _plan_control_set(
+    planning: Planning,
+    judge_config: JudgeConfig,
+    judge_calls: JudgeCalls,
+) -> Planned:
     """Return the calls for a control set; one that is not chosen yet has its configured size."""
     parameters = {
         **planning.job_tasks.key,
@@ -175,7 +183,7 @@ def _control_set(planning: Planning, judge_config: JudgeConfig, judge_calls: Jud
         planning.reader,
         called_judge,
         "drift",
-        round(n_calls * judge_calls.times),
+        round(n_calls * judge_calls.calls_per_piece),
         called_judge.judge.label,
     )
     return replace(planned, cascade=judge_calls.note)
@@ -193,7 +201,7 @@ def plan_analyses(job: Job) -> list[Planned]:
         missing_items = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
         has_missing_phrases = any(missing_items[PHRASES].values())
         for analysis, items_by_analyst in missing_items.items():
-            note = UNKNOWN_BEFORE.get(analysis.table, "") if has_missing_phrases else ""
+            note = CALLS_AFTER_PHRASES.get(analysis.table, "") if has_missing_phrases else ""
             analysts = analysis.analysts(job)
             for analyst, items in zip(analysts, items_by_analyst.values(), strict=True):
                 counted_items = items[:: estimate.step_of(len(items))]
@@ -206,7 +214,7 @@ def plan_analyses(job: Job) -> list[Planned]:
                     analysis.by,
                     prompts=[item.prompt() for item in counted_items],
                 )
-                planned.append(replace(calls, note=calls.note or note))
+                planned.append(_with_note(calls, note))
     return planned
 
 
@@ -221,8 +229,13 @@ def plan_neighbours(job: Job) -> list[Planned]:
             label = f"{judge_config.judge.label}, {arranged.arrangement}"
             calls = plan_measured(reader, judge_config, neighbours.STAGE, arranged.n_calls, label)
             note = "the calls that a run has made already, which are free"
-            planned.append(replace(calls, note=note))
+            planned.append(_with_note(calls, note))
     return planned
+
+
+def _with_note(planned: Planned, note: str) -> Planned:
+    """Return calls with another note after their own."""
+    return replace(planned, note="; ".join(filter(None, (planned.note, note))))
 
 
 def _calls(
@@ -234,9 +247,10 @@ def _calls(
     caller_column: str = "model",
     prompts: Sequence[str] = (),
 ) -> Planned:
-    """Return some calls of a model, with the lengths of those in a table.
+    """Return the plan of `n_calls` calls of a model.
 
-    The table's `caller_column` names the model; without stored calls, `prompts` are counted.
+    Their tokens are those of the model's stored calls: the rows of `table` with its label in
+    `caller_column`. Without any, the tokens of `prompts` are counted.
     """
     target = target_of(caller)
     identity = {caller_column: caller.label, f"{caller_column}_config_hash": target.config_hash}

@@ -123,11 +123,11 @@ def simulated(
         positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
             needed[label].append(NeededTasks(positions, n_tasks))
-        model, compared = comparison.stored_sides
+        side, compared_side = comparison.stored_sides
         rows.append(
             {
-                "model": model.model,
-                "compared_with": EARLIER if comparison.is_of_nights else compared.model,
+                "model": side.model,
+                "compared_with": EARLIER if comparison.is_of_nights else compared_side.model,
                 "n_history": 0 if decided_share is None else len(differences),
                 "n_tasks_planned": comparison.rule.n_planned,
                 "tasks": _expected(n_tasks),

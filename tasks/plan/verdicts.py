@@ -55,27 +55,27 @@ class ResponsesToJudge:
     n_criteria: Mapping[str, int]
 
     @property
-    def total_criteria(self) -> int:
+    def n_missing_verdicts(self) -> int:
         """The number of missing verdicts."""
         return sum(n_missing for _, _, n_missing in self.cells)
 
     def n_expected_pieces(self, piece_size: int) -> int:
         """Return the number of pieces of the rubrics of responses that are not sampled yet."""
-        n_pieces = 0
-        for task_id in self.expected_tasks:
-            n_pieces += math.ceil(self.n_criteria[task_id] / piece_size)
-        return n_pieces
+        return sum(
+            math.ceil(self.n_criteria[task_id] / piece_size) for task_id in self.expected_tasks
+        )
 
     @property
     def cells(self) -> list[tuple[str, str, int]]:
         """Model, task, and number of missing verdicts."""
         stored_cells = [
-            (response.task_id, response.n_criteria) for response in self.stored_responses
+            (self.model, response.task_id, response.n_criteria)
+            for response in self.stored_responses
         ]
-        expected_cells = [(task_id, self.n_criteria[task_id]) for task_id in self.expected_tasks]
-        return [
-            (self.model, task_id, n_missing) for task_id, n_missing in stored_cells + expected_cells
+        expected_cells = [
+            (self.model, task_id, self.n_criteria[task_id]) for task_id in self.expected_tasks
         ]
+        return stored_cells + expected_cells
 
 
 def plan_verdicts(
@@ -108,7 +108,7 @@ def plan_verdicts(
         ]
         per_call = replace(per_call, base_prompt=counted_per_prompt(target, frames))
     if piece_size > 1:
-        n_in_call = max(1.0, responses.total_criteria / max(1, n_calls))
+        n_in_call = max(1.0, responses.n_missing_verdicts / max(1, n_calls))
         per_call = replace(per_call, n_in_call=n_in_call)
     planned = planned_calls(
         "judge",
@@ -210,7 +210,10 @@ def _with_notes(
     *,
     has_expected: bool,
 ) -> Planned:
-    """Return calls with notes on what is unknown, and on verdicts under another template."""
+    """Return calls with further notes on what is unknown, and on verdicts under another template.
+
+    `has_expected` is true if responses are not sampled yet.
+    """
     notes = [planned.note] if planned.note else []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and (fit.prompt_tokens is None or has_expected):

@@ -44,7 +44,8 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()
         job: the job whose benchmark, data-set revision, models, judges and splits are shown.
         folder: the report folder to write to.
         vintage: the vintage to show; None for the current one of each model; `all` for all.
-        changes: comparisons of the current vintages with earlier ones (`tasks.compare.vintages.changes`).
+        changes: comparisons of the current vintages with earlier ones
+            (`tasks.compare.vintages.changes`).
 
     Raises:
         UsageError: the folder has other content than a report.
@@ -114,8 +115,8 @@ def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page
     """
     state = state_of(scope.reader)
     footer = f"Data set {scope.revision}"
-    if scope.narrowed_to:
-        footer += f", only {scope.narrowed_to}"
+    if scope.split_limit:
+        footer += f", only {scope.split_limit}"
     return {
         "heading": scope.benchmark.title,
         "pages": (*pages, *NAVIGATED, COMPARE),
@@ -176,7 +177,7 @@ REVISION = "revision.txt"
 """The file of a benchmark's report with the data-set revision that it shows."""
 _MOST_RANKS = 3
 """Number of ranks that each leaderboard shows."""
-_LEADERS = table_columns("split rank model mean_score", Interval("ci"), "n_tasks")
+_LEADERS = table_columns("split", "rank", "model", "mean_score", Interval("ci"), "n_tasks")
 
 
 def benchmarks_of(reader: Reader, name: str) -> dict[str, list[Row]]:

@@ -177,8 +177,8 @@ def unknown_opening(response: str) -> str | None:
 MARKER = "<<marker>>"
 CRITERION_MARKER = "<<criterion_marker>>"
 _DIGITS = 16
-"""The length of a marker. It has only digits, so that every marker has the same number of tokens, and
-a prompt's length is predictable.
+"""The length of a marker. It has only digits, so that every marker has the same number of tokens,
+and a prompt's length is predictable.
 """
 
 
@@ -198,12 +198,7 @@ def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
         number += 1
 
 
-def judge_prompt(
-    template: str,
-    messages: Sequence[Message],
-    response: str,
-    criterion: str,
-) -> str:
+def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
     """Return the judge's prompt on a criterion; the response is the last turn."""
     turns = (*messages, ("assistant", response))
     return prompt_on(template, turns, criterion, last_name="assistant, the final message")
@@ -281,6 +276,7 @@ def group_prompt(
     marker = marker_of([conversation_marker, *criteria], [*texts, *criteria])
     entries = [("", text) for text in criteria]
     quoted_criteria = Quotation("criterion", entries, "criteria").text(marker)
+    # The quoted criteria take the place of the one criterion of other templates.
     template = template.replace(GROUP, CRITERION)
     return judge_prompt(template, messages, response, quoted_criteria)
 
@@ -313,11 +309,7 @@ def rubric_prompt(
     return prompt_on(numbered, turns, rubric[index][1], quotations=quotations)
 
 
-def naming_prompt(
-    template: str,
-    phrases: Sequence[str],
-    forbidden: Sequence[str],
-) -> str:
+def naming_prompt(template: str, phrases: Sequence[str], forbidden: Sequence[str]) -> str:
     """Return a template filled with the phrases of a group and its forbidden names."""
     quotations = {
         "<<phrases>>": Quotation("phrase", [("", text) for text in phrases], "phrases"),

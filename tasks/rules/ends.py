@@ -1,8 +1,8 @@
-"""Ends of replies: what the words mean with which providers say why a reply ended.
+"""Ends of replies: the meaning of the word with which a provider says why a reply ended.
 
-A reply is complete only if its word is in a list. The words for failures are open sets, of which
-providers invent more, so they are recognised by their parts. Any other word is unknown: its reply
-may be half a text.
+A reply is complete if its word is in a list, or if the provider states no word. Providers keep
+inventing words for failures, so these are recognised by their parts. Any other word is unknown: its
+reply may be incomplete.
 """
 
 import json
@@ -76,14 +76,20 @@ _FAILURES = (
         r"|incomplete",
     ),
 )
-"""Meaning of a failure -> parts that only words with this meaning have; the first that fits counts.
+"""Meaning of a failure, and the parts of a word that show it.
+
+The first entry with a part in the word counts, so their order matters: `policy_error` is a filter
+and `error_limit` a limit, neither is trouble.
 """
 TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
-"""Words of a reply that waits for the result of a tool, as LiteLLM knows them."""
+"""Words of a reply that waits for the result of a tool, spelled as LiteLLM knows them."""
 
 
 def end_word(stated: Any) -> str | None:
-    """Return the word that a provider stated, any other value as JSON; None if it stated nothing."""
+    """Return a provider's value as a word: a text as it is, another value as JSON.
+
+    It is None if the provider stated nothing, or a blank text.
+    """
     if stated is None:
         return None
     if not isinstance(stated, str):
@@ -119,6 +125,6 @@ def is_among(word: str | None, words: Collection[str]) -> bool:
     return word is not None and word.lower() in map(str.lower, words)
 
 
-def stated_end(word: str) -> str:
+def end_message(word: str) -> str:
     """Return the part of an error that names the word with which a reply ended."""
     return f'ended with "{word}"'

@@ -121,11 +121,7 @@ class NoRoom(ValueError):
     """Not even a single character fits."""
 
 
-def cut(
-    text: str,
-    largest: int,
-    size_of: Callable[[str], int],
-) -> list[str]:
+def cut(text: str, largest: int, size_of: Callable[[str], int]) -> list[str]:
     """Cut a text into chunks of at most a size, as `size_of` measures it.
 
     Joined they are exactly the text. Chunks end at the end of a paragraph. A paragraph that is too
@@ -177,11 +173,7 @@ def _split(text: str, level: int) -> Iterator[str]:
     return (text[start:end] for start, end in pairwise(sorted(ends)))
 
 
-def _joined(
-    pieces: Sequence[str],
-    largest: int,
-    size_of: Callable[[str], int],
-) -> Iterator[str]:
+def _joined(pieces: Sequence[str], largest: int, size_of: Callable[[str], int]) -> Iterator[str]:
     """Yield the pieces as one chunk, or as several if they are larger joined than one by one."""
     text = "".join(pieces)
     if len(pieces) < 2 or size_of(text) <= largest:

@@ -16,19 +16,16 @@ class HardSubsetError(ValueError):
     """The subset cannot be selected; the message says why."""
 
 
-def wanted_size(
-    n_tasks: int,
-    share: float | Mapping[str, int],
-    field: str,
-) -> int:
+def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> int:
     """Return the number of tasks to select in a field.
 
-    It is a share of the admitted tasks (rounded down, 300 of 600), or a fixed number.
+    `share` is a share of the admitted tasks (0.5 of 601 are 300), or a number for each field.
     """
     if isinstance(share, Mapping):
         if field not in share:
             raise HardSubsetError(f"{field}: hard_subset.share has no number for this field")
         return share[field]
+    # A product may be just below a whole number: 100 * 0.29 is 28.999999999999996.
     return math.floor(n_tasks * share + 1e-9)
 
 
@@ -36,8 +33,8 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str
     """Return the `size` tasks with the lowest mean score, with these means, hardest first.
 
     Ties are by task id. `scores` has, for each task that is complete for the whole panel, a score
-    of each model (already the mean over its trials). The sum is exact (`math.fsum`), so that the
-    order of the models never decides a tie.
+    of each model (already the mean over its trials). The sum over models is exact (`math.fsum`), so
+    that their order never decides a tie.
 
     Raises:
         HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
@@ -47,15 +44,15 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str
             f"{size} tasks are wanted, and {len(scores)} are complete for every model"
         )
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
-    # A model's score of a task is a mean over trials, so equal scores may differ in the last
-    # digits.
+    # The scores themselves are means over trials, so equal ones may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], 12), task))[:size]
     return {task: means[task] for task in hardest}
 
 
 BORDER = (0.05, 0.95)
-"""A task whose probability of selection is in this range (ends included) is on the border."""
+"""A task whose `inclusion_probabilities` are in this range (ends included) is on the border."""
 _SAMPLED_AT_A_TIME = 1_000
+"""Number of resampled panels in one matrix product, which bounds its memory."""
 
 
 def inclusion_probabilities(
@@ -100,11 +97,7 @@ def inclusion_probabilities(
     return n_selections / resamples
 
 
-def _panels(
-    generator: np.random.Generator,
-    n_trials: Sequence[int],
-    n_panels: int,
-) -> Floats:
+def _panels(generator: np.random.Generator, n_trials: Sequence[int], n_panels: int) -> Floats:
     """Return weights of models' trials in resampled panels; rows sum to 1.
 
     A model with n trials that is drawn k times has k * n draws of its trials.

@@ -1,8 +1,8 @@
 """Ids of work: hashes of its content, never of its position; equal ids mean the same work.
 
-Every key is a digest of canonical JSON, so it does not depend on dictionary order, the machine or
-the time. Omissions are deliberate: a changed weight changes scores but needs no new verdict, and a
-longer time limit no new sample.
+Nearly every id is a digest of canonical JSON (the others say so), so it does not depend on
+dictionary order, the machine or the time. Omissions are deliberate: a changed weight changes scores
+but needs no new verdict, and a longer time limit no new sample.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 DIGEST_HEX = 32
+"""Number of hexadecimal digits of a digest."""
 BASE_VINTAGE = "base"
 """The vintage of a sampling that is not tied to a date."""
 EVERY_VINTAGE = "all"
@@ -49,13 +50,7 @@ def is_impossible_date(label: str) -> bool:
     return not any(_is_moment(*reading, *clock) for reading in readings)
 
 
-def _is_moment(
-    year: int,
-    month: int,
-    day: int,
-    hour: int = 0,
-    minute: int = 0,
-) -> bool:
+def _is_moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> bool:
     """Return whether the numbers are those of a moment."""
     try:
         datetime(year, month, day, hour, minute, tzinfo=UTC)
@@ -183,9 +178,9 @@ def verdict_id(
 
 
 def piece_hash(piece: Sequence[str]) -> str | None:
-    """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it.
+    """Return the id of a piece of a rubric from the hashes of its criteria; None for no piece.
 
-    It is None for no piece.
+    It is an MD5 hash, which SQL computes from the same hashes.
     """
     if not piece:
         return None

@@ -61,11 +61,7 @@ is 1.
 """
 
 
-def sequence_intervals(
-    values: Floats,
-    square: float,
-    unobserved: float = 0.0,
-) -> Floats:
+def sequence_intervals(values: Floats, square: float, unobserved: float = 0.0) -> Floats:
     """Return the interval of each figure's mean at a look.
 
     `square` is the bound of the squared statistic of a normal mean at this look. A sum divided by
@@ -78,11 +74,11 @@ def sequence_intervals(
     transformation", 1992), t * skewness / (3 sqrt(n)), with four times the skewness of the sample,
     which is too small if a long tail is missed; four times is enough for lognormal differences.
 
-    `unobserved` is the largest amount by which unobserved kinds of differences may reduce the sum over
-    tasks. If a share p of all tasks has a kind of difference, n tasks all lack it with probability
-    (1 - p)^n, which is below alpha if p is above log(1 / alpha) / n (for 5 % the rule of thumb is 3
-    / n). Such a share of tasks that differ by `_RARE_DIFFERENCE` changes the mean by `_RARE_DIFFERENCE` * log(1 / alpha)
-    / n.
+    `unobserved` is the most by which unobserved kinds of differences may change the sum over tasks,
+    so each side of an interval is at least `unobserved` / n long. If a share p of all tasks has a
+    kind of difference, n tasks all lack it with probability (1 - p)^n, which is below alpha if p is
+    above log(1 / alpha) / n (for 5 % the rule of thumb is 3 / n). Such a share of tasks that differ
+    by `_RARE_DIFFERENCE` changes the mean by `_RARE_DIFFERENCE` * log(1 / alpha) / n.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
@@ -121,13 +117,10 @@ _MOST_LOOKS = 120
 always valid.
 """
 _MOST_NODES = 400
+"""Largest number of nodes of a numerical integral (see `crossing_chance`)."""
 
 
-def mixture(
-    n_tasks: Floats,
-    alpha: float,
-    n_planned: int,
-) -> Floats:
+def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
     """Return the bound of the squared statistic after n tasks, for any number of looks.
 
     It is Robbins' mixture: (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r such that
@@ -291,6 +284,7 @@ def alpha_of_each(alpha: float, n_comparisons: int) -> float:
 
 
 ORDERS = 1_000
+"""Number of possible random orders over which `unbiased_means` takes the mean."""
 _MOST_ROUNDS = 20
 """Number of times that random orders are drawn to find enough possible ones."""
 _FEWEST_ORDERS = 20
@@ -312,6 +306,7 @@ def unbiased_means(
             differences themselves, or a model's scores. NaN if a task does not count.
         strata: the number of each task's stratum; only tasks of one stratum are permuted.
         rule: the rule that decided the comparison.
+        orders: number of possible orders to take the mean over.
 
     Returns:
         A mean for each figure, NaN if too few orders are possible.
@@ -338,11 +333,7 @@ def unbiased_means(
     return sums / n_possible
 
 
-def _orders(
-    strata: Floats,
-    n_orders: int,
-    generator: np.random.Generator,
-) -> np.ndarray:
+def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:
     """Return random orders in which each position keeps its stratum, shape (n_orders, n_tasks)."""
     orders = np.empty((n_orders, len(strata)), dtype=np.int64)
     for stratum in np.unique(strata):

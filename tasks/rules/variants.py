@@ -34,11 +34,7 @@ def without_examples(title: str) -> str:
     return title.strip() if is_blank(result.strip(".,;: ")) else result
 
 
-def _continuation(
-    title: str,
-    end: int,
-    text: str,
-) -> int:
+def _continuation(title: str, end: int, text: str) -> int:
     """Return the position at which a title goes on after an example that ends at `end`.
 
     Spaces before punctuation are skipped, and the punctuation too if `text`, the title before the
@@ -64,12 +60,7 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def read_augmented(
-    reply: str,
-    title: str,
-    *,
-    omits_think_tag: bool = False,
-) -> str:
+def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> str:
     """Return the more detailed criterion in a model's reply.
 
     The reply is one JSON object with the text `criterion`. It must be longer than the original, but

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from tasks.rules.conversation import UnfinishedThinking, without_thinking
 from tasks.rules.text.characters import storable
@@ -48,8 +48,11 @@ _DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         '"satisfied", "partially satisfied" or "not satisfied"',
     ),
 }
-"""The key of a grading's decision in a reply, its possible values, and these in words."""
+"""Grading -> the key of its decision in a reply, the JSON schema of its values, and these in words.
+"""
 
+ENTRIES = "verdicts"
+"""The key of the list of entries: structured output must be an object, not a list."""
 _SPACE = " \t\r\n"
 """White space of JSON; other space characters are text."""
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
@@ -63,14 +66,14 @@ def reply_format(
 ) -> dict[str, Any]:
     """Return the structured output to request from a judge.
 
-    The explanation is bounded if a bound is given. For several criteria it is a list of that for
-    one, with a number.
+    It is an object with an explanation, of at most `explanation_chars` if given, and the decision.
+    For a group it is a list of such objects, each with the number of its criterion.
     """
     explanation: dict[str, Any] = {"type": "string"}
     if explanation_chars is not None:
         explanation["maxLength"] = explanation_chars
-    key, decision, _ = _DECISIONS[grading]
-    properties = {"explanation": explanation, key: decision}
+    key, decision_schema, _ = _DECISIONS[grading]
+    properties = {"explanation": explanation, key: decision_schema}
     if not is_group:
         return strict_format("verdict", properties)
     entry = object_of({"number": {"type": "integer"}, **properties})
@@ -107,9 +110,9 @@ class VerdictError(ValueError):
 class Verdict:
     """A decided verdict: `status` is met, partial or unmet, `value` 1, 0.5 or 0.
 
-    `probability` is the expected value that a decision model gives: the probability of met, plus
-    half the probability of partly met. `confidence` is the probability of the value that was
-    chosen. Each is None where it is not known.
+    `probability` is the expected value by the probabilities of a decision model: that of met, plus
+    half that of partly met. `confidence` is the probability of the value that was chosen. Each is
+    None where it is not known.
     """
 
     status: str
@@ -120,25 +123,24 @@ class Verdict:
 
 
 def reminder(grading: str, *, is_group: bool = False) -> str:
-    """Return the message that is sent once after a reply without a verdict, or a list of them."""
+    """Return the message that is sent once after a reply that has no verdict.
+
+    For a group, it is sent after a reply that has no list of verdicts.
+    """
     if is_group:
         return "Reply again with only the JSON array, with one object for each criterion."
     key, _, values = _DECISIONS[grading]
     return f'Reply again with only the JSON object: {{"explanation": "...", "{key}": {values}}}.'
 
 
-def parse_verdict(
-    reply: str,
-    grading: str = BINARY,
-    *,
-    omits_think_tag: bool = False,
-) -> Verdict:
+def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = False) -> Verdict:
     """Read a verdict from a judge's reply.
 
     The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional
     text `explanation`, no duplicate key, and nothing around it except a block of thinking before it
     (see `without_thinking`). The decision is a boolean `criteria_met` (binary), or a `verdict` that
     is one of the three words in any case (ternary), and its key occurs only once in the object.
+    `omits_think_tag`, here and below, is that of `without_thinking`.
 
     Raises:
         VerdictError: the reply is anything else.
@@ -166,10 +168,10 @@ def decided_verdict(content: Mapping[str, Any], grading: str) -> Verdict:
         if isinstance(decision, bool):
             status = MET if decision else UNMET
     if status is None:
-        raise VerdictError(f"{key} is {_type_name(content, key)}, not {allowed}")
+        raise VerdictError(f"{key} is {_type_or_missing(content, key)}, not {allowed}")
     explanation = content.get("explanation", "")
     if not isinstance(explanation, str):
-        raise VerdictError(f"explanation is {_type_name(content, 'explanation')}, not a text")
+        raise VerdictError(f"explanation is {_type_or_missing(content, 'explanation')}, not a text")
     return Verdict(status, VALUES[status], storable(explanation))
 
 
@@ -181,7 +183,7 @@ def status_of(word: str) -> str | None:
     return WORDS.get(re.sub(r"[ _-]+", " ", word.strip().lower()))
 
 
-def _refuse_constant(name: str) -> float:
+def _refuse_constant(name: str) -> NoReturn:
     raise VerdictError(f"{name} is not JSON")
 
 
@@ -221,12 +223,7 @@ def json_object(
     return content
 
 
-def json_text(
-    reply: str,
-    *,
-    omits_think_tag: bool = False,
-    opening: str = "{",
-) -> str:
+def json_text(reply: str, *, omits_think_tag: bool = False, opening: str = "{") -> str:
     """Return a reply without leading thinking and without the Markdown fence around it.
 
     `opening` is the character with which the JSON begins.
@@ -246,7 +243,7 @@ def json_text(
     return fenced.group(1) if fenced else text
 
 
-def _type_name(content: Mapping[str, Any], key: str) -> str:
+def _type_or_missing(content: Mapping[str, Any], key: str) -> str:
     return f"a {type(content[key]).__name__}" if key in content else "missing"
 
 
@@ -274,13 +271,12 @@ def confidence_of(tokens: Sequence[tuple[str, float]], grading: str) -> float | 
         if position < end and position + len(token) > start:
             total += logprob
         position += len(token)
+    # A sum above 0 (but for rounding) is not one of log-probabilities.
     return math.exp(total) if math.isfinite(total) and total <= 1e-6 else None
 
 
 MOST_QUESTIONS = 128
 """The number of questions that LiteLLM allows in one request to a decision model."""
-ENTRIES = "verdicts"
-"""The key of the entries where a reply must be an object, as structured output requires."""
 VerdictOrError = Verdict | VerdictError
 """The part of a reply about one criterion, as it was read."""
 _MOST_ROUNDING = 0.05
@@ -288,10 +284,11 @@ _MOST_ROUNDING = 0.05
 
 
 def _load_entries(text: str) -> Any:
-    """Return the value of a JSON text, whose entries are read one by one.
+    """Return the value of a JSON text that has an entry for each criterion.
 
-    So that only its entry is refused, NaN becomes a list, and an object with a duplicate key a
-    tuple of its pairs.
+    What JSON does not allow must refuse only the entry that contains it, so it is kept as something
+    that no valid entry contains: NaN and Infinity as a list, and an object with a duplicate key as
+    a tuple of its pairs.
     """
 
     def object_or_pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -335,12 +332,7 @@ def parse_group(
     return _read_entries(entries, numbers, lambda entry: _entry_verdict(entry, grading))
 
 
-def parse_group_of_one(
-    reply: str,
-    grading: str,
-    *,
-    omits_think_tag: bool = False,
-) -> Verdict:
+def parse_group_of_one(reply: str, grading: str, *, omits_think_tag: bool = False) -> Verdict:
     """Read the verdict on the only criterion of a group, as `parse_group` does.
 
     Raises:
@@ -357,7 +349,14 @@ def _read_entries(
     keys: Sequence[Any],
     read: Callable[[Any], Verdict],
 ) -> list[VerdictOrError]:
-    """Return the verdict that `read` finds in each key's entry; an error without exactly one."""
+    """Return, for each key, the verdict that `read` finds in its entry.
+
+    Args:
+        entries: pairs of a key and an entry.
+
+    Returns:
+        A `VerdictError` for a key without exactly one entry, or with one that `read` refuses.
+    """
     verdicts: list[VerdictOrError] = []
     for key in keys:
         matches = [entry for entry_key, entry in entries if entry_key == key]
@@ -372,6 +371,7 @@ def _read_entries(
 
 
 def _entry_verdict(entry: Mapping[str, Any], grading: str) -> Verdict:
+    # A list may be a NaN (see `_load_entries`).
     if any(isinstance(value, dict | list) for value in entry.values()):
         raise VerdictError("it holds more than texts and numbers")
     return decided_verdict(entry, grading)
@@ -409,7 +409,7 @@ def parse_decisions(
     content = _load_entries(reply)
     decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{number}" for number in range(1, n_criteria + 1)]
-    if isinstance(decisions, tuple):
+    if isinstance(decisions, tuple):  # a mapping with a duplicate key (see `_load_entries`)
         entries = list(decisions)
     elif isinstance(decisions, dict):
         entries = list(decisions.items())
@@ -421,7 +421,11 @@ def parse_decisions(
 
 
 def _named_decisions(decisions: list[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
-    """Return decisions with their names, or with those of the questions if none has a name."""
+    """Return decisions with their names.
+
+    Without any name they have those of the questions, if there are as many. If the numbers differ,
+    a decision without a name is nobody's (its name is then the text `None`).
+    """
     stated_names = []
     for decision in decisions:
         stated_names.append(decision.get("name") if isinstance(decision, dict) else None)
@@ -431,15 +435,12 @@ def _named_decisions(decisions: list[Any], names: Sequence[str]) -> list[tuple[s
     return list(zip(names, decisions, strict=True))
 
 
-def _decision(
-    decision: Any,
-    grading: str,
-    threshold: float,
-) -> Verdict:
-    if not isinstance(decision, dict):
+def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
+    if not isinstance(decision, dict):  # a tuple: an object with a duplicate key
         raise VerdictError("not an object with different keys")
     if grading == TERNARY:
         return _ternary_verdict(decision.get("probabilities"))
+    # System One has the probability of yes under `noul`, which is also the type of such a decision.
     probability = _probability(decision.get("probability", decision.get("noul")))
     if probability >= threshold:
         return Verdict(MET, VALUES[MET], None, probability, confidence=probability)
@@ -469,6 +470,10 @@ def _probability(value: Any) -> float:
 
 
 def shares(total: int, n_shares: int) -> list[int]:
-    """Return whole numbers that add up to a total and differ by 1 at most, the larger ones first."""
+    """Divide a total, such as the tokens of a call, into equal shares.
+
+    Returns:
+        Whole numbers that add up to the total and differ by 1 at most, the larger ones first.
+    """
     share, n_larger = divmod(total, n_shares)
     return [share + 1] * n_larger + [share] * (n_shares - n_larger)

@@ -71,7 +71,8 @@ async def call_and_parse(
         return reply, None
     reply, parsed = read_reply(second_reply, reply_spec.read)
     summed_reply = sum_usage([first_reply, reply], reply)
-    return replace(summed_reply, paid=first_reply.paid + second_reply.paid), parsed
+    ledger_keys = first_reply.ledger_keys + second_reply.ledger_keys
+    return replace(summed_reply, ledger_keys=ledger_keys), parsed
 
 
 def call_with(
@@ -173,8 +174,9 @@ class Analysis(NamedTuple):
     """An analysis: the items that analysts are called for, and the table of its rows.
 
     `stage` is also the purpose of its calls, `callee` the configuration's key of its analysts. The
-    rows are in `table` under `key`; its columns `by` and `by`_config_hash say who made them.
-    `items_of` gives all items of an analyst for some tasks, in the order of their calls.
+    rows are in `table`; its column `key` has their ids, the column named by `by` the label of the
+    analyst, and that name with `_config_hash` the hash of its configuration. `items_of` gives all
+    items of an analyst for some tasks, in the order of their calls.
     """
 
     stage: str
@@ -198,9 +200,9 @@ class Analysis(NamedTuple):
         missing_items = {}
         for analyst in self.analysts(job):
             accepted = accepted_ends(analyst)
-            row_ids = {row[self.key] for row in rows if not _is_retried(job, row, accepted)}
+            final_ids = {row[self.key] for row in rows if not _is_retried(job, row, accepted)}
             items = self.items_of(job, job_tasks, reader, analyst)
-            missing_items[analyst.label] = [item for item in items if item.row_id not in row_ids]
+            missing_items[analyst.label] = [item for item in items if item.row_id not in final_ids]
         return missing_items
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
@@ -219,7 +221,7 @@ class Analysis(NamedTuple):
 
 
 def _is_retried(job: Job, row: Mapping[str, Any], accepted: Sequence[str]) -> bool:
-    """Return whether a stored row is missing work (see `accepted_ends`)."""
+    """Return whether a stored row is to be made again; `accepted` are texts of `accepted_ends`."""
     if row["status"] in PASSING or is_accepted(row["error"], accepted):
         return True
     return job.retry_failed and row["status"] != OK
@@ -241,6 +243,7 @@ async def analyse_items(
     (analyst,) = [analyst for analyst in analysis.analysts(job) if analyst.label == label]
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
+        # The group number is a live call's priority, and no part of its identity.
         calls = [_call(analyst, target, item, 0) for item in items]
         await context.submit_and_collect(target, calls, report)
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
@@ -294,12 +297,7 @@ class _ItemCalls:
         self.writer.add(row, reply, self.analyst.label)
 
 
-def _missing_items(
-    job: Job,
-    context: RunContext,
-    analysis: Analysis,
-    label: str,
-) -> list[Item]:
+def _missing_items(job: Job, context: RunContext, analysis: Analysis, label: str) -> list[Item]:
     with context.warehouse.reader() as reader:
         return analysis.missing(job, reader)[label]
 

@@ -18,12 +18,12 @@ from warehouse import Reader, Warehouse
 
 @dataclass
 class CoverageCell:
-    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in
-    one judge trial.
+    """A cell of the coverage matrix: how many responses of a model in one trial (no `judge`), or
+    verdicts on them by one judge in one judge trial, are in which state.
 
-    `wanted` are the cells of all tasks, as on the leaderboard. `due` are those that a run can fill:
-    all of them or, for an imported model, those of its imported responses. `skipped` are empty
-    cells that are not wanted, because the comparisons of the model are decided (`stopping`).
+    `wanted` counts those of all tasks, as on the leaderboard; `due` those that a run can make: all
+    of them or, for an imported model, those of its imported responses; `skipped` those that are
+    neither stored nor wanted, because the comparisons of the model are decided (`stopping`).
     """
 
     model: str
@@ -44,7 +44,7 @@ class CoverageCell:
 
     @property
     def missing(self) -> int:
-        """Cells that nothing is stored for."""
+        """The number of wanted ones that are not stored."""
         return self.wanted - self.done - sum(self.failures.values())
 
     @property
@@ -69,7 +69,7 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
     if only_stored:
         job = job.with_settings(models=(), judges=())
     with Warehouse(job.warehouse).reader() as reader:
-        return _Matrix(job, reader, only_stored).covered()
+        return _Matrix(job, reader, only_stored).all_cells()
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _Matrix:
         self._n_criteria = {row["task_id"]: row["n_criteria"] for row in tasks}
         self._models = self._counted_models()
 
-    def covered(self) -> list[CoverageCell]:
+    def all_cells(self) -> list[CoverageCell]:
         """Return the cells of responses, then those of verdicts under each judge configuration."""
         responses = self._counts(None, self._job_tasks.task_ids)
         due_responses = self._due(responses, len(self._n_criteria), "n")
@@ -170,14 +170,14 @@ class _Matrix:
         cells = self._cells(None, responses, due_responses)
         configs = judge_configs(self._job, self._job_tasks.benchmark)
         configured = [judge_config.columns for judge_config in configs]
-        # Stored judge configurations that are not configured; if judges are named, only theirs.
-        unconfigured = self._rows(
+        # Imported or, with `only_stored`, all stored ones; if judges are named, only theirs.
+        stored = self._rows(
             "stored_judge_configs",
             vintages=self._vintages,
             is_any_source=self._only_stored,
             judges=list(self._job.named_judges or ()),
         )
-        for columns in configured + unconfigured:
+        for columns in configured + stored:
             verdicts = self._counts(columns, self._job_tasks.task_ids)
             for cell in self._cells(columns, verdicts, due_verdicts):
                 # Verdicts that were made elsewhere are shown, not wanted.
@@ -214,6 +214,7 @@ class _Matrix:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
         """
+        # Each with spaces between the three, as the queries join the columns.
         counting = []
         for label, responses in self._models.items():
             for config_hash in responses.config_hashes:
@@ -224,10 +225,11 @@ class _Matrix:
     def _due(
         self,
         responses: Iterable[CoverageRow],
-        n_of_model: int,
+        n_of_sampled: int,
         count_column: str,
     ) -> DueCounts:
-        """Return how many responses or verdicts are due; `count_column` has their number.
+        """Return how many responses or verdicts are due: `n_of_sampled` of a sampled model in a
+        trial, else as many as `count_column` of its `responses` says.
 
         Of a sampled model those of all wanted tasks are due; of an imported one only those of its
         imported responses, so none in a trial without imports. With `only_stored`, those of the
@@ -240,7 +242,7 @@ class _Matrix:
             if not model.is_imported:
                 sampled_labels.add(model.label)
             for trial in job.trials:
-                due[model.label, trial] = 0 if model.is_imported else n_of_model
+                due[model.label, trial] = 0 if model.is_imported else n_of_sampled
         is_any_trial = self._only_stored and job.named_trials is None
         for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
             is_due = self._only_stored or row["source"] == IMPORTED
@@ -288,7 +290,10 @@ class _Matrix:
 
 
 def _skip(cell: CoverageCell, n_left_out: int, counts: Iterable[CoverageRow]) -> None:
-    """Count the empty cells that no comparison needs as skipped, not as wanted."""
+    """Count what no comparison needs as skipped, not as wanted, unless it is stored.
+
+    `n_left_out` is the number of all that no comparison needs; `counts` are of the stored ones.
+    """
     n_stored = 0
     for row in counts:
         if row["model"] == cell.model and row["trial"] == cell.trial:

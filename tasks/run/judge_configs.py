@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model, secrets_in
+from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model, address_problems
 from tasks.llm.embedded import is_embedded
 from tasks.llm.environment import address_of
 from tasks.llm.request import Prices, Target
@@ -45,7 +45,7 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         from_environment = address_of(endpoint.name, endpoint.parameters)
         if from_environment is not None:
             variable, address = from_environment
-            problem = next(secrets_in(address, variable), None)
+            problem = next(address_problems(address, variable), None)
             if problem is not None:
                 raise UsageError(f"{endpoint.name}: {problem}")
     return Target(
@@ -76,7 +76,7 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
     and its rule.
     """
     target = target_of(judge, reads_address=reads_address)
-    # Unset ones are left out.
+    # Settings that are unset, or as they always were, are left out: identities stay the same.
     identity = dict(target.identity)
     if judge.explanation_chars is not None:
         identity["explanation_chars"] = judge.explanation_chars
@@ -164,7 +164,7 @@ def first_judge_config(
     """
     configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
     labels = [{"judge": columns["judge"]} for columns in configured]
-    for columns in (*configured[:1], *labels, {}):
+    for columns in (*configured[:1], *labels, {}):  # {}: any stored configuration
         for config in stored_configs:
             if columns.items() <= config.items():
                 return config
@@ -183,7 +183,7 @@ def configs_of(
     both. `reads_address` is that of `target_of`.
     """
     grading = judge.grading or benchmark.grading
-    if judge.is_decision_model:  # a threshold is part of the identity where it counts
+    if judge.is_decision_model:  # its grading says `judge_target` whether a threshold counts
         if grading == TERNARY and judge.threshold is not None:
             raise UsageError(
                 f"judge {judge.label}: `threshold` is for `grading: binary`, not for"
@@ -219,15 +219,15 @@ def _cascade_config(
     when = cascade.when.rule
     first_configs, second_configs = (configs_of(member, benchmark) for member in cascade.members)
     second = second_configs[0]
-    words_hash = first_configs[0].template_hash
-    if words_hash != second.template_hash:
-        words_hash = template_hash(words_hash, second.template_hash)
+    hash_of_both = first_configs[0].template_hash
+    if hash_of_both != second.template_hash:
+        hash_of_both = template_hash(hash_of_both, second.template_hash)
     n_repetitions = when.n_repetitions(len(first_configs))
     return JudgeConfig(
         judge=judge,
         judge_config_hash=config_hash,
         template=second.template,
-        template_hash=words_hash,
+        template_hash=hash_of_both,
         grading=second.grading,
         judge_trial=1,
         evidence_template=second.evidence_template,

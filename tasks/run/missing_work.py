@@ -15,7 +15,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Endpoint, Model
 from tasks.rules.conversation import Message
-from tasks.rules.ends import stated_end
+from tasks.rules.ends import end_message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
@@ -58,7 +58,7 @@ class WantedTasks(NamedTuple):
 
 
 def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
-    """Return the admitted tasks of the chosen splits; under a limit, N of them, drawn from the
+    """Return the admitted tasks of the chosen splits; with a limit, only so many, drawn from the
     splits in turn.
 
     Raises:
@@ -91,13 +91,13 @@ def _task_ids(job: Job, reader: Reader) -> list[str]:
                 " `tasks`"
             )
         members = [row for row in members if row["task_id"] in job.named_tasks]
-    tasks_of_splits = defaultdict(list)
+    tasks_by_split = defaultdict(list)
     for row in members:
-        tasks_of_splits[row["split"]].append(row["task_id"])
-    task_ids = dict.fromkeys(chain.from_iterable(tasks_of_splits.values()))
+        tasks_by_split[row["split"]].append(row["task_id"])
+    task_ids = dict.fromkeys(chain.from_iterable(tasks_by_split.values()))
     if job.limit is None:
         return list(task_ids)
-    drawn = drawn_in_turn(tasks_of_splits.values(), job.limit)
+    drawn = drawn_in_turn(tasks_by_split.values(), job.limit)
     return [task_id for task_id in task_ids if task_id in drawn]
 
 
@@ -184,8 +184,8 @@ def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: M
 
 
 class MissingVerdicts(NamedTuple):
-    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in
-    how many calls.
+    """A response that lacks verdicts under a judge configuration: `n_criteria` lack one, which
+    takes `n_calls`.
     """
 
     response_id: str
@@ -211,6 +211,7 @@ def missing_verdicts(
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
     models = job.settings.models
+    # Each with spaces between the three, as the query joins the columns.
     configured = []
     for model in models:
         for config_hash in (model_hash(model), IMPORTED):
@@ -248,15 +249,15 @@ def undecided_parameters(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
 
 
 def accepted_ends(*endpoints: Endpoint) -> list[str]:
-    """Return the parts, in lower case, of errors of failed rows whose replies `ends_ok` of these
-    models accepts.
+    """Return texts in lower case: a failed row whose error contains one of them ended in a way that
+    `ends_ok` of these models accepts now, so it is made again.
     """
     words = chain.from_iterable(endpoint.ends_ok for endpoint in endpoints)
-    return [stated_end(word).lower() for word in words]
+    return [end_message(word).lower() for word in words]
 
 
 def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
-    """Return whether the error of a failed row names one of the accepted ends (`accepted_ends`)."""
+    """Return whether the error of a failed row contains one of the texts of `accepted_ends`."""
     return error is not None and any(ending in error.lower() for ending in accepted)
 
 
@@ -270,8 +271,9 @@ def _retry_parameters(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
 
 
 def is_repeated(job: Job, verdict: Mapping[str, Any], accepted: Sequence[str]) -> bool:
-    """Return whether a stored verdict is missing work, by the rule of the query `done` (see
-    `accepted_ends`).
+    """Return whether a stored verdict is to be made again: the rule of the query `done`.
+
+    `accepted` are the texts of `accepted_ends`.
     """
     if verdict["value"] is not None:
         return False

@@ -64,7 +64,9 @@ class Callee(NamedTuple):
 
 def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee]:
     """Yield the models and judges that a job may call, the rubric writer if one is needed, and
-    analysts.
+    analysts of these `kinds`.
+
+    Models, judges and rubric writer are yielded whatever the `kinds` are.
     """
     for model in job.settings.models:
         if not model.is_imported:
@@ -92,7 +94,7 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
             return list(candidates)
         labels = _labels_with_calls(job, reader, {callee.kind for callee in candidates})
     if any(labels[kind] for kind in {MODEL, RUBRIC_WRITER}.intersection(kinds)):
-        # What these models write is then to be judged.
+        # All judges are to judge what these models write.
         labels[JUDGE] = {judge.label for judge in job.settings.judges}
     # An analysis without missing items makes no call and needs no key.
     return [
@@ -139,17 +141,19 @@ def _states_file(folder: Path, run_id: str) -> Path:
 
 
 LEDGER = "ledger"
+"""The folder of the ledger in the warehouse."""
 _OTHER_FILES = 128
-"""More files than a run has open beside those of its calls."""
+"""A run has fewer files open than this beside those of its calls."""
 
 
 def _calls_at_once(concurrency: int) -> int:
-    """Return for how many calls at once this process may open files; print a line if these are
-    fewer than configured.
+    """Return how many calls this process can make at once with the files that it may open; print a
+    line if these are fewer than configured.
 
-    The limit was raised as far as possible when the process started. Models and judges share it.
+    The limit was raised as far as possible when the process started (`flows/cli/main.py`).
     """
     n_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # A call needs one; half of them are for calls to models, half for calls to judges.
     n_calls = max(1, (n_files - _OTHER_FILES) // 2)
     if n_calls < concurrency:
         needed = _OTHER_FILES + 2 * concurrency
@@ -173,8 +177,7 @@ class RunContext:
         """By stage."""
         self.warehouse = Warehouse(job.warehouse)
         self._held_back = self._labels_of_lost_rows()
-        """The purposes and labels whose calls may be for lost rows; without a label, of all models.
-        """
+        """The stage and label of calls that may be for lost rows; None: those of all its models."""
         self.ledger = Ledger(job.warehouse / LEDGER, why_lost)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process makes them."""
@@ -231,12 +234,12 @@ class RunContext:
             limits.deadline_s,
             purpose,
             self.senders or send,
-            is_only_ledger=self.is_held_back(purpose, label),
+            reads_only_ledger=self.is_held_back(purpose, label),
         )
 
     def is_held_back(self, purpose: str, label: str) -> bool:
-        """Return whether calls are held back: their rows may be lost to damage, and nobody
-        requested them again.
+        """Return whether a stage's calls to a model are held back (only replies in the ledger
+        count): damage may have destroyed their rows, and --replace-lost was not given.
         """
         return bool({(purpose, label), (purpose, None)} & self._held_back)
 
@@ -275,7 +278,7 @@ class RunContext:
             lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
         report.warnings += [line for line in lines if line not in self._noticed]
         self._noticed.update(report.warnings)
-        if limiter.too_late and self._job.stop_at is not None:
+        if limiter.n_too_late and self._job.stop_at is not None:
             report.is_at_stop_time = True
             report.warnings.append(
                 f"stopped at {self._job.stop_at.astimezone(UTC):%H:%M} UTC, the stop time; finished"
@@ -317,7 +320,7 @@ class RunContext:
         with suppress(OSError):  # `prbench status` then does not show the senders
             write_atomically(file, json.dumps(states).encode())
 
-    async def ready(self) -> None:
+    async def get_ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
         starts = [asyncio.to_thread(warm_up)]
         if self.senders is not None:
@@ -369,7 +372,7 @@ async def open_run_context(
     except Exception:
         # Calls of other models are under way, and paid for: the next run takes their replies from
         # the ledger.
-        await context.ledger.settled()
+        await context.ledger.wait_for_attempts()
         raise
     finally:
         del _open[job.run_id]
@@ -377,8 +380,8 @@ async def open_run_context(
 
 
 def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
-    """Refuse a job whose calls cannot be made, or whose cap cannot be enforced; calls are made to
-    models of `kinds`.
+    """Refuse a job whose calls to models of `kinds` cannot be made, or whose cap cannot be
+    enforced.
 
     Raises:
         UsageError: the key of a model that is to be called, or a variable that its settings refer
@@ -421,8 +424,9 @@ def unbounded(
     *,
     in_usd: bool = True,
 ) -> Iterator[str]:
-    """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each
-    model.
+    """Yield the reasons why a cap cannot be enforced: one or two lines on each such model.
+
+    A cap `in_usd` needs prices and limited lengths, one on tokens alone only the latter.
     """
     for callee in callees(job, kinds):
         target = callee.target

@@ -20,8 +20,8 @@ def on_stored_data(job: Job, names_by_option: Mapping[str, Sequence[str]]) -> Jo
     """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
     `names_by_option` are the names that the command line gives. The configured splits belong to
-    the configured revision; of another revision, the named splits count, or all. Where nothing is
-    published yet, the job stays as it is.
+    the configured revision; of another revision, the job has the splits that the command line
+    names, or all. Where nothing is published yet, the job stays as it is.
 
     Raises:
         UsageError: something else is stored, and it is not clear which is meant; or a given name is
@@ -105,18 +105,18 @@ def _refuse_unknown(job: Job, reader: Reader, names_by_option: Mapping[str, Sequ
         allowed = [endpoint.label for endpoint in endpoints.get(option, ())]
         allowed += job.configured_labels.get(option, ())
         if set(names) - set(allowed):
-            rows = reader.select(_STORED[option], f"distinct {option}", **job.key)
+            rows = reader.select(_RELATIONS[option], f"distinct {option}", **job.key)
             allowed += [row[option] for row in rows]
-        _refuse_others(option, names, allowed)
+        _refuse_unlisted(option, names, allowed)
 
 
-def _refuse_others(option: str, names: Sequence[str], allowed: Sequence[str]) -> None:
+def _refuse_unlisted(option: str, names: Sequence[str], allowed: Sequence[str]) -> None:
     for name in names:
         if name not in allowed:
             raise UsageError(f"--{option} {name}: not found{hint_on(name, allowed)}")
 
 
-_STORED = {
+_RELATIONS = {
     "split": "split_members",
     "model": "responses",
     "vintage": "responses",
@@ -128,6 +128,8 @@ _STORED = {
 def refuse_unknown_graders(job: Job, **names_by_option: Sequence[str]) -> None:
     """Refuse a name that no stored grader (judge, person or majority) has.
 
+    Where no grader is stored, nothing is refused: the command then says that nothing is stored.
+
     Raises:
         UsageError: one is unknown.
     """
@@ -135,4 +137,4 @@ def refuse_unknown_graders(job: Job, **names_by_option: Sequence[str]) -> None:
         graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
     if graders:
         for option, names in names_by_option.items():
-            _refuse_others(option, names, [row["grader"] for row in graders])
+            _refuse_unlisted(option, names, [row["grader"] for row in graders])

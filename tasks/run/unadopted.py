@@ -1,5 +1,10 @@
-"""Rows that were stored before an address of the environment was part of their identity."""
+"""Rows that were stored before an address of the environment was part of their identity.
 
+They are not used until `prbench adopt` gives them the identity with the address
+(`tasks/maintain/adoption.py`).
+"""
+
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,10 +21,10 @@ class ChangedIdentity(NamedTuple):
     """A model or judge whose configuration hash contains addresses of the environment, and its hash
     without them.
 
-    `table` is that of its rows.
+    `noun` is what its rows are: response or verdict.
     """
 
-    table: str
+    noun: str
     label: str
     targets: tuple[Target, ...]
     earlier_hash: str
@@ -27,7 +32,7 @@ class ChangedIdentity(NamedTuple):
 
     @property
     def addresses(self) -> dict[str, str]:
-        """The addresses from the environment, and the variables that they are from."""
+        """Address from the environment -> the name of the variable that holds it."""
         return {
             target.api_base or "": target.address_variable
             for target in self.targets
@@ -39,10 +44,10 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
     """Yield the configured models and judges whose address comes from the environment."""
     for model in job.settings.models:
         target = target_of(model)
-        if not model.is_imported and target.address_variable is not None:
-            earlier_hash = target_of(model, reads_address=False).config_hash
+        earlier_hash = target_of(model, reads_address=False).config_hash
+        if earlier_hash != target.config_hash and not model.is_imported:
             yield ChangedIdentity(
-                "responses",
+                "response",
                 model.label,
                 (target,),
                 earlier_hash,
@@ -50,16 +55,17 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
             )
     benchmark = load_benchmark(job.settings.benchmark)
     for judge in job.settings.judges:
+        # All judge trials have the same hash.
         earlier_hash = configs_of(judge, benchmark, reads_address=False)[0].judge_config_hash
         config_hash = configs_of(judge, benchmark)[0].judge_config_hash
         if earlier_hash != config_hash:
             targets = tuple(judge_target(member) for member in judge.members)
-            yield ChangedIdentity("verdicts", judge.label, targets, earlier_hash, config_hash)
+            yield ChangedIdentity("verdict", judge.label, targets, earlier_hash, config_hash)
 
 
 def lines_on_unadopted(job: Job) -> list[str]:
-    """Return a line for each address of the environment: how many stored rows lack it and are not
-    used.
+    """Return a line for each address of the environment: how many rows were stored without it and
+    are not used.
 
     Rows that were made again with the address do not count. Nothing is read unless the environment
     has an address of a configured model.
@@ -68,29 +74,29 @@ def lines_on_unadopted(job: Job) -> list[str]:
     warehouse = Warehouse(job.warehouse)
     if not identities or not warehouse.database.exists():
         return []
-    variables: dict[str, str] = {}
+    variables_by_address: dict[str, str] = {}
     for identity in identities:
-        variables |= identity.addresses
+        variables_by_address |= identity.addresses
     lines = []
     with warehouse.reader() as reader:
-        for address, name in variables.items():
-            n_rows = dict.fromkeys(("response", "verdict"), 0)
+        for address, variable in variables_by_address.items():
+            n_rows = Counter[str]()
             for identity in identities:
                 if address in identity.addresses:
-                    n_rows[identity.table.removesuffix("s")] += _n_unadopted(reader, identity)
+                    n_rows[identity.noun] += _n_unadopted(reader, identity)
             rows = " and ".join(counted(n, noun) for noun, n in n_rows.items() if n)
             if rows:
                 command = f"`prbench adopt --api-base {address}`"
                 lines.append(
-                    f"{address} (from {name}): {rows} stored before this address was part of their"
-                    f" identity are not used; if they came from there, {command} takes them over"
-                    " without a call"
+                    f"{address} (from {variable}): {rows} stored before this address was part of"
+                    f" their identity are not used; if they came from there, {command} takes them"
+                    " over without a call"
                 )
     return lines
 
 
 def _n_unadopted(reader: Reader, identity: ChangedIdentity) -> int:
-    query = sql.read(f"queries/run/unadopted_{identity.table}")
+    query = sql.read(f"queries/run/unadopted_{identity.noun}s")
     parameters = {
         "label": identity.label,
         "earlier_hash": identity.earlier_hash,

@@ -33,20 +33,21 @@ class Stage(NamedTuple):
     """A stage that makes calls.
 
     `calls` are the kinds of models that it calls, `makes` are its results in words, `tables` are
-    the tables of its rows, each with the column of the called model (None: any). With `is_assumed`
-    a plan assumes the length of calls that were never measured.
+    the tables of its rows, each with the column of the called model (None: no such column, so lost
+    rows may be of any). With `assumes_lengths` a plan assumes the length of calls that were never
+    measured.
     """
 
     calls: tuple[str, ...]
     makes: str
     tables: dict[str, str | None]
-    is_assumed: bool = True
+    assumes_lengths: bool = True
 
 
 STAGES = {
     "sample": Stage((MODEL,), "responses", {"responses": "model"}),
     "judge": Stage((JUDGE,), "verdicts", {"verdicts": "judge"}),
-    "drift": Stage((JUDGE,), "control sets", {"control_verdicts": "judge"}, is_assumed=False),
+    "drift": Stage((JUDGE,), "control sets", {"control_verdicts": "judge"}, assumes_lengths=False),
     "neighbours": Stage(
         (JUDGE,),
         "verdicts in other arrangements",
@@ -56,7 +57,7 @@ STAGES = {
         (RUBRIC_WRITER,),
         "rewritten criteria",
         {"criterion_variants": "model"},
-        is_assumed=False,
+        assumes_lengths=False,
     ),
     "annotate": Stage((ANNOTATOR,), "labels of tasks", {"task_annotations": None}),
     "review": Stage((REVIEWER,), "reviews of criteria", {"model_reviews": None}),
@@ -123,7 +124,7 @@ class PartWriter:
         """
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
-            self._paid += reply.paid
+            self._paid += reply.ledger_keys
         if len(self._rows) >= 2_000 or time.monotonic() - self._since_s > 60:
             self.flush()
         if self._report is not None:
@@ -136,7 +137,7 @@ class PartWriter:
         self._warehouse.write(self._table, self._rows)
         # Clear them only now: rows that could not be written are tried again when the block ends.
         self._rows = []
-        self._ledger.mark_used(self._paid)
+        self._ledger.mark_spent(self._paid)
         self._paid = []
 
     def __enter__(self) -> Self:
@@ -147,7 +148,7 @@ class PartWriter:
 
 
 LEFT_OUT = "are left out"
-"""The words of a warning about tasks in quarantine."""
+"""The words by which an alert finds the warnings about tasks in quarantine."""
 
 
 AT_BUDGET = "stopped at the budget"
@@ -205,8 +206,8 @@ class StageReport:
         self.add_messages(part)
 
     def add_messages(self, report: "StageReport") -> None:
-        """Add the notes and warnings of another report on this one's rows, such as a check's
-        report.
+        """Add the messages of another report on this one's rows, such as a check's report: notes,
+        warnings, stopped models, and that it is below the bar.
         """
         self.notes += report.notes
         self.warnings += report.warnings

@@ -37,7 +37,9 @@ async def sample_cells(
     model_label: str,
     cells: Sequence[Cell],
 ) -> StageReport:
-    """Sample a batch of one model's cells and write the responses, failed or not."""
+    """Sample a batch of one model's cells (task id and trial), and write the responses, failed or
+    not.
+    """
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
     task_ids = [task_id for task_id, _ in cells]

@@ -1,6 +1,6 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-What other folders use; the rules are in `tasks/rules/stopping.py`.
+This is what other folders use. The statistical rules are in `tasks/rules/stopping.py`.
 """
 
 from tasks.stopping.comparisons import (
@@ -12,8 +12,8 @@ from tasks.stopping.comparisons import (
 )
 from tasks.stopping.looks import (
     conclude,
-    has_open_block,
     in_order,
+    is_unfinished,
     last_looks,
     look_at,
     runs_on_random_parts,
@@ -27,8 +27,8 @@ __all__ = [
     "Progress",
     "comparisons_of",
     "conclude",
-    "has_open_block",
     "in_order",
+    "is_unfinished",
     "last_looks",
     "look_at",
     "runs_on_random_parts",

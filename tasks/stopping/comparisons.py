@@ -14,7 +14,8 @@ from warehouse import Reader
 from warehouse.files import hash_of_document
 
 EARLIER = "earlier nights"
-"""The vintage of the first side if a night is compared with the latest earlier value of each task.
+"""Stands for the vintage of the first side if a night is compared with the latest earlier value of
+each task, which may come from several vintages.
 """
 
 
@@ -26,8 +27,8 @@ class ComparedModel(NamedTuple):
     vintage: str
 
 
-OrderedPair = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
-"""Two sides, and the tasks on which they can be compared, in their random order."""
+PairOnTasks = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
+"""First side, second side, and the tasks on which they can be compared, in their random order."""
 
 
 class PlannedComparison(NamedTuple):
@@ -48,7 +49,9 @@ class PlannedComparison(NamedTuple):
 
     @property
     def stored_sides(self) -> tuple[ComparedModel, ComparedModel]:
-        """The sides in the order of the stored columns, where a night precedes earlier ones."""
+        """The sides in the order of the stored columns: first and second, but the other way round
+        for nights, because a night is the model that a look is about.
+        """
         if self.is_of_nights:
             return self.second_side, self.first_side
         return self.first_side, self.second_side
@@ -56,14 +59,14 @@ class PlannedComparison(NamedTuple):
     @property
     def columns(self) -> dict[str, str]:
         """The columns of a look that identify the comparison."""
-        model, compared = self.stored_sides
+        side, compared_side = self.stored_sides
         return {
-            "model": model.model,
-            "model_config_hash": model.config_hash,
-            "vintage": model.vintage,
-            "compared_model": compared.model,
-            "compared_config_hash": compared.config_hash,
-            "compared_vintage": compared.vintage,
+            "model": side.model,
+            "model_config_hash": side.config_hash,
+            "vintage": side.vintage,
+            "compared_model": compared_side.model,
+            "compared_config_hash": compared_side.config_hash,
+            "compared_vintage": compared_side.vintage,
         }
 
     @property
@@ -83,7 +86,7 @@ class PlannedComparison(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The block of a comparison's last look (0: no look yet), and the decision of that look."""
+    """How far a comparison is: the block of its last look (0: none yet), and its decision then."""
 
     comparison: PlannedComparison
     block: int = 0
@@ -130,12 +133,13 @@ class JobComparisons:
     @cached_property
     def left_out(self) -> dict[str, frozenset[str]]:
         """By model, the tasks that none of its comparisons needs, if all of them are finished."""
-        left_out: dict[str, frozenset[str]] = {}
-        for comparison_progress in self.progress:
-            unneeded = comparison_progress.unneeded_tasks
-            for label in comparison_progress.comparison.labels:
-                left_out[label] = left_out.get(label, unneeded) & unneeded
-        return {label: task_ids for label, task_ids in left_out.items() if task_ids}
+        unneeded_tasks: dict[str, frozenset[str]] = {}
+        for state in self.progress:
+            unneeded = state.unneeded_tasks
+            for label in state.comparison.labels:
+                # The intersection over all comparisons of the model, starting with the first one.
+                unneeded_tasks[label] = unneeded_tasks.get(label, unneeded) & unneeded
+        return {label: task_ids for label, task_ids in unneeded_tasks.items() if task_ids}
 
     @property
     def score_parameters(self) -> dict[str, Any]:
@@ -151,7 +155,7 @@ NO_COMPARISONS = JobComparisons(
     progress=(),
     stopping_id="",
 )
-"""Of a job that evaluates all tasks."""
+"""The comparisons of a job that evaluates all tasks."""
 
 
 def comparisons_of(
@@ -217,7 +221,7 @@ def _pairs_of_models(
     stopping: Stopping,
     sides: Mapping[str, ComparedModel],
     fields: Mapping[str, str],
-) -> list[OrderedPair]:
+) -> list[PairOnTasks]:
     """Return all pairs of models, or the configured ones of which both models are compared."""
     order = tuple(task_order(fields, str(stopping.seed)))
     if isinstance(stopping.pairs, str):
@@ -234,14 +238,16 @@ def _pairs_of_nights(
     fields: Mapping[str, str],
     score_parameters: Mapping[str, Any],
     reader: Reader,
-) -> list[OrderedPair]:
+) -> list[PairOnTasks]:
     """Return pairs of each nightly model's earlier values and its own of this night.
 
     Only tasks with an earlier value count. Outside a night, no model is compared.
     """
+    if not job.night:
+        return []
     pairs = []
     for model in job.compared_models or job.settings.models:
-        if not job.night or model.resample != "nightly":
+        if model.resample != "nightly":
             continue
         tonight = sides[model.label]
         values = earlier_values(reader, score_parameters, tonight)
@@ -270,7 +276,7 @@ def earlier_values(
     return {row["task_id"]: row["value"] for row in rows}
 
 
-def _planned(stopping: Stopping, pairs: Sequence[OrderedPair]) -> list[PlannedComparison]:
+def _planned(stopping: Stopping, pairs: Sequence[PairOnTasks]) -> list[PlannedComparison]:
     """Return the comparisons of pairs, which share the probability of a false decision."""
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     comparisons = []
@@ -290,8 +296,9 @@ def _progress(
     stopping_id: str,
     reader: Reader,
 ) -> tuple[Progress, ...]:
-    """Return the progress of each comparison, from its stored looks; a decision is final."""
+    """Return the progress of each comparison, from its stored looks."""
     looks = reader.select("stopping_looks", order="block", stopping_id=stopping_id)
+    # The last block's look replaces those before it.
     last_looks = {_sides_in(look): look for look in looks}
     progress = []
     for comparison in comparisons:
@@ -304,5 +311,8 @@ def _progress(
 
 
 def _sides_in(look: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """Return the values that distinguish the comparison of a look from others of the job."""
+    """Return the values that distinguish the comparison of a look from others of the job.
+
+    The configuration hashes are not among them, because the stopping id already depends on them.
+    """
     return look["model"], look["vintage"], look["compared_model"], look["compared_vintage"]

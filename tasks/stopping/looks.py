@@ -99,15 +99,15 @@ def _labels_of(job: Job) -> set[str]:
     return {model.label for model in job.settings.models}
 
 
-def has_open_block(job: Job, job_comparisons: JobComparisons, reader: Reader) -> bool:
-    """Return whether a comparison of a job is open, or its scores are not stored yet."""
+def is_unfinished(job: Job, job_comparisons: JobComparisons, reader: Reader) -> bool:
+    """Return whether a job needs another block, or its scores are not stored yet."""
     if job_comparisons.progress and not _has_scores(job_comparisons, reader):
         return True
     return upcoming_block(job, job_comparisons) is not None
 
 
 Values = dict[tuple[str, str], dict[str, float]]
-"""Model and vintage -> task -> its score."""
+"""(model, vintage) -> task id -> score."""
 
 
 def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
@@ -286,7 +286,10 @@ def _has_scores(job_comparisons: JobComparisons, reader: Reader) -> bool:
 
 
 def _store_scores(job: Job, job_comparisons: JobComparisons, *, must_store: bool) -> None:
-    """Store the scores of models on a random part of the tasks, unless they are stored."""
+    """Store the scores of models on a random part of the tasks.
+
+    Without `must_store` (no look was added), they are stored only if none are stored yet.
+    """
     warehouse = Warehouse(job.warehouse)
     rows = []
     with warehouse.reader() as reader:
@@ -343,7 +346,10 @@ def _figures_of(
     label: str,
     reader: Reader,
 ) -> list[StoppingScoreRow]:
-    """Return the figures of a model that rest on the evaluated tasks alone, with their scores."""
+    """Return the rows of a model's figures that rest on the evaluated tasks alone.
+
+    Each has its scores by task under `task_scores`, which is no column of `stopping_scores`.
+    """
     comparison = decisive.comparison
     side = next(side for side in comparison.evaluated_sides if side.model == label)
     parameters = {
@@ -359,7 +365,7 @@ def _figures_of(
 
 
 def runs_on_random_parts(reader: Reader, model_run_ids: Sequence[int]) -> list[int]:
-    """Return the model runs whose number of evaluated tasks depended on the results."""
+    """Return those of some model runs whose number of evaluated tasks depended on the results."""
     parameters = {"model_runs": list(model_run_ids)}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), parameters)
     return [row["model_run_id"] for row in rows]

@@ -191,7 +191,7 @@ async def judge_all(job: Job) -> Figures:
     warm_up = ids[:n_warm_up]
     ids = ids[n_warm_up:]
     async with open_run_context(job) as context:
-        await context.ready()
+        await context.get_ready()
         pool = context.senders
         # Nothing tells when all senders have started.
         while pool is not None and len(pool.senders) != job.settings.calls.senders:  # noqa: ASYNC110

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tasks.measures.agreement import SUMS, calibration_of, change_of
 from tasks.measures.measure import MeasureResult
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
 Floats = NDArray[np.float64]
 FACTORS = (1.0, 1.2, 1.5, 2.0)
@@ -169,10 +169,12 @@ def calibrations(replications: int) -> Iterator[Sequence[object]]:
 
 def main():
     """Print both tables."""
-    n = arguments(__doc__, replications=200).replications
+    n = parse_arguments(__doc__, replications=200).replications
     columns = ("truth", "mean estimate", "interval covers")
-    markdown(("tasks", "neighbours", "order", "under", *columns), neighbour_effects(n))
-    markdown(
+    print_markdown(
+        ("tasks", "neighbours", "order", "under", *columns), neighbour_effects(n)
+    )
+    print_markdown(
         ("factor", "tasks", "shared luck", "measure", *columns, "excludes 0"),
         calibrations(n),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.rules.cascades.evaluation import Bound, for_choosing
 from tasks.rules.cascades.rules import candidates
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 from tests.tasks.rules.cascades.worlds import Outcome, noise, picked_outcome
 
 _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]
@@ -53,7 +53,7 @@ def rows(replications: int, resamples: int) -> Iterator[Sequence[object]]:
 
 def main():
     """Print a table in Markdown."""
-    options = arguments(__doc__, replications=400, resamples=500)
+    options = parse_arguments(__doc__, replications=400, resamples=500)
     header = (
         "tasks",
         "cheap judge errs",
@@ -62,7 +62,7 @@ def main():
         "truth keeps the bound",
         "rules picked",
     )
-    markdown(header, rows(options.replications, options.resamples))
+    print_markdown(header, rows(options.replications, options.resamples))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from tasks.rules.statistics.sampling import (
     sampling_probabilities,
     sampling_sizes,
 )
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
 Floats = NDArray[np.float64]
 Errors = Callable[["Rubrics", np.random.Generator], tuple[Floats, Floats]]
@@ -409,7 +409,9 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
 def main():
     """Print coverage and relative width of every world and design."""
     header = ("judge", "labelled", "labels", *COLUMNS)
-    markdown(header, rows(arguments(__doc__, replications=1_000).replications))
+    print_markdown(
+        header, rows(parse_arguments(__doc__, replications=1_000).replications)
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tasks.rules.statistics.sampling import (
     sampling_sizes,
 )
 from tests.benchmarks.debiased_coverage import Replication, Rubrics, systematic
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
 Floats = NDArray[np.float64]
 Dice = np.random.Generator
@@ -102,7 +102,7 @@ def covered(
 
 
 def main():
-    n = arguments(__doc__, replications=1_000).replications
+    n = parse_arguments(__doc__, replications=1_000).replications
     header = [
         "criteria",
         "tasks",
@@ -111,7 +111,7 @@ def main():
         "debiased",
         "relative width",
     ]
-    markdown(header, (row for shape in SHAPES for row in rows(shape, n)))
+    print_markdown(header, (row for shape in SHAPES for row in rows(shape, n)))
 
 
 def rows(shape: str, replications: int) -> Iterator[Sequence[object]]:

@@ -54,7 +54,7 @@ class Figure:
         }
 
 
-def arguments(
+def parse_arguments(
     description: str | None,
     *,
     keeps: bool = False,
@@ -88,7 +88,7 @@ def arguments(
     return parser.parse_args()
 
 
-def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]):
+def print_markdown(header: Sequence[object], rows: Iterable[Sequence[object]]):
     """Print a table in Markdown, each line as soon as it is known."""
     for cells in (header, ["---"] * len(header)):
         print(f"| {' | '.join(map(str, cells))} |")

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tasks.rules.statistics import intervals
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
 TASKS = (10, 20, 30, 50, 100, 300)
 TRIALS = (1, 3)
@@ -278,7 +278,7 @@ def rows(
 def main():
     """Simulate and print: coverage in %, and in brackets the mean width relative to Student's t."""
     resamples = (10_000, "bootstrap resamples of each")
-    options = arguments(
+    options = parse_arguments(
         __doc__,
         replications=(4_000, "samples of tasks a cell"),
         resamples=resamples,
@@ -289,7 +289,7 @@ def main():
         rows(options.replications, options.resamples, *rough, ROUGH_WORLDS),
         rows(options.replications, options.resamples, *rough, MIXTURES),
     )
-    markdown(("tasks", "world", "trials", "given", *METHODS), chain(*tables))
+    print_markdown(("tasks", "world", "trials", "given", *METHODS), chain(*tables))
 
 
 if __name__ == "__main__":

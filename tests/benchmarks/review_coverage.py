@@ -1,7 +1,8 @@
 """Coverage of the 95 % interval of the share of criteria that people agree with.
 
-Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with
-is correlated within a task and lower in rarer categories. Samples are drawn and weighted by the
+Populations of criteria are made up: tasks with 7 to 30 criteria in four categories. People agree
+with rarer categories less often. Whether they agree is correlated among the criteria of one task
+and category, and independent of its other categories. Samples are drawn and weighted by the
 project's own code.
 """
 
@@ -13,9 +14,9 @@ import numpy as np
 
 from tasks.rules.statistics.intervals import draws, ratio_intervals
 from tasks.rules.statistics.sampling import stratified_sample
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
-SHARES = np.array([0.5, 0.3, 0.15, 0.05])
+CATEGORY_SHARES = np.array([0.5, 0.3, 0.15, 0.05])
 """Shares of criteria in four categories."""
 DESIGNS = ("simple random", "by category", "whole tasks")
 
@@ -26,7 +27,8 @@ class World:
 
     Attributes:
         agreeing: the chance that people agree with a criterion, by category.
-        clustering: the correlation of the chances of a task's criteria.
+        clustering: the correlation of the decisions on two criteria of one task and category; those
+            of two categories are independent, so that over all criteria of a task it is lower.
         n_tasks: tasks in the population.
         n_sampled: number of reviewed criteria; approximate if whole tasks are sampled.
     """
@@ -38,8 +40,8 @@ class World:
 
     @property
     def share(self) -> float:
-        """The true share."""
-        return float(SHARES @ np.array(self.agreeing))
+        """The true share of criteria that people agree with."""
+        return float(CATEGORY_SHARES @ np.array(self.agreeing))
 
     def population(
         self, dice: np.random.Generator
@@ -47,14 +49,15 @@ class World:
         """Task, category and decision of every criterion."""
         sizes = dice.integers(7, 31, size=self.n_tasks)
         task = np.repeat(np.arange(self.n_tasks), sizes)
-        category = dice.choice(len(SHARES), size=len(task), p=SHARES)
-        # Beta-binomial: one uniform draw a task moves the chances of all its criteria up or down.
+        category = dice.choice(len(CATEGORY_SHARES), size=len(task), p=CATEGORY_SHARES)
+        # Beta-binomial: the criteria of a task and category share one chance, which is drawn for
+        # each task and category independently.
         mean = np.array(self.agreeing)
         strength = 1.0 / self.clustering - 1.0
         chance = dice.beta(
             mean * strength,
             (1.0 - mean) * strength,
-            size=(self.n_tasks, len(SHARES)),
+            size=(self.n_tasks, len(CATEGORY_SHARES)),
         )
         return task, category, dice.random(len(task)) < chance[task, category]
 
@@ -80,11 +83,12 @@ def estimates(
             minlength=world.n_tasks,
         )
         is_sampled = weights > 0
-        sample = draws(int(is_sampled.sum()), resamples, seed)
+        # One seed for all replications, as the figures of the project have a fixed one.
+        task_draws = draws(int(is_sampled.sum()), resamples, seed)
         ((low, high),) = ratio_intervals(
             agreed_weights[is_sampled, None],
             weights[is_sampled, None],
-            sampled=sample,
+            sampled=task_draws,
         )
         yield np.array([agreed_weights.sum() / weights.sum(), low, high])
 
@@ -143,18 +147,18 @@ WORLDS = {
 
 
 def rows(replications: int, resamples: int) -> Iterator[Sequence[str]]:
-    """Yield the lines of the table."""
+    """Yield the lines of the table; its column "given" is the share of samples with an interval."""
     for (name, world), design in product(WORLDS.items(), DESIGNS):
         covered, reported, bias = coverage(world, design, replications, resamples)
-        figures = f"{covered:.1%}", f"{reported:.0%}", f"{bias:+.4f}"
-        yield name, design, f"{world.share:.3f}", *figures
+        texts = f"{covered:.1%}", f"{reported:.0%}", f"{bias:+.4f}"
+        yield name, design, f"{world.share:.3f}", *texts
 
 
 def main():
     """Print the coverage of every world and design."""
-    options = arguments(__doc__, replications=1_000, resamples=1_000)
+    options = parse_arguments(__doc__, replications=1_000, resamples=1_000)
     header = ["world", "design", "true share", "coverage", "given", "bias"]
-    markdown(header, rows(options.replications, options.resamples))
+    print_markdown(header, rows(options.replications, options.resamples))
 
 
 if __name__ == "__main__":

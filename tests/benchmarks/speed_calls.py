@@ -15,7 +15,7 @@ from tests.benchmarks.bench import (
     client_figures,
     in_process_of_its_own,
 )
-from tests.benchmarks.figures import Figure, arguments, markdown, report
+from tests.benchmarks.figures import Figure, parse_arguments, print_markdown, report
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm", *SENDERS)
@@ -84,14 +84,14 @@ def print_comparison(
                     Figure(f"{client}, {unit}", value, baseline, beside, unit)
                 )
     ratio_columns = [f"ms / {baseline}", f"CPU / {baseline}"]
-    markdown(["client", "calls/s", *MEASURES, *ratio_columns, "peak MB"], rows)
+    print_markdown(["client", "calls/s", *MEASURES, *ratio_columns, "peak MB"], rows)
     name = f"speed_calls, {options.at_once} at once, {latency_s:g} s"
     print(report(name, compared, must_keep=options.keep))
 
 
 def main():
     """Measure and print."""
-    options = arguments(
+    options = parse_arguments(
         __doc__,
         keeps=True,
         calls=(3_000, "calls of each client"),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks.figures import Figure, arguments, markdown, report
+from tests.benchmarks.figures import Figure, parse_arguments, print_markdown, report
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.kit import configure, endpoint
@@ -130,7 +130,7 @@ def measured(folder: Path) -> dict[str, Cost]:
 
 def main():
     """Measure and print."""
-    options = arguments(__doc__, keeps=True)
+    options = parse_arguments(__doc__, keeps=True)
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
         costs = measured(Path(name))
     baseline_s = costs[BASELINE].cpu_s
@@ -145,7 +145,9 @@ def main():
         )
         rows.append([command, *times, first_call])
         figures.append(Figure(command, cost.cpu_s, BASELINE, baseline_s))
-    markdown(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows)
+    print_markdown(
+        ["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows
+    )
     print(report("speed_commands", figures, must_keep=options.keep))
 
 

@@ -15,7 +15,7 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.report.build import build
 from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own
-from tests.benchmarks.figures import Figure, arguments, markdown, report
+from tests.benchmarks.figures import Figure, parse_arguments, print_markdown, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, synthetic_warehouse
 from tests.kit import job_on
 from warehouse import Warehouse
@@ -84,7 +84,7 @@ def copied(folder: Path, target: Path) -> Built:
 
 def main():
     """Measure and print."""
-    options = arguments(
+    options = parse_arguments(
         __doc__,
         keeps=True,
         models=20,
@@ -130,7 +130,9 @@ def main():
                 f"{site_mb / copy_mb:.2f}",
             ]
         )
-    markdown(["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"], rows)
+    print_markdown(
+        ["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"], rows
+    )
     figures = [
         Figure(name, cost.cpu_s, baseline, copy.cpu_s)
         for name, (cost, _) in builds.items()

@@ -16,7 +16,7 @@ import duckdb
 
 from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own
-from tests.benchmarks.figures import Figure, arguments, markdown, report
+from tests.benchmarks.figures import Figure, parse_arguments, print_markdown, report
 from tests.benchmarks.synthetic import Size, synthetic_warehouse
 from tests.kit import job_on
 from tests.warehouse.parts import forget_parts
@@ -178,7 +178,7 @@ def print_builds(builds: Sequence[Build]):
         "peak MB",
         "database MB",
     ]
-    markdown(header, rows)
+    print_markdown(header, rows)
 
 
 def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool):
@@ -201,7 +201,7 @@ def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool
                 Figure(query.name, query.published_ms, _BARE, query.bare_ms, "ms")
             )
         rows.append(cells)
-    markdown(["query", "published", "bare", "ratio"], rows)
+    print_markdown(["query", "published", "bare", "ratio"], rows)
     print(
         report(
             f"speed_warehouse, {cost.verdicts:,} verdicts",
@@ -213,7 +213,7 @@ def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool
 
 def main():
     """Measure and print."""
-    options = arguments(
+    options = parse_arguments(
         __doc__,
         keeps=True,
         vintages=([1], "nights of verdicts, one build each"),

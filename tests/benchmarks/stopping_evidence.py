@@ -15,14 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.rules.stopping import Rule, alpha_of_each, block_ends, unbiased_means
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
 Floats = np.ndarray
 Dice = np.random.Generator
 Draw = Callable[[Dice, tuple[int, ...]], Floats]
 BLOCK = 20
+"""Tasks from one look to the next."""
 LEAST = 0.02
+"""A difference below this one, either way, is called `equal`."""
 ALPHA = 0.05
+"""The bound on the share of families with a false decision."""
 _COLUMNS_AT_ONCE = 4_000
 
 
@@ -42,6 +45,7 @@ def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
 
 
 def _sparse(share: float, values: Draw) -> Draw:
+    """A share of the tasks differs by these values, the others not at all."""
     return lambda dice, shape: (dice.random(shape) < share) * values(dice, shape)
 
 
@@ -130,7 +134,9 @@ large.
 
 
 class Decisions(NamedTuple):
-    """Masks over comparisons: those that are called different, and those that are called equal."""
+    """Masks over comparisons: those that are called different, and those that are called equal; or
+    the shares of families with such comparisons.
+    """
 
     differs: Floats
     equals: Floats
@@ -330,8 +336,8 @@ def savings(
     seed: int,
     block: int,
 ) -> Iterator[Sequence[object]]:
-    """Yield a row for each pair of models: their difference, tasks until settled (5 %, median,
-    95 %), and the share called different.
+    """Yield a row for each pair of models, which are called A, B, C and so on: their difference,
+    tasks until settled (5 %, median, 95 %), and the percentage called different.
     """
     models = sorted(scores)
     task_ids = sorted(set.intersection(*(set(scores[model]) for model in models)))
@@ -432,7 +438,7 @@ def _bias_cell(bias: Bias) -> str:
 
 def main():
     """Print the tables."""
-    options = arguments(
+    options = parse_arguments(
         __doc__,
         replications=2_000,
         tasks=200,
@@ -455,7 +461,7 @@ def main():
                 "95 %",
                 "different in %",
             ]
-            markdown(header, savings(scores, n, 31, block))
+            print_markdown(header, savings(scores, n, 31, block))
     print(
         "\nMean error after stopping (100 tasks), times 1,000, with its standard error"
     )
@@ -466,7 +472,7 @@ def main():
         "score",
         "unbiased score",
     ]
-    markdown(header, _bias_rows(n))
+    print_markdown(header, _bias_rows(n))
     print(
         "\nTasks until settled (median), and comparisons called different / equal in %; standard"
         " deviation 0.15"
@@ -478,7 +484,7 @@ def main():
         "10 comparisons",
         "190 comparisons",
     ]
-    markdown(header, _power_rows(n, (1, 10, 190)))
+    print_markdown(header, _power_rows(n, (1, 10, 190)))
     print(
         f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}"
     )
@@ -488,7 +494,7 @@ def main():
         "differ by",
         *(f"others {spread}" for spread in spreads),
     ]
-    markdown(header, _mixture_rows(n, n_tasks, spreads))
+    print_markdown(header, _mixture_rows(n, n_tasks, spreads))
     families = {
         1: n * 2,
         10: n,
@@ -501,7 +507,7 @@ def main():
     header += [
         f"{n_comparisons} comparisons ({n:,})" for n_comparisons, n in families.items()
     ]
-    markdown(header, _false_rows(families, n_tasks))
+    print_markdown(header, _false_rows(families, n_tasks))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 from tasks.analyses.trees import Tree, build_tree
 from tasks.rules.statistics import weaknesses
 from tasks.rules.statistics.weaknesses import Contrast, TaskSums, TestedNode
-from tests.benchmarks.figures import arguments, markdown
+from tests.benchmarks.figures import parse_arguments, print_markdown
 
 Floats = np.ndarray
 Dice = np.random.Generator
@@ -357,9 +357,8 @@ def null_shares(world: Null, n_seeds: int) -> Floats:
 
 
 def has_candidates(compared: Sequence[Contrast], parents: Sequence[int]) -> bool:
-    alpha = weaknesses.ALPHA / len(
-        compared
-    )  # Bonferroni's correction for the contrasts
+    """Return whether any node is a candidate in any contrast, by Bonferroni's correction."""
+    alpha = weaknesses.ALPHA / len(compared)
     return any(weaknesses.candidates(contrast, parents, alpha) for contrast in compared)
 
 
@@ -402,14 +401,14 @@ def null_rows(n_seeds: int) -> Iterator[Sequence[object]]:
 
 def main():
     """Print both tables."""
-    options = arguments(
+    options = parse_arguments(
         __doc__,
         planted=(50, "seeds for weaknesses"),
         nothing=(1_000, "seeds with nothing planted"),
     )
     f1_columns = [f"F1, {name}" for name in TREES]
     header = [f"planted, {options.planted} seeds", *f1_columns, "false, %"]
-    markdown(header, planted_rows(options.planted))
+    print_markdown(header, planted_rows(options.planted))
     print()
     header = [
         f"nothing planted, {options.nothing} seeds",
@@ -418,7 +417,7 @@ def main():
         "by one half, 12 nodes, %",
         "by one half, all nodes, %",
     ]
-    markdown(header, null_rows(options.nothing))
+    print_markdown(header, null_rows(options.nothing))
 
 
 if __name__ == "__main__":

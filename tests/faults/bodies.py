@@ -18,6 +18,7 @@ from multidict import CIMultiDict
 
 from tests.faults.behaviours import HttpResponse, digest_of, failed, prompt_tokens_of
 
+JsonObject = dict[str, Any]
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
 EMBEDDINGS = "/v1/embeddings"
@@ -55,7 +56,7 @@ def body_of(path: str, request, reply: HttpResponse) -> bytes:
     return json.dumps(json_of(path, request, reply)).encode()
 
 
-def json_of(path: str, request, reply: HttpResponse) -> dict[str, Any]:
+def json_of(path: str, request, reply: HttpResponse) -> JsonObject:
     """Return the body of a response that is not streamed."""
     if reply.error is not None:
         return {"error": reply.error}
@@ -71,7 +72,7 @@ def json_of(path: str, request, reply: HttpResponse) -> dict[str, Any]:
     return _response(request, reply) if path == RESPONSES else _chat(request, reply)
 
 
-def _embeddings(request, reply: HttpResponse) -> dict[str, Any]:
+def _embeddings(request, reply: HttpResponse) -> JsonObject:
     """A vector for each text: its words, each counted in one of 64 components."""
     texts = request["input"]
     if isinstance(texts, str):
@@ -95,7 +96,7 @@ def _embeddings(request, reply: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _decisions(path: str, request, reply: HttpResponse) -> dict[str, Any]:
+def _decisions(path: str, request, reply: HttpResponse) -> JsonObject:
     """The decisions in a reply's text: a list for `/v1/decisions`, System One's format for the
     other path.
     """
@@ -115,7 +116,7 @@ def _decisions(path: str, request, reply: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _system_one(decision: dict[str, Any]) -> dict[str, Any]:
+def _system_one(decision: JsonObject) -> JsonObject:
     if "probabilities" in decision:
         probabilities = {
             row["value"]: row["probability"] for row in decision["probabilities"]
@@ -137,12 +138,12 @@ def words_vector(text: str) -> list[float]:
     return vector
 
 
-def error_json(message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
+def error_json(message: str, kind: str = "invalid_request_error") -> JsonObject:
     """An error in OpenAI's format."""
     return {"error": failed(400, message, kind=kind).error}
 
 
-def _head(request, reply: HttpResponse, kind: str) -> dict[str, Any]:
+def _head(request, reply: HttpResponse, kind: str) -> JsonObject:
     """Return the first fields of a completion, and of each chunk of one."""
     digest = digest_of(request)[:24]
     head = {
@@ -160,7 +161,7 @@ def _served(request, reply: HttpResponse) -> str:
     return reply.model or f"{request['model']}-2026-11-01"
 
 
-def _chat(request, reply: HttpResponse) -> dict[str, Any]:
+def _chat(request, reply: HttpResponse) -> JsonObject:
     message = {
         "role": "assistant",
         "content": reply.text,
@@ -177,7 +178,7 @@ def _chat(request, reply: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _logprobs(text: str, reply: HttpResponse) -> dict[str, Any]:
+def _logprobs(text: str, reply: HttpResponse) -> JsonObject:
     """The tokens of a text (words, spaces, marks) with their log-probabilities."""
     tokens = [
         {
@@ -197,7 +198,7 @@ def _tokens(text: str) -> list[str]:
     return re.findall(r"\w+|\s+|[^\w\s]", text)
 
 
-def _events(request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
+def _events(request, reply: HttpResponse) -> Iterator[JsonObject]:
     """The chunks of a streamed completion: role, text in pieces, finish reason, and usage if
     requested.
     """
@@ -233,9 +234,9 @@ def _events(request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
 
 def _delta(
     index: int,
-    delta: dict[str, Any],
+    delta: JsonObject,
     finish_reason: str | None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The choice of a chunk."""
     return {
         "index": index,
@@ -256,7 +257,7 @@ def _counts(request, reply: HttpResponse) -> tuple[int, int, int]:
     return prompt, cached, len((reply.text or "").split()) + reply.reasoning_tokens
 
 
-def _chat_usage(request, reply: HttpResponse) -> dict[str, Any]:
+def _chat_usage(request, reply: HttpResponse) -> JsonObject:
     if reply.usage != "counted":
         return {} if reply.usage is None else {"usage": reply.usage}
     prompt, cached, completion = _counts(request, reply)
@@ -270,7 +271,7 @@ def _chat_usage(request, reply: HttpResponse) -> dict[str, Any]:
     return {"usage": usage}
 
 
-def _response(request, reply: HttpResponse) -> dict[str, Any]:
+def _response(request, reply: HttpResponse) -> JsonObject:
     reason = _INCOMPLETE.get(reply.finish_reason)
     fixed = {
         "error": None,
@@ -298,7 +299,7 @@ def _response(request, reply: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
+def _output(request, reply: HttpResponse) -> list[JsonObject]:
     """A message for each choice, after an item for the reasoning if there was any."""
     name = digest_of(request)[:24]
     status = "incomplete" if reply.finish_reason in _INCOMPLETE else "completed"
@@ -332,7 +333,7 @@ def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
     return messages
 
 
-def _response_usage(request, reply: HttpResponse) -> dict[str, Any]:
+def _response_usage(request, reply: HttpResponse) -> JsonObject:
     if reply.usage != "counted":
         return {"usage": reply.usage}
     prompt, cached, completion = _counts(request, reply)

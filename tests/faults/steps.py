@@ -21,8 +21,9 @@ def kill_at(step, place):
 
     def count_step(event, arguments):
         nonlocal n_left
-        if event in STEPS or event == "open" and arguments[1] == "wb":
+        if event in STEPS or (event == "open" and arguments[1] == "wb"):
             path = str(arguments[0])
+            # A relative path comes with a descriptor of a folder inside the place.
             if not os.path.isabs(path) or path.startswith(str(place)):
                 n_left -= 1
                 if n_left == 0:
@@ -51,8 +52,15 @@ def killed_at_every_step(
     base: Path,
     folder: Path,
 ) -> list[Path]:
-    """Do some work in a `place` once for each of its steps, killed at that step; the last copy is
-    finished.
+    """Return copies of a folder: in the n-th, some work was killed at its n-th step; in the last one
+    it was finished.
+
+    Args:
+        imports: lines of code that import what the work needs.
+        work: one statement that works in the folder `place`, and prints nothing: the script prints
+            the exit code of each attempt.
+        base: the folder of which the copies are made.
+        folder: of the copies.
     """
     script = _SCRIPT.format(imports=imports, work=work)
     process = subprocess.run(

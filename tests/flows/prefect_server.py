@@ -89,7 +89,7 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
                 server = PrefectServer(
                     f"http://{HOST}:{listening.getsockname()[1]}/api", secret
                 )
-                assert server.is_ready(180), log.read_text()
+                assert server.wait_until_ready(180), log.read_text()
                 _keep_database(home, shared)
                 making.close()
                 yield server

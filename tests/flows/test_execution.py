@@ -1,8 +1,10 @@
 """A run from its lock to its row in `runs`, with made-up work."""
 
+import asyncio
 import errno
 import os
 import shutil
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from flows import execution
 from flows.cli.main import main
 from flows.execution import execute
 from flows.run.outcomes import ENDINGS, explained, message_of, outcome_of
+from flows.run.signals import run_interruptibly
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.kit import job_on, rows_in
@@ -49,6 +52,36 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
     assert run.exit_code == 130
     assert run.was_interrupted
     assert capsys.readouterr().err.count("interrupted: finished work is kept") == 1
+
+
+async def return_done() -> str:
+    return "done"
+
+
+@pytest.mark.timeout(20)
+def test_an_event_loop_that_cannot_start_ends_the_run_with_its_error(monkeypatch):
+    def refuse(coroutine):
+        coroutine.close()
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "run", refuse)
+
+    with pytest.raises(OSError, match="Too many open files"):
+        run_interruptibly(return_done)
+
+
+def test_a_signal_with_a_foreign_handler_is_left_alone(monkeypatch):
+    handler = signal.getsignal(signal.SIGHUP)
+    handlers = {signal.SIGHUP: None}  # as if a library in C had set it
+    monkeypatch.setattr(
+        signal, "getsignal", lambda number: handlers.get(number, signal.SIG_DFL)
+    )
+
+    result = run_interruptibly(return_done)
+
+    assert result == "done"
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGHUP) == handler
 
 
 def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(

@@ -1,4 +1,6 @@
-"""Two machines and one warehouse, with the command as a process of one of them."""
+"""Two machines and one warehouse: the command runs on one of them, and waits for or loses to the
+other, `node7`.
+"""
 
 import signal
 import subprocess
@@ -20,8 +22,8 @@ FAST = {
     "takeover_after_s": 2.7,
     "settling_s": 2.1,
 }
-NODE7 = Machine("kernel of node7", "node7", 0.0)
-FASTER = f"""
+NODE7 = Machine(kernel="kernel of node7", host="node7", started_at_s=0.0)
+SPEED_UP = f"""
 import sys
 from pathlib import Path
 from warehouse.locks import Machine, Owner
@@ -30,13 +32,13 @@ for name, value in {FAST}.items():
     setattr(Owner, name, value)
 """
 ON_NODE7 = f"""
-{FASTER}
+{SPEED_UP}
 Owner(Path(sys.argv[1]), {NODE7!r}).begin()
 print("writes", flush=True)
 sys.stdin.read()
 """
-COMMAND = f"""
-{FASTER}
+RUN_COMMAND = f"""
+{SPEED_UP}
 from flows.cli.main import entry
 entry()
 """
@@ -89,7 +91,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     ):
         assert node7.stdout is not None
         assert node7.stdout.readline() == "writes\n"
-        # However slowly it writes on a busy machine, it is not taken for a failed one.
+        # This process waits long enough not to take a slow node7 for a failed one.
         patch.setattr(Owner, "takeover_after_s", 120.0)
         refusal = command("run", "--warehouse", "data", code=1).stderr
         findings = command.json("doctor", "--warehouse", "data")
@@ -97,7 +99,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 
     assert f"{data}: node7 wrote here last; waiting up to " in refusal
     reason = "node7 writes this warehouse, or did so until it failed"
-    assert f"prbench: {data}: {reason}, and only one machine can at" in refusal
+    assert f"prbench: {data}: {reason}, and only one machine can" in refusal
     states = {finding["what"]: finding["state"] for finding in findings}
     assert states["another machine"] == "unknown"
     assert f"{data}: node7 no longer writes here; this machine takes over" in takeover
@@ -122,7 +124,7 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             limits={"concurrency": 4},
         )
         with started(
-            COMMAND,
+            RUN_COMMAND,
             "run",
             "--limit",
             "3",
@@ -130,7 +132,7 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             "data",
             folder=command.folder,
         ) as run:
-            until(lambda: len(server.book) > 12)
+            until(lambda: len(server.book) > 12)  # in the middle of its calls
             run.send_signal(signal.SIGSTOP)
             node7 = Owner(data, NODE7)
             node7.begin(print)
@@ -144,7 +146,7 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
         " no other machine writes"
     )
     assert "Traceback" not in stderr
-    assert node7.why_lost() is None
+    assert node7.renew() is None
     node7.end()
     assert changes_of_files(data) == files
 
@@ -152,5 +154,5 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
 def changes_of_files(data: Path) -> dict[Path, int]:
     """The times at which the stored parts, the published database and the ledger last changed."""
     paths = {*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")}
-    paths -= {*data.rglob("*-shm")}
+    paths -= {*data.rglob("*-shm")}  # SQLite's shared memory changes with every reader
     return {path: path.stat().st_mtime_ns for path in paths}

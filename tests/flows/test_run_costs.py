@@ -11,9 +11,15 @@ import sql
 from flows.run.outcomes import RUNNING
 from flows.run.record import mark_killed, run_row
 from tasks.config.job import Job
-from tasks.figures.scope import filled
+from tasks.figures.scope import with_literals
 from tasks.figures.shown import FIGURES
-from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls
+from tasks.maintain.upkeep import (
+    daily_spend,
+    latest_runs,
+    run_cost,
+    run_total,
+    store_calls,
+)
 from tests.kit import add_calls, at, call_entry, job_on, row, rows_in, written
 from tests.warehouse.parts import flip
 from warehouse import Warehouse
@@ -105,7 +111,7 @@ def killed_job(job: Job) -> Job:
 
 def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job):
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
-    assert sum_usd(spent(killed_job)) == TOTAL
+    assert sum_usd(daily_spend(killed_job)) == TOTAL
     assert sum_usd(run_cost(killed_job, "killed")) == TOTAL
 
 
@@ -125,7 +131,7 @@ def test_every_page_shows_the_same_cost_of_a_killed_run(name, killed_job):
     mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
-    query = filled(sql.read(f"figures/{FIGURES[name].query}"), FIGURE_PARAMETERS)
+    query = with_literals(sql.read(f"figures/{FIGURES[name].query}"), FIGURE_PARAMETERS)
 
     assert sum_usd(rows_in(killed_job, query)) == TOTAL
 
@@ -147,7 +153,7 @@ def test_an_unknown_cost_is_never_0(costs_by_caller, cost, n_unpriced, job):
         (run,) = latest_runs(job)
     store_calls(job)
     Warehouse(job.warehouse).publish()
-    query = filled(sql.read("figures/history/runs"), FIGURE_PARAMETERS)
+    query = with_literals(sql.read("figures/history/runs"), FIGURE_PARAMETERS)
     (page_row,) = rows_in(job, query)
 
     assert run["cost_usd"] == cost

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flows.report import basis_of, is_up_to_date, whole_of
+from flows.report import basis_of, is_up_to_date, on_everything
 from flows.work import FLOWS, has_work, prefect_flow, without_work
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -237,7 +237,7 @@ def written_report(tmp_path) -> Job:
     site.finish()
     (job.report_folder / "index.html").write_text("a page")
     basis = site.folder / "report-basis.txt"
-    basis.write_text(basis_of(whole_of(job)), encoding="ascii")
+    basis.write_text(basis_of(on_everything(job)), encoding="ascii")
     return job
 
 
@@ -283,7 +283,7 @@ def test_a_changed_figure_query_or_page_rewrites_a_report(
         "flows.report.hash_of_program", lambda: hash_of_program(program)
     )
     basis = written_report.report_index.parent / "report-basis.txt"
-    basis.write_text(basis_of(whole_of(written_report)), encoding="ascii")
+    basis.write_text(basis_of(on_everything(written_report)), encoding="ascii")
     assert is_up_to_date(written_report)
 
     with (program / name).open("a", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""`python -m tests.mutants.marts DIR`: publish the made-up warehouses again, and compare with the
-kept rows.
+"""`python -m tests.mutants.marts DIR`: publish made-up warehouses again, and compare their rows with
+the kept outputs (`tests.golden`).
 
-`--build` makes them in the folder first. It exits with 1 if a row differs.
+`--build` makes the warehouses in DIR first. The exit code is 1 if a row differs.
 """
 
 import argparse
@@ -29,9 +29,9 @@ def build(folder: Path):
 
 def differing(folder: Path) -> list[str]:
     """Publish copies of the warehouses from their Parquet files; return differences of the first
-    changed relation.
+    changed relation (one that is missing is not noticed).
     """
-    before = kept()
+    kept_outputs = kept()
     for name in WORLDS:
         text = (folder / name / "job.json").read_text()
         job = Job.model_validate_json(text)
@@ -44,7 +44,7 @@ def differing(folder: Path) -> list[str]:
                 output = f"{name}/tables/{relation}"
                 changes = differences(
                     output,
-                    before.get(output, []),
+                    kept_outputs.get(output, []),
                     lines,
                 )
                 if changes:

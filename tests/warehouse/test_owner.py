@@ -55,7 +55,7 @@ class World:
 
 
 def beat(process: Owner):
-    process.why_lost(must_write=True)
+    process.renew(must_write=True)
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +82,7 @@ def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_hear
 
     processes[0].end()
     beat(processes[1])
-    assert processes[1].why_lost() is None
+    assert processes[1].renew() is None
     assert FILE in files(world)
 
     processes[1].end()
@@ -97,9 +97,9 @@ def test_a_machine_begins_at_once_where_another_one_has_ended(world):
 
     process.begin(world.tell)
 
-    assert process.why_lost() is None
-    assert process.elsewhere() is None
-    assert ended.elsewhere() == "b"
+    assert process.renew() is None
+    assert process.other_host() is None
+    assert ended.other_host() == "b"
     assert world.now_s == 0.0
     assert world.lines == []
 
@@ -117,7 +117,7 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world):
         f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"
     ]
     assert world.now_s == 10
-    assert writing.why_lost() is None
+    assert writing.renew() is None
 
 
 def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(world):
@@ -143,8 +143,8 @@ def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own
     assert world.now_s == 120 + 70
     line = f"{world.root}: a no longer writes here; this machine takes over in 70 s"
     assert world.lines[1:] == [line]
-    assert failed.elsewhere() == "b"
-    assert process.why_lost() is None
+    assert failed.other_host() == "b"
+    assert process.renew() is None
 
 
 def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(
@@ -155,15 +155,15 @@ def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothi
     stopped.begin()
     rival.begin(world.tell)
 
-    reason = stopped.why_lost()
+    reason = stopped.renew()
     stopped.end()
 
     assert "b took over" in (reason or "")
-    assert rival.why_lost() is None
+    assert rival.renew() is None
 
     # Also if the other one has finished meanwhile: this machine's view of the files is outdated.
     rival.end()
-    assert stopped.why_lost() == reason
+    assert stopped.renew() == reason
     assert FILE not in files(world)
 
 
@@ -172,9 +172,9 @@ def test_who_was_stopped_and_nobody_took_over_goes_on(world):
     stopped.begin()
     world.now_s += 1e6
 
-    assert stopped.why_lost() is None
+    assert stopped.renew() is None
     # Checking its ownership rewrites the file, which a waiting machine sees.
-    world.meanwhile = lambda: stopped.why_lost() if world.now_s == 1e6 + 120 else None
+    world.meanwhile = lambda: stopped.renew() if world.now_s == 1e6 + 120 else None
     assert "a writes this warehouse" in world.refused(world.process_on("b"))
 
 
@@ -190,7 +190,7 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world):
     restarted.begin(world.tell)
 
     assert world.now_s == 0.0
-    assert restarted.why_lost() is None
+    assert restarted.renew() is None
 
 
 @pytest.mark.parametrize(
@@ -201,11 +201,11 @@ def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
 ):
     (world.root / FILE).write_bytes(content)
     process = world.process_on("a")
-    assert process.elsewhere() in {"another machine", "newer"}
+    assert process.other_host() in {"another machine", "newer"}
     process.begin(world.tell)
 
     assert world.now_s == 190.0
-    assert process.elsewhere() is None
+    assert process.other_host() is None
 
 
 def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world):
@@ -213,12 +213,12 @@ def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world):
     process.begin()
     world.root.rename(world.root.with_name("away"))
     world.root.touch()
-    reason = process.why_lost()
+    reason = process.renew()
     world.root.unlink()
     world.root.with_name("away").rename(world.root)
 
     assert "cannot be read or written" in (reason or "")
-    assert process.why_lost() is None
+    assert process.renew() is None
 
 
 def foreign(warehouse: Warehouse) -> Owner:
@@ -234,7 +234,7 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse):
     (warehouse.root / "living").mkdir(exist_ok=True)
     (warehouse.root / "living" / "r.lock").touch()
 
-    assert warehouse.elsewhere() == "node7"
+    assert warehouse.other_host() == "node7"
     assert warehouse.reader().value("select count(*) from runs") == 0
     assert warehouse.living_runs() == ["r"]
 
@@ -262,7 +262,7 @@ def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
 
     assert sorted(warehouse.root.rglob("*.parquet")) == parts
     assert not warehouse.database.exists()
-    assert warehouse.elsewhere() == "node7"
+    assert warehouse.other_host() == "node7"
 
 
 def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world):
@@ -278,7 +278,7 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world):
     world.meanwhile = follow
 
     assert "c writes this warehouse" in world.refused(world.process_on("b"))
-    assert last_writer.why_lost() is None
+    assert last_writer.renew() is None
 
 
 def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world):
@@ -291,8 +291,8 @@ def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world):
     claiming.begin(world.tell)
     thread.join(60)
 
-    assert claiming.why_lost() is None
-    assert joining.why_lost() is None
+    assert claiming.renew() is None
+    assert joining.renew() is None
     assert world.now_s == 190.0
 
 
@@ -305,5 +305,5 @@ def test_told_to_take_over_nobody_watches(world):
     process.begin(world.tell)
 
     assert world.now_s == 70.0
-    assert process.why_lost() is None
-    assert "b took over" in (failed.why_lost() or "")
+    assert process.renew() is None
+    assert "b took over" in (failed.renew() or "")

@@ -22,3 +22,4 @@ TABLES: dict[str, StoredTable] = {
     )
 }
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")
+"""The statuses of rows that later ones do not replace, in tables that keep `decided` rows."""

@@ -10,7 +10,9 @@ _SECOND_MINUS_FIRST = {
     "sequence_low": f"if({_IS_CURRENT}, sequence_low, 0 - sequence_high)",
     "sequence_high": f"if({_IS_CURRENT}, sequence_high, 0 - sequence_low)",
 }
-"""Looks of earlier versions have differences of two models as first minus second."""
+"""Looks of earlier versions have differences of two models as first minus second. `0 -` instead of
+`-` keeps a difference of 0 from becoming -0.
+"""
 _STOPPED_SCORE = (*DATA_SET, "split", *BY_JUDGE, *SAMPLING, "score_name")
 
 TABLES = (

@@ -35,6 +35,7 @@ JUDGED = (
     "grading",
     "judge_trial",
 )
+"""Columns of a judge's row about a response: of the response, and of the judge with its call."""
 DECISION = (
     "status",
     "value",
@@ -44,6 +45,7 @@ DECISION = (
     "escalated_because",
     *CALL,
 )
+"""Columns of a verdict: what was decided, how, and at what cost."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 -- One row: a bin of a judge's probabilities on the criteria of a task under a
--- label, with the sums of the judge's and another grader's values.
+-- label, with the sums of the judge's probabilities (p) and of another grader's
+-- values (y), of their squares, and of their products.
 --
 -- A judge with probabilities is compared with every other judge and person, each
 -- in the first repetition, and with several people together, whose decisions are
@@ -21,6 +22,7 @@ with pairs as (
         ) as is_person
     from graders as judges
     inner join graders as others using (benchmark, judge_trial)
+    -- The id of a judge as a grader is its `judging_id`.
     where judges.grader_id in (
             select judging_id
             from intermediate.judge_configs
@@ -28,6 +30,8 @@ with pairs as (
         )
         and judge_trial = 1
         and judges.grader <> others.grader
+        -- Both decide on the same steps. `configured` is a judge's name without its
+        -- repetition: no judge is compared with itself.
         and (judges.grading = 'ternary') = (others.grading = 'ternary')
         and judges.configured is distinct from others.configured
         and others.kind <> 'majority'
@@ -40,10 +44,12 @@ references_of_pairs as (
     select benchmark, grader_id, reference_id, judge, '(people together)' as reference
     from pairs
     where is_person
+    -- Only if there are several people.
     qualify count(*) over (partition by benchmark, grader_id) > 1
 ),
 
-labels as (
+breakdown_labels as (
+    -- The two lists are unnested side by side; a missing label is left out below.
     select benchmark, dataset_revision, task_id, criterion_id,
         unnest(['all', 'category', 'severity', 'sign', 'kind']) as breakdown,
         unnest([
@@ -55,12 +61,12 @@ labels as (
 ),
 
 compared as (
-    select benchmark, dataset_revision, judge, reference, task_id, labels.breakdown,
-        unnest(labels.labels) as label,
+    select benchmark, dataset_revision, judge, reference, task_id, breakdown_labels.breakdown,
+        unnest(breakdown_labels.labels) as label,
         judged.probability,
         reference_verdicts.value
     from temp.graded as judged
-    inner join labels using (benchmark, dataset_revision, task_id, criterion_id)
+    inner join breakdown_labels using (benchmark, dataset_revision, task_id, criterion_id)
     inner join references_of_pairs using (benchmark, grader_id)
     inner join temp.graded as reference_verdicts
         on references_of_pairs.reference_id = reference_verdicts.grader_id
@@ -76,6 +82,7 @@ select
     breakdown,
     label,
     task_id,
+    -- Bins of a tenth with their upper ends; the first has 0, too.
     greatest(ceil(10 * probability)::bigint - 1, 0) as bin,
     count(*) as n,
     exact_sum(probability) as sum_p,

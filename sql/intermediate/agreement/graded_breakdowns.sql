@@ -1,6 +1,6 @@
--- One row: a criterion of a response that several graders decided, under one of
--- its labels: category, severity, the task's field, the model, or the quarter of
--- the response's length.
+-- One row: a criterion of a response that several graders decided, with its
+-- labels: category, severity, the task's field, the model, and the quarter of the
+-- response's length.
 --
 -- depends on: temp.graded, criteria, responses, tasks
 with lengths as (

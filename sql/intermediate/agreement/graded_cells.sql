@@ -1,5 +1,5 @@
--- One row: a decision on a criterion of a response, with the number of graders
--- of a set that made it; at least two of them decided the criterion.
+-- One row: a criterion of a response that at least two graders of a set decided,
+-- with the number of graders that made each decision.
 --
 -- depends on: temp.graded, temp.set_members
 select

@@ -21,7 +21,7 @@ paired as (
     from decided as first_verdict
     inner join decided as second_verdict
         using (judging_id, response_id, criterion_id, criterion_hash)
-    -- By name: alone, grouped, shuffled.
+    -- The first one by name is the earlier one: alone, grouped, shuffled.
     where first_verdict.arrangement < second_verdict.arrangement
 ),
 

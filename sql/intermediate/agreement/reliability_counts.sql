@@ -1,5 +1,5 @@
--- One row: a pair of decisions on the same criteria of a task, within a set of
--- graders, with its count.
+-- One row: a task under a label, with the numbers of pairs of decisions by graders
+-- of a set on the same criteria, a column for each pair (such as `unmet_met`).
 --
 -- These are the coincidences of Krippendorff's alpha (Krippendorff 2011,
 -- "Computing Krippendorff's Alpha-Reliability").

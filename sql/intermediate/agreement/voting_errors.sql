@@ -92,5 +92,6 @@ select
     sum(error_a * error_b) as sum_ab
 from errors
 group by benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id
+-- If people decided any criterion of a set, only errors against people count.
 qualify is_labelled
     = bool_or(is_labelled) over (partition by benchmark, dataset_revision, grader_set)

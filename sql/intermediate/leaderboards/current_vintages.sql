@@ -4,6 +4,8 @@
 -- The current vintage is the latest whose coverage reaches the bar. If none does, it is the
 -- one with most coverage, of equal ones the later. Tasks that `stopping` left out count as
 -- covered. This is the only definition; whatever shows one vintage of a model reads it.
+-- The flag is called `is_latest`, as on the leaderboard, although a later vintage
+-- may exist whose coverage does not reach the bar.
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.mean_scores, intermediate.model_runs,
@@ -20,9 +22,9 @@ stopped_tasks as (
     where n_tasks_skipped > 0
 ),
 
-left_out as (
+skipped_criteria as (
     select members.task_set_id, model, model_config_hash, vintage,
-        sum(members.n_criteria) as n_criteria_left_out
+        sum(members.n_criteria) as n_criteria_skipped
     from stopped_tasks
     inner join intermediate.task_set_members as members
         using (benchmark, dataset_revision, task_id)
@@ -38,14 +40,14 @@ covered as (
         mean_scores.vintage, model_runs.first_response_at,
         -- Rounded, because sums of shares differ in the last digits.
         round(
-            mean_scores.coverage + coalesce(n_criteria_left_out / sizes.n_criteria_wanted, 0), 12
+            mean_scores.coverage + coalesce(n_criteria_skipped / sizes.n_criteria_wanted, 0), 12
         ) as covered_share,
         covered_share >= model_runs.bar as is_at_bar
     from intermediate.mean_scores
     inner join model_runs using (model_run_id)
     inner join intermediate.breakdown_sizes as sizes
         using (task_set_id, breakdown, label, score_name)
-    left join left_out using (task_set_id, model, model_config_hash, vintage)
+    left join skipped_criteria using (task_set_id, model, model_config_hash, vintage)
     where mean_scores.breakdown = 'all' and mean_scores.is_primary
 )
 
@@ -64,6 +66,7 @@ select
     is_at_bar,
     row_number() over (
         partition by task_set_id, judging_id, model, model_config_hash
+        -- Among vintages that reach the bar, coverage does not count.
         order by is_at_bar desc, if(is_at_bar, null, covered_share) desc,
             first_response_at desc, vintage desc
     ) = 1 as is_latest

@@ -1,5 +1,5 @@
--- One row: a pair of decisions by any reviewers on the criteria of a task, in one
--- check, with its count (the coincidences of Krippendorff's alpha, 2011).
+-- One row: a task in one check, with the numbers of pairs of decisions by any
+-- reviewers on the same criteria (the coincidences of Krippendorff's alpha, 2011).
 --
 -- built as: table
 -- depends on: intermediate.current_reviews

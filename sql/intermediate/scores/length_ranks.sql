@@ -20,16 +20,20 @@ with task_points as (
 
 model_points as (
     select task_set_id, ranking_id,
+        -- A point is a whole model run, so all runs of a ranking are ranked together.
         null::ubigint as model_run_id,
         score_name,
         'models' as level,
+        -- Rounded, as above; lengths are larger, so fewer decimals are exact.
         round(exact_avg(score), 12) as score,
         round(exact_avg(chars), 9) as chars,
         round(exact_avg(tokens), 9) as tokens
     from task_points
+    -- Of the tasks of each run, not of the column above.
     group by task_set_id, ranking_id, task_points.model_run_id, score_name
 ),
 
+-- A row for each length that is known.
 lengths as (
     unpivot (from task_points union all by name from model_points)
     on chars as chars_alnum, tokens as completion_tokens into name measure value length
@@ -42,7 +46,7 @@ select
     score_name,
     level,
     measure,
-    -- The units that are ranked together.
+    -- The points that are ranked together.
     hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id,
     rank() over (partition by group_id order by score)
     + (count(*) over (partition by group_id, score) - 1) / 2 as score_rank,

@@ -24,6 +24,7 @@ select
     members.is_own_hard,
     members.task_id,
     tasks.n_criteria,
+    -- The index of the task in its set, from 0.
     row_number() over (partition by task_set_id order by members.task_id) - 1 as task,
     count(*) over (partition by task_set_id) as n_tasks_of_set
 from members

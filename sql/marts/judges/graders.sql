@@ -1,9 +1,14 @@
 -- Judges and people in one repetition each, and the majorities of several.
 --
+-- `voice` is a grader's name as a member of a majority, and `configured` its name
+-- without the repetition (`temp.judges`). A grader with `has_voice` belongs to the set
+-- of all graders of its benchmark.
+--
 -- built as: table
 -- depends on: temp.judges, grader_sets
 with majorities as (
-    -- Configured majorities.
+    -- Configured majorities; `grader_sets` has one row for each. Their members may
+    -- have been named with the suffix that a voice does not have.
     select grader_sets.benchmark,
         hash('configured', grader_sets.benchmark, majority) as grader_id,
         majority as grader,
@@ -15,8 +20,9 @@ with majorities as (
         on grader_sets.benchmark = judges.benchmark and list_contains(members, judges.grader)
     group by grader_sets.benchmark, majority
     union all
-    -- All judges of a data-set revision, if there are at least three; else with
-    -- imported graders.
+    -- All judges of a data-set revision, if there are at least three; else all judges
+    -- and imported graders together. A configured majority, or a judge, of the same
+    -- name takes its place.
     select benchmark,
         hash('majority', revision_id) as grader_id,
         'majority' as grader,
@@ -34,7 +40,7 @@ with majorities as (
     group by benchmark, revision_id
     having count(*) >= 3
     union all
-    -- The repetitions of one judge.
+    -- The repetitions of one judge, on any rubric; they have one grading.
     select benchmark,
         hash('trials', benchmark, configured) as grader_id,
         configured || ' (majority of trials)' as grader,

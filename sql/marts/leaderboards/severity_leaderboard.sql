@@ -13,6 +13,7 @@ with vintages as (
 ),
 
 extremes as (
+    -- The severities of the most important criteria and of the worst mistakes.
     select benchmark,
         arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
         arg_min(severity, min_weight) filter (where min_weight < 0) as gravest_bad

@@ -49,13 +49,19 @@ CRITICAL = Figure(
     " detrimental criteria (mistakes) that they meet, with 95 % intervals over tasks. Less is"
     " better.",
     (
-        "judge_config split model",
+        "judge_config",
+        "split",
+        "model",
         Column("missed_share", few="is_critical_small"),
         Interval("missed_ci"),
-        "n_critical critical_coverage",
+        "n_critical",
+        "critical_coverage",
         Column("mistake_share", few="is_mistake_small"),
         Interval("mistake_ci"),
-        "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk",
+        "n_mistakes_possible",
+        "mistake_coverage",
+        "responses_with_mistake_share",
+        "n_responses_at_risk",
     ),
     (
         charts.intervals(
@@ -87,10 +93,16 @@ SEVERITIES = Figure(
     " once. A detrimental criterion is met if the response makes that mistake, so less is better"
     " there.",
     (
-        "judge_config split severity model",
+        "judge_config",
+        "split",
+        "severity",
+        "model",
         Column("met_share", "Met", few="is_met_small"),
         Interval("met_ci"),
-        "n_judged n_tasks n_tasks_wanted coverage",
+        "n_judged",
+        "n_tasks",
+        "n_tasks_wanted",
+        "coverage",
     ),
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
     breakdown="severity",
@@ -136,11 +148,15 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
         f"Mean {score} with each label, the easiest first; a task or criterion with several labels"
         " counts under each.",
         (
-            "judge_config split",
+            "judge_config",
+            "split",
             Column("label", label or breakdown.title),
-            "rank model",
+            "rank",
+            "model",
             *MEAN_SCORE,
-            "n_tasks n_tasks_wanted coverage",
+            "n_tasks",
+            "n_tasks_wanted",
+            "coverage",
         ),
         _fitting,
         essential=["rank", "model", "mean_score", "ci_low", "n_tasks", "coverage"],
@@ -175,9 +191,12 @@ FAILURES = Figure(
     " weight (a mistake) if it is fully met. The first map shows the share of a category's decided"
     " criteria that count, the second each category's share of all such criteria of the model.",
     (
-        "judge_config split",
+        "judge_config",
+        "split",
         Column("label", "Category"),
-        "model failure_rate failure_share",
+        "model",
+        "failure_rate",
+        "failure_share",
         ColumnGroup("Criteria", [Column("n_failed", "Not met"), "n_decided"]),
     ),
     (
@@ -225,7 +244,9 @@ CATEGORIES = Page(
 _SCORE = (
     Column("value", "Score", "score", few="is_small"),
     Interval("ci"),
-    "n_tasks n_criteria n_decided",
+    "n_tasks",
+    "n_criteria",
+    "n_decided",
 )
 _WEAKNESSES = Figure(
     "weaknesses",
@@ -234,12 +255,18 @@ _WEAKNESSES = Figure(
     " another model. They are found on one half of the tasks and confirmed on the other, of which"
     " the figures are. p is corrected for all candidates of the model.",
     (
-        "judge_config model capability field compared_with",
+        "judge_config",
+        "model",
+        "capability",
+        "field",
+        "compared_with",
         Column("value", "here", "score", group="Score"),
         "compared_value",
         Column("gap", "Difference", "signed", few="is_small"),
         Interval("gap_ci", "signed"),
-        "p_confirmed n_tasks parent_name",
+        "p_confirmed",
+        "n_tasks",
+        "parent_name",
     ),
     parameters={"model": None, "than": None},
     empty="No weakness is confirmed.",
@@ -251,7 +278,7 @@ _SCORES = Figure(
     "capability_scores",
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
-    ("judge_config field level capability model", *_SCORE),
+    ("judge_config", "field", "level", "capability", "model", *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     essential=["level", "capability", "model", "value", "ci_low", "n_tasks"],
     boards=["judge_config", "field"],
@@ -263,7 +290,11 @@ CANDIDATES = Figure(
     "Candidates for weaknesses",
     "Capabilities that a model was found weak in on one half of the tasks, and those that the other"
     " half confirmed.",
-    ("compared_model n_candidates n_confirmed",),
+    (
+        "compared_model",
+        "n_candidates",
+        "n_confirmed",
+    ),
     parameters={"model": ""},
     essential=["compared_model", "n_candidates", "n_confirmed"],
     query="capabilities/weakness_candidates",
@@ -273,7 +304,12 @@ EXAMPLES = Figure(
     "Not handled rightly",
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
     " largest weight first.",
-    ("capability task_id weight title",),
+    (
+        "capability",
+        "task_id",
+        "weight",
+        "title",
+    ),
     parameters={"model": "", "than": None, "n_examples": 2},
     essential=["capability", "task_id", "weight", "title"],
     query="capabilities/weakness_examples",
@@ -288,7 +324,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = table_columns("judge_config model", *_SCORE)
+SCORE_COLUMNS = table_columns("judge_config", "model", *_SCORE)
 """The columns of the table of a node."""
 
 
@@ -301,7 +337,7 @@ def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
     criteria = scope.rows("figures/capabilities/criteria", {"most_criteria": 25})
     for row in criteria:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
-    nodes = [] if scope.narrowed_to else scope.rows("figures/capabilities/nodes")
+    nodes = [] if scope.split_limit else scope.rows("figures/capabilities/nodes")
     return {
         "nodes": grouped(nodes, "parent_id"),
         "scores": grouped(scope.rows_of(_SCORES), "node_id"),

@@ -1,7 +1,7 @@
 """Comparisons: of two models, judges or runs, with the flipped criteria (`prbench diff`).
 
-Two pages show conditions (a model compared with its baseline), and comparisons that end when they
-are settled.
+Two other pages show conditions (a model compared with its baseline), and comparisons that end when
+they are settled.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ _MOST_DETAILED = 2
 them. JSON has all.
 """
 _WORST_TASKS = 5
-"""Number of tasks that these tables list."""
+"""Number of tasks that the table of tasks lists for each comparison."""
 Parts = dict[str, list[dict[str, Any]]]
 
 
@@ -50,7 +50,12 @@ def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
     if len(names) < 2:
         raise UsageError("give at least two names to compare, such as two models")
     comparison = Comparison(
-        scope.job, names, parameters["of"], scope.score, scope.is_hard, scope.vintage
+        scope.job,
+        names,
+        parameters["of"],
+        scope.score,
+        scope.is_hard,
+        scope.vintage,
     )
     result = compare(scope.reader, comparison)
     parts = difference_details(scope.reader, result, result.differences, parameters["n_flips"])
@@ -65,9 +70,9 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
 
     def rows(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = ("compared", *parameters["names"], parameters["of"], parameters["n_flips"])
-        if key not in scope.known:
-            scope.known[key] = _compared(scope, parameters)
-        return scope.known[key][name]
+        if key not in scope.shared_results:
+            scope.shared_results[key] = _compared(scope, parameters)
+        return scope.shared_results[key][name]
 
     return rows
 
@@ -90,6 +95,7 @@ def _sentences(rows: Rows) -> list[str]:
 
 
 def _sentence(row: Row) -> str:
+    # The compare page of the server counts the flips of the first difference only.
     if "n_flips" not in row:
         return f"{row['sentence']}."
     criteria = counted(row["n_compared"], "criterion", "criteria")
@@ -106,7 +112,9 @@ def _detailed(rows: Rows) -> list[Row]:
 
 
 def _worst(rows: Rows) -> list[Row]:
-    """Return the tasks that lose most in each detailed comparison."""
+    """Return the first tasks with a difference of each detailed comparison; the largest losses are
+    first.
+    """
     changed_rows = [row for row in _detailed(rows) if row["difference"]]
     worst_rows: list[Row] = []
     for comparison_rows in grouped(changed_rows, *_COMPARED).values():
@@ -132,10 +140,18 @@ DIFF = Figure(
         *_COMPARED,
         Column("difference", few="is_small"),
         Interval("ci", "signed"),
-        "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted",
-        "smallest_detectable first_mean second_mean",
+        "no_interval",
+        "p_value",
+        "p_adjusted",
+        "is_significant",
+        "n_tasks",
+        "n_tasks_wanted",
+        "smallest_detectable",
+        "first_mean",
+        "second_mean",
         Column("n_compared", "compared", group="Criteria"),
-        "n_flips n_flips_lost",
+        "n_flips",
+        "n_flips_lost",
     ),
     compute=_part("differences"),
     heading=subject,
@@ -148,7 +164,7 @@ CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
     "The part of the difference that is due to flipped criteria, by category, largest loss first.",
-    (*_COMPARED, "category n_criteria", _FLIPS, "contribution"),
+    (*_COMPARED, "category", "n_criteria", _FLIPS, "contribution"),
     compute=_part("categories"),
     listed=_detailed,
     essential=["category", "n_criteria", "n_gained", "n_lost", "contribution"],
@@ -159,7 +175,7 @@ TASKS = Figure(
     "diff_tasks",
     "Tasks, largest loss first",
     "The score of each task on both sides, and the number of its criteria that flipped.",
-    (*_COMPARED, "task_id first_score second_score difference", _FLIPS),
+    (*_COMPARED, "task_id", "first_score", "second_score", "difference", _FLIPS),
     compute=_part("tasks"),
     listed=_worst,
     essential=["task_id", "first_score", "second_score", "difference", "n_gained", "n_lost"],
@@ -173,7 +189,13 @@ FLIPS = Figure(
     " score.",
     (
         *_COMPARED,
-        "title category weight first_decision second_decision effect task_id",
+        "title",
+        "category",
+        "weight",
+        "first_decision",
+        "second_decision",
+        "effect",
+        "task_id",
     ),
     compute=_part("flips"),
     listed=_detailed,
@@ -198,14 +220,22 @@ _TRUST = (
     " corrected for all comparisons of this figure on one split under one judge (Holm), is at most"
     " 0.05; the interval is not corrected."
 )
-_COMPARISON = "judge_config split shared_model condition"
+_COMPARISON = ("judge_config", "split", "shared_model", "condition")
 _DIFFERENCE = (
     Column("difference", few="is_small"),
     Interval("ci", "signed"),
-    "baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable",
+    "baseline",
+    "no_interval",
+    "p_value",
+    "p_holm",
+    "n_comparisons",
+    "is_significant",
+    "smallest_detectable",
     "baseline_mean_score",
     Column("mean_score", "condition", group="Mean score"),
-    "n_tasks n_tasks_wanted n_trials",
+    "n_tasks",
+    "n_tasks_wanted",
+    "n_trials",
 )
 
 
@@ -226,7 +256,7 @@ _FROM_BASELINE = Figure(
     "Mean $score under a condition minus that under the baseline, on the tasks with a complete"
     " trial on both sides, before any clipping. To the right the condition is better."
     f" {_TRUST}",
-    (_COMPARISON, *_DIFFERENCE),
+    (*_COMPARISON, *_DIFFERENCE),
     charts.intervals("split", value="difference", label="name", zero=True, hollow="is_small"),
     query="conditions/condition_differences",
     mart="condition_differences",
@@ -239,7 +269,7 @@ _BY_CATEGORY = replace(
     title="Difference by category",
     says="The same over the criteria of one category ($criteria_score: $criteria_formula)."
     f" {_TRUST}",
-    shows=(_COMPARISON, Column("label", "Category"), *_DIFFERENCE),
+    shows=(*_COMPARISON, Column("label", "Category"), *_DIFFERENCE),
     charts=charts.intervals(
         "split",
         label="label",
@@ -269,7 +299,7 @@ CONDITIONS = Page(
             " only where they are known on both. The factor is the mean under the condition divided"
             " by that under the baseline.",
             (
-                _COMPARISON,
+                *_COMPARISON,
                 "baseline",
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
                 *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
@@ -296,12 +326,15 @@ CONDITIONS = Page(
             "Criteria that both sides decided, and whose verdict, or mean over the trials, differs."
             " Points are a criterion's weight times the change.",
             (
-                _COMPARISON,
+                *_COMPARISON,
                 Column("label", "Category"),
                 Column("n_compared", "compared", group="Criteria"),
-                "n_changed n_gained points_gained",
+                "n_changed",
+                "n_gained",
+                "points_gained",
                 Column("n_lost", "criteria", group="Loss"),
-                "points_lost points_net",
+                "points_lost",
+                "points_net",
             ),
             essential=[
                 "shared_model",
@@ -321,7 +354,11 @@ CONDITIONS = Page(
             "For each comparison the ten criteria that gain most points, and the ten that lose"
             " most.",
             (
-                "judge_config shared_model condition points criterion",
+                "judge_config",
+                "shared_model",
+                "condition",
+                "points",
+                "criterion",
                 Column("label", "Category"),
                 "baseline_value",
                 Column("value", "condition", "number", group="Met"),
@@ -358,14 +395,26 @@ STOPPING = Page(
             " All others are `open`. A difference that ended its own evaluation is too large on"
             " average; the unbiased difference is not.",
             (
-                "model compared_with judge decision difference",
+                "model",
+                "compared_with",
+                "judge",
+                "decision",
+                "difference",
                 Interval("ci", "signed", group="Interval at every look"),
                 "unbiased_difference",
                 Column("n_tasks", "With both", group="Tasks"),
-                "n_tasks_evaluated n_tasks_planned least_difference comparison_alpha looked_at",
+                "n_tasks_evaluated",
+                "n_tasks_planned",
+                "least_difference",
+                "comparison_alpha",
+                "looked_at",
             ),
             charts.intervals(
-                "judge", required="difference", value="difference", label="comparison", zero=True
+                "judge",
+                required="difference",
+                value="difference",
+                label="comparison",
+                zero=True,
             ),
             essential=["model", "compared_with", "decision", "difference", "ci_low"],
             query="stopping/stopped_comparisons",

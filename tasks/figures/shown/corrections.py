@@ -35,9 +35,12 @@ DECISIONS = Figure(
     " the others. A verdict with several reasons counts under each.",
     (
         Column("judge", "Cascade"),
-        "reason decided_by",
+        "reason",
+        "decided_by",
         Column("n", "Verdicts"),
-        "share n_failed cost_usd",
+        "share",
+        "n_failed",
+        "cost_usd",
     ),
     reach="pooled",
     essential=["reason", "decided_by", "n", "share", "n_failed", "cost_usd"],
@@ -50,13 +53,18 @@ _RULES = (
     "rule",
     Column("escalated_share", interval=True),
     Column("thousand_usd", interval=True),
-    "strong_calls cheap_calls",
+    "strong_calls",
+    "cheap_calls",
     Column("agreement", "Agreement", interval=True, few="is_small"),
     Column("kappa", interval=True),
     Column("macro_f1", interval=True),
     Column("ranking_tau", interval=True),
     Column("score_change", interval=True),
-    "changed_model n_ranked_responses is_on_front n_paired n_tasks",
+    "changed_model",
+    "n_ranked_responses",
+    "is_on_front",
+    "n_paired",
+    "n_tasks",
 )
 _AGREEMENT: dict[str, Any] = {"y": "agreement", "y_title": "Agreement", "name": "name"}
 CASCADES = Page(
@@ -122,7 +130,7 @@ def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[st
     }
     configs = judge_configs(scope.job, scope.benchmark)
     config_hashes = {config.judge_config_hash for config in configs}
-    result = evaluated(scope.reader, query_parameters, bound, configured=config_hashes)
+    result = evaluated(scope.reader, query_parameters, bound, configured_hashes=config_hashes)
     notes = _notes_on(result, cheap, strong)
     rows = rows_of(query_parameters, result)
     for row, evaluation in zip(rows, result.evaluations, strict=True):
@@ -202,7 +210,7 @@ CASCADE = Figure(
     "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone,"
     " on the half of the tasks that it was not chosen on. The table has the rules that no other one"
     " beats in both.",
-    (*_RULES, "is_within_bound is_picked"),
+    (*_RULES, "is_within_bound", "is_picked"),
     compute=evaluated_rules,
     parameters={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
@@ -228,8 +236,15 @@ _COLUMNS = (
     Column("labels_alone", interval=True),
     Column("debiased", interval=True),
     Column("expected_score", interval=True),
-    "expected_difference no_figure judge_power n_labels n_tasks_labelled n_people n_tasks",
-    "n_unsampled_labels unsampled_mean_error",
+    "expected_difference",
+    "no_figure",
+    "judge_power",
+    "n_labels",
+    "n_tasks_labelled",
+    "n_people",
+    "n_tasks",
+    "n_unsampled_labels",
+    "unsampled_mean_error",
 )
 
 
@@ -263,13 +278,19 @@ DIFFERENCES = Figure(
     "Differences corrected by labels",
     "The difference of the first model from each of the others, before any clipping.",
     (
-        "judge_config split first_model second_model",
+        "judge_config",
+        "split",
+        "first_model",
+        "second_model",
         Column("judge_difference", "Judge's own", "signed"),
         Column("labels_alone_difference", "value", "signed", group="Labels alone"),
         Interval("labels_alone_ci", "signed", group="Labels alone"),
         Column("debiased_difference", "value", "signed", group="Debiased"),
         Interval("debiased_ci", "signed", group="Debiased"),
-        "n_labels_first n_labels_second n_tasks no_figure",
+        "n_labels_first",
+        "n_labels_second",
+        "n_tasks",
+        "no_figure",
     ),
     parameters={"first": "", "others": []},
     empty=_EMPTY,
@@ -287,7 +308,7 @@ DEBIASED = Page(
             "debiased_scores",
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
-            ("judge_config split model", *_COLUMNS),
+            ("judge_config", "split", "model", *_COLUMNS),
             charts.intervals(
                 "split",
                 rows=_estimates,
@@ -308,7 +329,7 @@ DEBIASED = Page(
             "Categories",
             "The same over the criteria of one category ($criteria_score: $criteria_formula)."
             f" {_TRUST}",
-            ("judge_config split model", Column("label", "Category"), *_COLUMNS),
+            ("judge_config", "split", "model", Column("label", "Category"), *_COLUMNS),
             breakdown="category",
             query="debiased/debiased_scores",
             mart="debiased_scores",

@@ -11,7 +11,8 @@ from tasks.figures.page import Breakdown, Page
 from tasks.rules.text.numbers import counted
 
 
-def _summary(rows: Rows) -> list[str]:
+def _check_summary(rows: Rows) -> list[str]:
+    """Return sentences on the outcome of the checks and the times of the suites."""
     n_failed = sum(row["outcome"] == "failed" for row in rows)
     checks = counted(len(rows), "check")
     summary = f"All {checks} passed."
@@ -28,12 +29,18 @@ QUALITY = Figure(
     "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses"
     " the task, warn only reports it, fail stops the run.",
     (
-        "outcome policy check_name meaning table_name",
+        "outcome",
+        "policy",
+        "check_name",
+        "meaning",
+        "table_name",
         ColumnGroup("Rows", ["n_evaluated", "n_failed"]),
-        "some_keys n_more suite",
+        "some_keys",
+        "n_more",
+        "suite",
     ),
     empty="No check has been run yet; `prbench check` runs them.",
-    notes=_summary,
+    notes=_check_summary,
     reach="warehouse",
     essential=["outcome", "policy", "check_name", "n_evaluated", "n_failed", "meaning"],
     query="quality/quality",
@@ -43,18 +50,18 @@ REFUSALS = Figure(
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no"
     " scores.",
-    ("check_name", Column("task_id", "Task", "text"), "splits policy detail"),
+    ("check_name", Column("task_id", "Task", "text"), "splits", "policy", "detail"),
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
     essential=["check_name", "task_id", "policy", "detail"],
     query="quality/refusals",
 )
 
 
-_NUMBERS = {"n_criteria", "weight"}
-"""Kinds that are numbers of tasks and criteria and not labels."""
+_NUMBERS_AS_LABELS = {"n_criteria", "weight"}
+"""Breakdowns by a number that is no kind of label in the data (`Figure.breakdown`)."""
 
 
-def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
+def label_distribution(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     """Return the distribution of tasks or criteria over labels: a chart for each split, all on one
     scale.
 
@@ -67,18 +74,18 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         breakdown.title,
         f"The share of each split's {noun} with each label; those with several labels count under"
         " each.",
-        ("split", Column("label", heading), f"n_{noun} share"),
+        ("split", Column("label", heading), f"n_{noun}", "share"),
         charts.bars(
             "split",
             name="label",
             value="share",
             name_title=heading,
-            is_upright=breakdown.kind in {"turns", *_NUMBERS},
+            is_upright=breakdown.kind in {"turns", *_NUMBERS_AS_LABELS},
         ),
         essential=["label", f"n_{noun}", "share"],
         query="data/label_counts",
         parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
-        breakdown="" if breakdown.kind in _NUMBERS else breakdown.kind,
+        breakdown="" if breakdown.kind in _NUMBERS_AS_LABELS else breakdown.kind,
     )
 
 
@@ -106,45 +113,55 @@ DATA = Page(
                     ],
                 ),
                 Column("n_criteria", "All", group="Criteria"),
-                "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min",
-                "turns_25 turns_50 turns_75 turns_max",
+                "criteria_min",
+                "criteria_25",
+                "criteria_50",
+                "criteria_75",
+                "criteria_max",
+                "turns_min",
+                "turns_25",
+                "turns_50",
+                "turns_75",
+                "turns_max",
             ),
             essential=["split", "n_tasks", "n_refused", "n_criteria", "criteria_50", "turns_50"],
-            boards=[],
+            boards=[],  # one table, not one for each split
             query="data/splits",
         ),
         QUALITY,
         REFUSALS,
-        own_counts(Breakdown("topic", "Topics"), "task_topics", "Topic"),
-        own_counts(
+        label_distribution(Breakdown("topic", "Topics"), "task_topics", "Topic"),
+        label_distribution(
             Breakdown("decision_type", "Decision types"), "task_decision_types", "Decision type"
         ),
-        own_counts(
+        label_distribution(
             Breakdown("economic_pathway", "Economic pathways"),
             "task_economic_pathways",
             "Economic pathway",
         ),
-        own_counts(Breakdown("expert", "Who asks"), "task_experts", "Who asks"),
-        own_counts(Breakdown("turns", "User turns"), "task_turns", "User turns"),
-        own_counts(Breakdown("n_criteria", "Criteria per task"), "task_criteria", "Criteria"),
-        own_counts(Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight"),
-        own_counts(
+        label_distribution(Breakdown("expert", "Who asks"), "task_experts", "Who asks"),
+        label_distribution(Breakdown("turns", "User turns"), "task_turns", "User turns"),
+        label_distribution(
+            Breakdown("n_criteria", "Criteria per task"), "task_criteria", "Criteria"
+        ),
+        label_distribution(Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight"),
+        label_distribution(
             Breakdown("severity", "Severities", of_criteria=True),
             "criterion_severities",
             "Severity",
         ),
-        own_counts(
+        label_distribution(
             Breakdown("category", "Rubric categories", of_criteria=True),
             "criterion_categories",
             "Category",
         ),
     ),
-    own=own_counts,
+    own=label_distribution,
     group="Data",
 )
 
 
-_PAIR = (Column("kind", "Kind of label"), "annotator compared_with")
+_PAIR = (Column("kind", "Kind of label"), "annotator", "compared_with")
 _TRUST = (
     "Lines are 95 % intervals, none where fewer than 5 tasks differ. Agreement with released labels"
     " shows how far annotated labels can be trusted for tasks without released ones."
@@ -156,7 +173,10 @@ _MEASURES = (
     Column("recall", interval=True),
     Column("f1", interval=True),
     Column("jaccard", interval=True),
-    "n_annotated n_compared_with n_both n_tasks",
+    "n_annotated",
+    "n_compared_with",
+    "n_both",
+    "n_tasks",
 )
 
 
@@ -168,7 +188,12 @@ _AVERAGE_AGREEMENT = Figure(
     (*_PAIR, Column("label", "Average"), *_MEASURES),
     # Under each label or average, a dot with its interval for each comparison.
     charts.intervals(
-        "kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1)
+        "kind",
+        label="label",
+        value="f1",
+        hollow="is_small",
+        name="comparison",
+        least=(0, 1),
     ),
     query="annotations/agreement",
     mart="annotation_agreement",
@@ -200,7 +225,13 @@ ANNOTATIONS = Page(
             " released one.",
             (
                 Column("kind", "Kind of label"),
-                "annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
+                "annotator",
+                "n_tasks",
+                "n_annotations",
+                "n_failed",
+                "n_released",
+                "n_used",
+                "cost_usd",
             ),
             essential=["kind", "annotator", "n_tasks", "n_annotations", "n_failed", "cost_usd"],
             query="annotations/annotators",
@@ -226,10 +257,15 @@ _AGREEMENT = Figure(
     " estimated for all criteria that the samples were drawn from: a criterion counts by one over"
     " its probability of being sampled, and with several reviewers by the share of them who agree.",
     (
-        "breakdown label",
+        "breakdown",
+        "label",
         Column("agreeing_share", few="is_small"),
         Interval("ci", "share"),
-        "unweighted_share n_criteria n_reviews n_tasks n_population",
+        "unweighted_share",
+        "n_criteria",
+        "n_reviews",
+        "n_tasks",
+        "n_population",
     ),
     charts.intervals(
         "breakdown",
@@ -252,11 +288,14 @@ _REVIEWERS = Figure(
     "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or"
     " all of them.",
     (
-        "review_check reviewer_a reviewer_b",
+        "review_check",
+        "reviewer_a",
+        "reviewer_b",
         Column("agreement", interval=True),
         Column("kappa", interval=True),
         Column("alpha", "Krippendorff's alpha", interval=True),
-        "n n_tasks",
+        "n",
+        "n_tasks",
     ),
     query="reviews/reviewer_agreement",
     mart="reviewer_agreement",
@@ -269,7 +308,15 @@ _CHECKS = Figure(
     "The share of reviewed criteria that pass each check of each reviewer. Models check whether a"
     " criterion is atomic (asks for one thing), objective, self-contained, consistent with its"
     " rubric, and not given away by the request.",
-    ("reviewer kind review_check pass_share n_criteria n_tasks", Column("n_trials", "Repetitions")),
+    (
+        "reviewer",
+        "kind",
+        "review_check",
+        "pass_share",
+        "n_criteria",
+        "n_tasks",
+        Column("n_trials", "Repetitions"),
+    ),
     charts.heat(
         subject="Checks by models",
         only=lambda row: row["kind"] == "model",
@@ -291,12 +338,17 @@ _PREDICTIONS = Figure(
     " % intervals over tasks, each by itself: of many checks some exclude 0 by chance.",
     (
         Column("outcome", "Disagreement of"),
-        "reviewer review_check failing_rate passing_rate",
+        "reviewer",
+        "review_check",
+        "failing_rate",
+        "passing_rate",
         Column("difference", few="is_small"),
         Interval("difference_ci", "signed"),
         Column("odds_ratio", interval=True),
         Column("auc", interval=True),
-        "n_criteria n_failing n_tasks",
+        "n_criteria",
+        "n_failing",
+        "n_tasks",
     ),
     charts.intervals(
         "outcome",
@@ -328,7 +380,16 @@ _OBJECTIONS = Figure(
     "Criteria that a person disagrees with or that fail a check, with the reasons and findings from"
     " verdicts: always met, never met, graders disagree, or suspect (its points correlate"
     " negatively with the rest of its task).",
-    ("task_id title severity reviewer review_check explanation better_wording findings",),
+    (
+        "task_id",
+        "title",
+        "severity",
+        "reviewer",
+        "review_check",
+        "explanation",
+        "better_wording",
+        "findings",
+    ),
     parameters={"n_criteria": None},
     listed=lambda rows: rows[:100],
     essential=["task_id", "title", "review_check", "explanation"],
@@ -339,7 +400,7 @@ REVIEW_FAILURES = Figure(
     "review_failures",
     "Failed reviews",
     "Reviews by models that failed, by cause.",
-    ("reviewer status", Column("n", "Reviews")),
+    ("reviewer", "status", Column("n", "Reviews")),
     essential=["reviewer", "status", "n"],
     query="reviews/review_failures",
 )

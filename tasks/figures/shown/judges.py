@@ -1,7 +1,9 @@
 """The page of judges: their agreement with people, with each other and with themselves, and their
 drift.
 
-Agreement with people is that with the pooled decisions of all people, and the mean of the pairs.
+Agreement with people is given twice: with the pooled decisions of all people, and as the mean over
+the pairs of a grader and a person. The figure of `prbench criteria`, which is on no page, is here
+too.
 """
 
 import math
@@ -29,18 +31,21 @@ def against_people(counts: Rows) -> list[dict[str, Any]]:
     counts more.
 
     Args:
-        counts: decisions of graders and people on the same criteria (`sql/figures/people.sql`).
-            For all people with each other, `grader` is a name for all of them, and `pair_grader`
-            one of them.
+        counts: decisions of graders and people on the same criteria (the query `people` of
+            `sql/figures/people.sql`). `pair_grader` and `person` are the two of a pair. `grader` is
+            the same as `pair_grader`, except where people are compared with each other: then it is
+            one name for all of them.
     """
     rows = []
     for (grader, label), grader_counts in grouped(counts, "grader", "label").items():
         rows.append({"grader": grader, "label": label} | _agreement_measures(grader_counts))
-    return sorted(rows, key=_position)
+    return sorted(rows, key=_sort_key)
 
 
-def _position(row: Row) -> tuple[Any, ...]:
-    """Return the key to sort by: label, then kappa, the largest first and a missing one last."""
+def _sort_key(row: Row) -> tuple[Any, ...]:
+    """Return the key to sort by: label, then kappa, the largest first and a missing one last, then
+    the grader's name.
+    """
     negative_kappa = math.inf if row["kappa"] is None else -row["kappa"]
     return row["label"], negative_kappa, row["grader"]
 
@@ -50,23 +55,26 @@ def _agreement_measures(counts: Rows) -> dict[str, Any]:
     task_tables = _tables(counts, "task_id")
     pair_tables = _tables(counts, "pair_grader", "person")
     grader = counts[0]["grader"]
-    if len(pair_tables) > 1 and grader != counts[0]["pair_grader"]:
-        # These are people with each other. The order of two people has no meaning, so if there are
-        # several pairs, each counts in both orders.
+    is_among_people = grader != counts[0]["pair_grader"]
+    if len(pair_tables) > 1 and is_among_people:
+        # The order of two people has no meaning, so if there are several pairs, each counts in both
+        # orders.
         task_tables = (task_tables + task_tables.swapaxes(1, 2)) / 2.0
     row = _pooled_measures(task_tables)
     task_f1 = macro_f1(task_tables)
     decision_counts = task_tables.sum(axis=1) + task_tables.sum(axis=2)  # (n_tasks, 3)
+    # Macro-F1 is the mean over the decisions that occur in a task; here it is over all decisions.
     f1_absent_as_0 = task_f1 * (decision_counts > 0).sum(axis=1) / counts[0]["n_classes"]
     row["macro_f1_task_mean"] = float(task_f1.mean())
     row["macro_f1_task_mean_absent_as_0"] = float(f1_absent_as_0.mean())
     for name, measure in _AGREEMENT_MEASURES.items():
         row[f"{name}_pair_mean"] = none_if_nan(means(measure(pair_tables)))
-    people = {row["person"] for row in counts} | {row["pair_grader"] for row in counts}
+    people = {count["person"] for count in counts} | {count["pair_grader"] for count in counts}
     row["n_people"] = len(people - {grader})
     row["n_pairs"] = len(pair_tables)
     row["n_tasks"] = len(task_tables)
     row["n"] = int(task_tables.sum())
+    # Tasks that all have the same agreement say little about an interval.
     row["is_small"] = bool(rest_on_few(raw_agreement(task_tables)[:, None])[0])
     return row
 
@@ -74,6 +82,7 @@ def _agreement_measures(counts: Rows) -> dict[str, Any]:
 def _pooled_measures(task_tables: NDArray[np.float64]) -> dict[str, Any]:
     """Return the measures of all decisions together, with intervals over tasks."""
     pooled_table = task_tables.sum(axis=0)
+    # In the order of `_AGREEMENT_MEASURES`.
     intervals = agreement_intervals(task_tables[:, None], kappa, macro_f1, raw_agreement)
     row: dict[str, Any] = {}
     for name, interval in zip(_AGREEMENT_MEASURES, intervals, strict=True):
@@ -93,12 +102,12 @@ def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
     tables = np.zeros((len(groups), _N_DECISIONS, _N_DECISIONS))
     for index, key in enumerate(sorted(groups)):
         for row in groups[key]:
-            # A decision is 0, 0.5 or 1, so its double is an index.
+            # A decision is 0, 0.5 or 1, so twice its value is an index.
             tables[index, int(2 * row["a"]), int(2 * row["b"])] += row["n"]
     return tables
 
 
-_DECISIONS = ("met", "partly met", "not met")
+_DECISION_WORDS = ("met", "partly met", "not met")
 
 
 def _is_independent(row: Row) -> bool:
@@ -113,12 +122,15 @@ def _first_pairs(rows: Rows) -> list[Row]:
     return [row for row in rows if row["pair"] in pairs]
 
 
-_PAIR = "grader_a grader_b"
+_PAIR = ("grader_a", "grader_b")
 _MEASURES = (
     Column("macro_f1", interval=True),
     Column("kappa", interval=True),
     Column("agreement", interval=True),
-    "met_share_a met_share_b n n_tasks",
+    "met_share_a",
+    "met_share_b",
+    "n",
+    "n_tasks",
 )
 
 _AGREEMENT = Figure(
@@ -128,7 +140,7 @@ _AGREEMENT = Figure(
     " vintages. A kappa of 1 is full agreement, 0 is agreement by chance. Partly met is a verdict"
     " of its own; in the shares called met it counts half. A majority tends to agree with its own"
     " members, so such pairs are in the table only.",
-    (_PAIR, "label", *_MEASURES, "is_member"),
+    (*_PAIR, "label", *_MEASURES, "is_member"),
     (
         charts.heat(
             subject="Kappa of each pair",
@@ -142,10 +154,18 @@ _AGREEMENT = Figure(
             tips=["n"],
         ),
         charts.intervals(
-            subject="Kappa", only=_is_independent, label="pair", value="kappa", least=(0, 1)
+            subject="Kappa",
+            only=_is_independent,
+            label="pair",
+            value="kappa",
+            least=(0, 1),
         ),
         charts.intervals(
-            subject="Macro-F1", only=_is_independent, label="pair", value="macro_f1", least=(0, 1)
+            subject="Macro-F1",
+            only=_is_independent,
+            label="pair",
+            value="macro_f1",
+            least=(0, 1),
         ),
     ),
     parameters={"breakdown": "all"},
@@ -167,9 +187,17 @@ _VARIANTS = Figure(
     " tasks, once with absent verdicts as 0, as in the published code. It is harder to agree on"
     " three steps than on two, so do not compare gradings.",
     (
-        "rubric grading grader reference",
+        "rubric",
+        "grading",
+        "grader",
+        "reference",
         Column("macro_f1", "Macro-F1, all criteria", interval=True),
-        "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks",
+        "macro_f1_task_mean",
+        "macro_f1_task_mean_absent_as_0",
+        "kappa",
+        "agreement",
+        "n",
+        "n_tasks",
     ),
     charts.intervals(label="variant", value="macro_f1", name="pair", hollow="is_few", least=(0, 1)),
     essential=["grader", "reference", "macro_f1", "kappa", "n"],
@@ -182,7 +210,7 @@ _CONFUSION = Figure(
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off"
     " it is a bias.",
-    (_PAIR, "says_a says_b n share"),
+    (*_PAIR, "says_a", "says_b", "n", "share"),
     charts.heat(
         "pair",
         rows=_first_pairs,
@@ -190,8 +218,8 @@ _CONFUSION = Figure(
         y="says_a",
         value="share",
         domain=(0, 1),
-        across=_DECISIONS,
-        down=_DECISIONS,
+        across=_DECISION_WORDS,
+        down=_DECISION_WORDS,
         tips=["n"],
     ),
     essential=["says_a", "says_b", "n", "share"],
@@ -202,7 +230,7 @@ _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
     "Kappa of the same graders for one label at a time.",
-    (_PAIR, "breakdown label", *_MEASURES),
+    (*_PAIR, "breakdown", "label", *_MEASURES),
     charts.intervals(
         "breakdown",
         rows=_first_pairs,
@@ -225,11 +253,16 @@ _RELIABILITY = Figure(
     " repetitions, and of the members of each majority. Graders that make the same errors are worth"
     " fewer votes than their number.",
     (
-        "grader_set label n_graders",
+        "grader_set",
+        "label",
+        "n_graders",
         Column("alpha", interval=True),
-        "unanimous_share n_voters",
+        "unanimous_share",
+        "n_voters",
         Column("effective_votes", interval=True, few="effective_votes_is_small"),
-        "effective_votes_note n n_tasks",
+        "effective_votes_note",
+        "n",
+        "n_tasks",
     ),
     charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
     parameters={"breakdown": "all"},
@@ -247,11 +280,20 @@ _CALIBRATION = Figure(
     " interval begins at 0 unless chance does not explain the error. Reliability minus resolution"
     " plus uncertainty is about the Brier score.",
     (
-        "judge reference breakdown label",
+        "judge",
+        "reference",
+        "breakdown",
+        "label",
         Column("calibration_error", interval=True, few="is_small"),
         "plain_error",
         Column("brier", interval=True),
-        "reliability resolution uncertainty mean_probability met_share n n_tasks",
+        "reliability",
+        "resolution",
+        "uncertainty",
+        "mean_probability",
+        "met_share",
+        "n",
+        "n_tasks",
     ),
     query="judges/calibration",
     mart="calibration",
@@ -264,7 +306,16 @@ _DIAGRAM = Figure(
     "Reliability diagram",
     "The share of criteria that are really met, by the judge's probability; below the dashed line"
     " the judge says met too often. The table also has the diagrams for each label.",
-    ("judge reference breakdown label bin mean_probability met_share n",),
+    (
+        "judge",
+        "reference",
+        "breakdown",
+        "label",
+        "bin",
+        "mean_probability",
+        "met_share",
+        "n",
+    ),
     charts.dots(
         "reference",
         only=lambda row: row["breakdown"] == "all",
@@ -287,9 +338,17 @@ _NEIGHBOURS = Figure(
     " share minus the first: of met criteria (met), or of criteria on which another grader agrees"
     " (agreement).",
     (
-        "judge measure_of compared_with arrangement breakdown label",
+        "judge",
+        "measure_of",
+        "compared_with",
+        "arrangement",
+        "breakdown",
+        "label",
         Column("change", interval=True, few="is_small"),
-        "before after n n_tasks",
+        "before",
+        "after",
+        "n",
+        "n_tasks",
     ),
     measured="change",
     essential=["measure_of", "compared_with", "arrangement", "change", "n", "n_tasks"],
@@ -302,7 +361,9 @@ _LENIENCY = Figure(
     "The share that a grader calls met minus the share that the others call met, on the same"
     " criteria, those with a negative weight included.",
     (
-        "grader kind leniency",
+        "grader",
+        "kind",
+        "leniency",
         ColumnGroup("Called met", [Column("met_share", "by it"), "others_met_share"]),
         "n",
     ),
@@ -317,11 +378,13 @@ _FAVOURS = Figure(
     "A grader's score of a model's responses minus the others' score of them, compared with the"
     " grader's average.",
     (
-        "grader model",
+        "grader",
+        "model",
         Column("favour", few="is_small"),
         "difference",
         ColumnGroup("Mean score", ["own_mean", "others_mean"]),
-        "n_tasks n_responses",
+        "n_tasks",
+        "n_responses",
     ),
     charts.heat(
         required="favour",
@@ -345,11 +408,19 @@ _DRIFT = Figure(
     " determine, or below the configured minimum (dotted), the judge has drifted (red), and the"
     " scores of that night are not comparable.",
     (
-        "grader night",
+        "grader",
+        "night",
         Column("agreement", "Agreement"),
-        "centre lower_limit min_agreement cause kappa",
+        "centre",
+        "lower_limit",
+        "min_agreement",
+        "cause",
+        "kappa",
         ColumnGroup("Called met", ["first_met_share", Column("met_share", "now")]),
-        "n_members n_decided n_failed n_lost",
+        "n_members",
+        "n_decided",
+        "n_failed",
+        "n_lost",
     ),
     charts.control(
         "grader",
@@ -380,7 +451,9 @@ _FAILURES = Figure(
     "Failed verdicts on the responses of this report. They are never counted as not met; the"
     " response has no score.",
     (
-        "grader status is_failure",
+        "grader",
+        "status",
+        "is_failure",
         Column("n", "Verdicts"),
         "share",
         Column("n_verdicts", "of"),
@@ -404,14 +477,17 @@ PEOPLE = Figure(
     "The agreement of each grader with the pooled decisions of some people, and the mean over the"
     " pairs, as in table 3 of the paper.",
     (
-        "grader label",
+        "grader",
+        "label",
         Column("kappa", interval=True, few="is_small"),
         Column("macro_f1", interval=True),
         Column("agreement", interval=True),
         Column("n_people", "People"),
-        "n n_tasks",
+        "n",
+        "n_tasks",
         Column("macro_f1_task_mean", "Macro-F1", group="Mean over tasks"),
-        "kappa_pair_mean macro_f1_pair_mean",
+        "kappa_pair_mean",
+        "macro_f1_pair_mean",
     ),
     compute=lambda scope, parameters: against_people(
         scope.rows("figures/people/people", parameters)
@@ -428,9 +504,24 @@ CRITERIA = Figure(
     "Criteria that are never or always met, that graders disagree on most, or whose points"
     " correlate negatively with the rest of their task.",
     (
-        "task_id criterion_id category weight met_share n_responses n_models rest_correlation",
-        "rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge",
-        "judge_trial vintage title",
+        "task_id",
+        "criterion_id",
+        "category",
+        "weight",
+        "met_share",
+        "n_responses",
+        "n_models",
+        "rest_correlation",
+        "rest_correlation_high",
+        "n_graded",
+        "disagreement",
+        "n_disagreeing",
+        "n_reviews",
+        "failed_checks",
+        "judge",
+        "judge_trial",
+        "vintage",
+        "title",
     ),
     parameters={"which": "suspect", "n_criteria": 20},
     essential=["task_id", "weight", "met_share", "rest_correlation", "disagreement", "title"],

@@ -67,10 +67,20 @@ LEADERBOARD = Figure(
     " weight of those partly met), positive and negative are the sums of all weights above and"
     " below 0.",
     (
-        "judge_config split label rank model",
+        "judge_config",
+        "split",
+        "label",
+        "rank",
+        "model",
         *MEAN_SCORE,
         *POSSIBLE,
-        "n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials",
+        "n_tasks",
+        "n_tasks_full",
+        "n_tasks_wanted",
+        "n_tasks_ranked",
+        "coverage",
+        "is_below_bar",
+        "n_trials",
         "met_share",
         Column("mean_chars_alnum", "Characters"),
         "responses_usd",
@@ -104,7 +114,8 @@ def leaderboard(
         by: a breakdown; None for the leaderboard of whole splits.
         is_hard: rank on the latest hard selection of each field instead of the splits.
         is_severity: show shares of critical criteria instead of scores.
-        selection: rank on a hard selection: its id, the beginning of its id, or `latest`.
+        selection: show scores on a hard selection, without ranks: its id, the beginning of its id,
+            or `latest`.
 
     Raises:
         UsageError: the benchmark has no such score or breakdown, or the warehouse no such

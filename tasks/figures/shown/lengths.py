@@ -25,9 +25,17 @@ COSTS = Figure(
     "Cost of one response, on a logarithmic axis, against the mean score; and the cost of judging."
     f" {_UNKNOWN}",
     (
-        "judge_config split model mean_score",
+        "judge_config",
+        "split",
+        "model",
+        "mean_score",
         Interval("ci"),
-        "coverage response_usd verdicts_usd task_usd n_responses n_unpriced_responses",
+        "coverage",
+        "response_usd",
+        "verdicts_usd",
+        "task_usd",
+        "n_responses",
+        "n_unpriced_responses",
         "all_responses_usd",
     ),
     (
@@ -67,11 +75,15 @@ TOKENS = Figure(
     "Tokens per response",
     "Mean tokens of a response as the provider reported them, thinking included.",
     (
-        "split model",
+        "split",
+        "model",
         ColumnGroup(
             "Tokens", ["prompt_tokens", "cached_share", "completion_tokens", "reasoning_tokens"]
         ),
-        "mean_chars_alnum latency_s n_responses n_failed",
+        "mean_chars_alnum",
+        "latency_s",
+        "n_responses",
+        "n_failed",
     ),
     charts.bars("split", required="completion_tokens", name="model", value="completion_tokens"),
     essential=[
@@ -90,7 +102,11 @@ JUDGE_COSTS = Figure(
     "Cost of judging",
     f"Each judge's verdicts on the responses of this report. {_UNKNOWN}",
     (
-        "judged_by n_verdicts n_failed n_responses attempts",
+        "judged_by",
+        "n_verdicts",
+        "n_failed",
+        "n_responses",
+        "attempts",
         ColumnGroup("Tokens of a verdict", ["prompt_tokens", "cached_share", "completion_tokens"]),
         ColumnGroup("Cost", ["thousand_usd", Column("cost_usd", "All"), "n_unpriced"]),
     ),
@@ -117,12 +133,22 @@ SPEND = Figure(
     "Every call of every run in this warehouse, with discarded attempts, without calls of unknown"
     " price.",
     (
-        "purpose called_model calls failed_calls",
+        "purpose",
+        "called_model",
+        "calls",
+        "failed_calls",
         ColumnGroup("Tokens", ["prompt_tokens", "cached_share", "completion_tokens"]),
-        "cost_usd unpriced_calls n_runs first_day last_day",
+        "cost_usd",
+        "unpriced_calls",
+        "n_runs",
+        "first_day",
+        "last_day",
     ),
     charts.bars(
-        only=lambda row: row["cost_usd"], name="called_model", value="cost_usd", colour="purpose"
+        only=lambda row: row["cost_usd"],
+        name="called_model",
+        value="cost_usd",
+        colour="purpose",
     ),
     reach="warehouse",
     essential=["purpose", "called_model", "calls", "failed_calls", "cost_usd", "unpriced_calls"],
@@ -131,10 +157,16 @@ SPEND = Figure(
 
 
 _SCORE = (
-    "judge_config split model mean_chars_alnum mean_completion_tokens",
+    "judge_config",
+    "split",
+    "model",
+    "mean_chars_alnum",
+    "mean_completion_tokens",
     Column("mean_score", few="is_small"),
     Interval("ci"),
-    "n_tasks n_tasks_wanted coverage",
+    "n_tasks",
+    "n_tasks_wanted",
+    "coverage",
 )
 _CORRELATIONS = ("length_in", Column("rank_correlation", few="is_small"), Interval("ci", "signed"))
 LENGTHS_AND_SCORES = Figure(
@@ -142,7 +174,7 @@ LENGTHS_AND_SCORES = Figure(
     "Rank correlation between response length and score",
     "Spearman's rank correlation of length and score, of each model over its tasks, and over the"
     " models.",
-    ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
+    ("judge_config", "split", "model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
     parameters={"level": None},
     listed=lambda rows: rows,
     essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
@@ -165,7 +197,10 @@ LENGTHS = Page(
             query="leaderboard",
             parameters=WHOLE,
             charts=charts.scatter(
-                "split", required="mean_score", x="mean_chars_alnum", y="mean_score"
+                "split",
+                required="mean_score",
+                x="mean_chars_alnum",
+                y="mean_score",
             ),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
             essential=["model", "mean_chars_alnum", "mean_score", "ci_low", "n_tasks", "coverage"],
@@ -175,7 +210,7 @@ LENGTHS = Page(
             "Do models that write more score higher?",
             "Spearman's rank correlation of mean length and mean score over the models of one"
             " vintage; fewer than 10 models have no interval.",
-            ("judge_config split vintage", *_CORRELATIONS, Column("n", "Models")),
+            ("judge_config", "split", "vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
             parameters={"level": "models"},
             essential=["vintage", "length_in", "rank_correlation", "ci_low", "n"],
@@ -185,7 +220,7 @@ LENGTHS = Page(
             "Do a model's longer responses score higher?",
             "Spearman's rank correlation of length and score over the tasks of one model. Tasks"
             " differ: one that needs a long response may be easier or harder than others.",
-            ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks")),
+            ("judge_config", "split", "model", *_CORRELATIONS, Column("n", "Tasks")),
             charts.bars(
                 "split",
                 only=lambda row: row["measure"] == "chars_alnum",
@@ -203,9 +238,17 @@ LENGTHS = Page(
             "Each model's responses in five parts of equal size, the shortest first: the mean"
             " $score of a part minus the mean of all its responses.",
             (
-                "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value",
+                "judge_config",
+                "split",
+                "model",
+                "fifth",
+                "min_chars_alnum",
+                "max_chars_alnum",
+                "mean_value",
                 Column("own_mean", "Model's mean"),
-                "difference n_responses n_tasks",
+                "difference",
+                "n_responses",
+                "n_tasks",
             ),
             charts.heat(
                 "split",

@@ -26,14 +26,14 @@ from tasks.imports.results.records import (
     MIN_NORMALIZED,
     PRIMARY,
     Decision,
-    Grading,
+    Judgement,
     Log,
     LoggedResponse,
     LogRow,
     LogSource,
     call_failure,
     cause_of,
-    located,
+    error_location,
     messages_of,
     output_failure,
     text_of,
@@ -49,7 +49,6 @@ _SCORE_NAMES = {
     "normalized_score": MIN_NORMALIZED,
 }
 """EvalScope's name of a score -> ours."""
-
 
 _RESULT_FILE = re.compile(
     r"(?:(?P<run>.*)/)?(?P<folder>predictions|reviews)/(?P<model>.+)/(?P<part>[^/]*)\.jsonl"
@@ -106,18 +105,13 @@ def _responses(source: LogSource) -> Iterator[LoggedResponse]:
             rows_by_sample[sample][file["folder"]] = row
     for sample, rows in sorted(rows_by_sample.items()):
         where = f"{source.path / sample.run}: {sample.model}, {sample.part}, index {sample.number}"
-        with located(where):
+        with error_location(where):
             prediction = rows.get("predictions", {})
             response = _response(where, sample, prediction, rows.get("reviews", {}))
         yield response
 
 
-def _response(
-    where: str,
-    sample: _Sample,
-    prediction: LogRow,
-    review: LogRow,
-) -> LoggedResponse:
+def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -> LoggedResponse:
     sample_score = as_mapping(review.get("sample_score"))
     score = as_mapping(sample_score.get("score"))
     metadata = {
@@ -126,7 +120,8 @@ def _response(
     }
     output = as_mapping(prediction.get("model_output"))
     messages = messages_of(prediction.get("messages") or review.get("messages"))
-    # One adapter shows the judge the response without its thinking, the other shows it all.
+    # The adapter `prbench`, whose metadata has `task`, shows the judge the response without its
+    # thinking; the adapter `health_bench` shows it all.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged, "the judged text") or text_of(output)
     status, error = output_failure(output, text)
@@ -140,9 +135,9 @@ def _response(
         trial=number_of(where, sample_score, "generation_index", lowest=0),
         messages=_sent_messages(messages),
         run=sample.run,
-        group=sample.part,
+        part=sample.part,
         usage=usage_of(output),
-        gradings=_gradings(where, score, as_list(metadata.get("rubrics"))),
+        judgements=_judgements(where, score, as_list(metadata.get("rubrics"))),
         combined_scores=_scores_of(score),
     )
 
@@ -156,11 +151,7 @@ def _sent_messages(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
     return [message for message in messages[:n_sent] if message[0] != "tool"]
 
 
-def _gradings(
-    where: str,
-    score: LogRow,
-    rubric: Sequence[Any],
-) -> list[Grading]:
+def _judgements(where: str, score: LogRow, rubric: Sequence[Any]) -> list[Judgement]:
     """Return the decisions of each judge and repetition."""
     decisions_by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     attempts = as_list(as_mapping(score.get("metadata")).get("judge_attempts"))
@@ -174,7 +165,7 @@ def _gradings(
             decision = _decision(attempt, position, criterion)
             decisions_by_judge[judge, judge_trial][position] = decision
     return [
-        Grading(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False)
+        Judgement(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False)
         for (judge, judge_trial), decisions in decisions_by_judge.items()
     ]
 

@@ -20,21 +20,21 @@ from tasks.config.job import Job
 from tasks.imports.files import (
     CONTENT,
     ImportRefused,
-    NotHere,
+    NotInDataSet,
     RowsToImport,
     StoredRow,
     count_notes,
     imported_rows,
     refuse_nothing,
-    store,
+    store_batch,
 )
 from tasks.imports.matching import Criteria, Wording
 from tasks.imports.responses import content_columns, response_columns
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import (
-    UNREADABLE,
+    READING_ERRORS,
     Decision,
-    Grading,
+    Judgement,
     Log,
     LoggedResponse,
     LogSource,
@@ -45,7 +45,7 @@ from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, conversation_id, criterion_hash
 from tasks.rules.text.characters import is_blank, one_line, shows_nothing
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted, list_text
 from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -82,9 +82,10 @@ def import_results(
 ) -> list[StageReport]:
     """Import the responses and verdicts of other harnesses' logs; compare their means with ours.
 
-    `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for
-    these names. All logs are checked before the first row is stored. With `skip_unknown`, responses
-    and decisions on tasks or criteria that the data set lacks are left out.
+    `model` and `judge` are labels instead of the names in the logs; in a label, `{model}` or
+    `{judge}` stands for the name in the log. All logs are checked before the first row is stored.
+    With `skip_unknown`, responses and decisions on tasks or criteria that the data set lacks are
+    left out.
 
     Raises:
         ImportRefused: an entry of a log does not fit the data set, or a different row is stored for
@@ -102,6 +103,7 @@ def import_results(
         log = _read_log(source, format_name)
         models = {logged.model for logged in log.responses}
         batch = source.batch_with(model, judge)
+        # All logs share the stored rows, so that each is compared with those before it too.
         rows_by_kind = {
             kind: RowsToImport(kind, rows, batch, gives_way=True)
             for kind, rows in stored_rows.items()
@@ -118,7 +120,9 @@ def import_results(
         )
         log_import.add_rows()
         if log_import.misfits and not skip_unknown:
-            raise ImportRefused(f"{some(log_import.misfits, 1)} (--skip-unknown skips such rows)")
+            raise ImportRefused(
+                f"{list_text(log_import.misfits, 1)} (--skip-unknown skips such rows)"
+            )
         if not rows_by_kind["responses"].ids:
             refuse_nothing(source.path, log_import.remarks())
         imports.append(log_import)
@@ -131,7 +135,7 @@ def import_results(
 def _read_log(source: LogSource, format_name: str) -> Log:
     try:
         return format_of(source, format_name).read(source)
-    except UNREADABLE as error:
+    except READING_ERRORS as error:
         cause = f"{type(error).__name__}: {one_line(str(error))}"
         raise ImportRefused(f"{source.path}: cannot be read ({cause}); copy it again") from error
 
@@ -140,7 +144,7 @@ def _judges_in(log: Log) -> set[str | None]:
     """Return the names of the judges that decided anything."""
     judges: set[str | None] = set()
     for logged in log.responses:
-        judges.update(grading.judge for grading in logged.gradings if grading.decisions)
+        judges.update(judgement.judge for judgement in logged.judgements if judgement.decisions)
     return judges
 
 
@@ -154,7 +158,7 @@ class LogImport:
         judges: name of a judge in the log -> its label.
         misfits: messages about entries that do not fit the data set.
         harness_scores: scores to compare with ours.
-        counts: numbers of what the report notes.
+        counts: how often something happened that `_notes` reports.
     """
 
     job: Job
@@ -173,8 +177,8 @@ class LogImport:
     def grading(self) -> str:
         """The grading of the log: ternary if any decision is 0.5."""
         for logged in self.log.responses:
-            for grading in logged.gradings:
-                if any(decision.value == VALUES["partial"] for decision in grading.decisions):
+            for judgement in logged.judgements:
+                if any(decision.value == VALUES["partial"] for decision in judgement.decisions):
                     return TERNARY
         return BINARY
 
@@ -182,19 +186,15 @@ class LogImport:
         """Add the rows of the log."""
         for logged in self.log.responses:
             try:
-                task_id, text = self.tasks.of(logged)
-            except NotHere as error:
+                task_id, text = self.tasks.match(logged)
+            except NotInDataSet as error:
                 self.misfits.append(str(error))
             else:
                 response = self._add_response(logged, task_id, text)
-                self._add_gradings(logged, response)
+                self._add_judgements(logged, response)
 
-    def _add_response(
-        self,
-        logged: LoggedResponse,
-        task_id: str,
-        text: str | None,
-    ) -> StoredRow:
+    def _add_response(self, logged: LoggedResponse, task_id: str, text: str | None) -> StoredRow:
+        """Add the response of an entry, and return it as the log has it, stored or not."""
         row = response_columns(
             self.job,
             task_id,
@@ -208,16 +208,16 @@ class LogImport:
         self.rows_by_kind["responses"].put(logged.where, row)
         return row
 
-    def _add_gradings(self, logged: LoggedResponse, response: StoredRow) -> None:
+    def _add_judgements(self, logged: LoggedResponse, response: StoredRow) -> None:
         """Add the verdicts on a response, and the scores to compare."""
         graded = []
-        for grading in logged.gradings:
-            scores = self._add_verdicts(logged.where, grading, response)
+        for judgement in logged.judgements:
+            scores = self._add_verdicts(logged.where, judgement, response)
             if scores is not None:
                 graded.append(scores)
         if not graded:
             # Scores that name no criterion are not about a rubric.
-            if logged.gradings and response["text"] is not None:
+            if logged.judgements and response["text"] is not None:
                 self.counts["no criteria"] += 1
         elif logged.combined_scores:
             judges = tuple(scores.judges[0] for scores in graded)
@@ -231,17 +231,18 @@ class LogImport:
     def _add_verdicts(
         self,
         where: str,
-        grading: Grading,
+        judgement: Judgement,
         response: StoredRow,
     ) -> HarnessScores | None:
-        """Add the verdicts of a grading and return its scores; None if it names no criterion."""
-        matches = list(match_all(self.criteria, where, response["task_id"], grading.decisions))
+        """Add the verdicts of a judgement and return its scores; None if it names no criterion."""
+        decisions = judgement.decisions
+        matches = list(match_all(self.criteria, where, response["task_id"], decisions))
         if not matches:
             return None
-        judge = self.judges.get(grading.judge) or IMPORTED
+        judge = self.judges[judgement.judge]
         n_other_weights = 0
         for match in matches:
-            if isinstance(match, NotHere):
+            if isinstance(match, NotInDataSet):
                 self.misfits.append(str(match))
                 continue
             decision, wording = match
@@ -249,16 +250,16 @@ class LogImport:
             if response["text"] is None:
                 self.counts["on no response"] += 1
             else:
-                self._add_verdict(where, judge, grading, response, decision, wording)
+                self._add_verdict(where, judge, judgement, response, decision, wording)
         self.counts["other weight"] += n_other_weights
-        judges = ((judge, grading.judge_trial),)
-        return HarnessScores(response, judges, grading.own_scores, n_other_weights)
+        judges = ((judge, judgement.judge_trial),)
+        return HarnessScores(response, judges, judgement.own_scores, n_other_weights)
 
     def _add_verdict(
         self,
         where: str,
         judge: str,
-        grading: Grading,
+        judgement: Judgement,
         response: StoredRow,
         decision: Decision,
         wording: Wording,
@@ -268,11 +269,12 @@ class LogImport:
             response,
             wording,
             judge,
-            grading.judge_trial,
+            judgement.judge_trial,
             self.grading,
         )
+        row["may_hide_failures"] = judgement.may_hide_failures
+        # What the log states for the decision itself counts, also on hidden failures.
         row |= _known_columns(decision.usage, row)
-        row["may_hide_failures"] = grading.may_hide_failures
         row["value"] = decision.value
         row["explanation"] = decision.explanation
         if decision.value is None:
@@ -280,24 +282,23 @@ class LogImport:
             row["error"] = _one_line(decision.error)
         else:
             row["status"] = STATUS[decision.value]
-        stored_row = self.rows_by_kind["verdicts"].put(where, row)
-        self.counts["may hide failures"] += bool(stored_row["may_hide_failures"])
+        row_to_store = self.rows_by_kind["verdicts"].put(where, row)
+        self.counts["may hide failures"] += bool(row_to_store["may_hide_failures"])
 
-    def write(self) -> Iterator[StageReport]:
-        """Write the new rows as a batch; yield a report that counts them, then one for each note."""
-        report = store(self.job, self.batch, self.rows_by_kind)
-        report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
+    def write(self) -> list[StageReport]:
+        """Write the new rows as a batch; return a report of their numbers, and one of each note."""
+        report = store_batch(self.job, self.batch, self.rows_by_kind)
+        report.notes[0] += f", from {self.log.title}"
         for kind, rows in self.rows_by_kind.items():
-            content_column = CONTENT[kind].columns[0]
+            decided_column = CONTENT[kind].decided_column
             failures = Counter(
-                row["status"] for row in rows.new.values() if row[content_column] is None
+                row["status"] for row in rows.new.values() if row[decided_column] is None
             )
             if failures:
                 counts = ", ".join(f"{n} {status}" for status, n in sorted(failures.items()))
                 report.notes.append(f"failed {kind}: {counts}")
-        yield report
-        for note in (*self._notes(), *self._comparison()):
-            yield StageReport("import", notes=[note])
+        notes = (*self._notes(), *self._comparison())
+        return [report, *(StageReport("import", notes=[note]) for note in notes)]
 
     def _notes(self) -> Iterator[str]:
         if self.counts["may hide failures"]:
@@ -307,7 +308,7 @@ class LogImport:
             )
         counts = {
             "decisions left out, because a failure of the call is stored and the tool may hide"
-            " failures": self.rows_by_kind["verdicts"].n_hidden,
+            " failures": self.rows_by_kind["verdicts"].n_left_out,
             "grades of failed responses left out": self.counts["on no response"],
             "weights in the log differ from those of this revision": self.counts["other weight"],
             "responses have scores but no criteria that can be read": self.counts["no criteria"],
@@ -319,7 +320,7 @@ class LogImport:
         """Yield the notes of the log, and one on entries that do not fit the data set."""
         yield from self.log.notes
         if self.misfits:
-            yield f"{len(self.misfits)} rows skipped: {some(self.misfits, 3, '; ')}"
+            yield f"{len(self.misfits)} rows skipped: {list_text(self.misfits, 3, '; ')}"
 
     def _comparison(self) -> Iterator[str]:
         """Yield a line for each model, judge and score: the mean in the log and here."""
@@ -327,23 +328,23 @@ class LogImport:
         # A line names the judge if scores of several are compared, unless the harness combined
         # them.
         has_several_judges = len({scores.judges for scores in self.harness_scores}) > 1
-        scores_by_owner = defaultdict(list)
+        scores_by_heading = defaultdict(list)
         for scores in self.harness_scores:
-            owner = scores.response["model"]
+            heading = scores.response["model"]
             if has_several_judges and len(scores.judges) == 1:
                 judge, judge_trial = scores.judges[0]
-                owner += f" by {judge}"
+                heading += f" by {judge}"
                 if judge_trial > 1:
-                    owner += f", judged {judge_trial}"
-            scores_by_owner[owner].append(scores)
-        for owner, owner_scores in scores_by_owner.items():
+                    heading += f", judged {judge_trial}"  # the number of the repetition
+            scores_by_heading[heading].append(scores)
+        for heading, scores_of_line in scores_by_heading.items():
             for score in load_benchmark(self.job.settings.benchmark).scores:
                 pairs = [
-                    _score_pair(scores, score.score_name, scores_here) for scores in owner_scores
+                    _score_pair(scores, score.score_name, scores_here) for scores in scores_of_line
                 ]
                 if any(pair.in_log is not None for pair in pairs):
                     outcome = _outcome(pairs, is_clipped=score.clips_mean)
-                    yield f"{owner}: mean {score.score_name} {outcome}"
+                    yield f"{heading}: mean {score.score_name} {outcome}"
 
     def _scores_here(self) -> ScoresHere:
         response_ids = {scores.response["response_id"] for scores in self.harness_scores}
@@ -372,16 +373,20 @@ def _score_pair(
     score_name: str,
     scores_here: ScoresHere,
 ) -> ScorePair:
+    """Return the scores of a response in the log and here, with the likely reason if they differ.
+
+    The score here is the mean over the judges, and None if one of them has none.
+    """
     response = harness_scores.response
     in_log = harness_scores.scores.get(score_name)
+    # Of `scores_here`: each judge is a label and a judge trial.
     keys = [(response["response_id"], score_name, *judge) for judge in harness_scores.judges]
     values = [scores_here.get(key) for key in keys]
     decided = [value for value in values if value is not None]
     here = fmean(decided) if len(decided) == len(keys) else None
     pair = ScorePair(response["task_id"], in_log, here)
-    if in_log is None or here is None:
-        is_same = in_log is None and here is None
-    else:
+    is_same = in_log == here
+    if in_log is not None and here is not None:
         is_same = abs(in_log - here) <= 1e-9
     if is_same:
         return pair
@@ -409,7 +414,7 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
         # The mean is clipped for display only; scores were compared before clipping.
         if is_clipped and mean_here is not None:
             mean_here = max(mean_here, 0.0)
-        outcome = f"differs on {some(differences, 5)}"
+        outcome = f"differs on {list_text(differences, 5)}"
     mean_in_log = fmean(_task_means((pair.task_id, pair.in_log) for pair in pairs))
     return f"{_number(mean_in_log)} in the log, {_number(mean_here)} here: {outcome}"
 
@@ -430,11 +435,7 @@ def _number(value: float | None) -> str:
 class Tasks:
     """The tasks of a data set, including refused ones, by id and by conversation."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        key: dict[str, str],
-    ) -> None:
+    def __init__(self, reader: Reader, key: dict[str, str]) -> None:
         """Read the tasks; `key` is the data set's key."""
         self._revision = key["dataset_revision"]
         columns = "task_id, prompt, reference_texts, response"
@@ -444,37 +445,52 @@ class Tasks:
         for task_id, conversation in self.conversations.items():
             self._by_conversation[conversation.conversation_id].append(task_id)
 
-    def of(self, logged: LoggedResponse) -> tuple[str, str | None]:
+    def match(self, logged: LoggedResponse) -> tuple[str, str | None]:
         """Return the id of the task that a response belongs to, and the text of the response.
 
+        The task is the one with the id in the log, if its conversation is that of the log; without
+        a known id, the only one with this conversation.
+
         Raises:
-            NotHere: the task does not exist, or has another conversation than the log.
+            NotInDataSet: the task does not exist, or has another conversation than the log, or
+                several have this conversation.
         """
-        task_id = logged.task_id if logged.task_id in self.conversations else None
+        task_id = logged.task_id
         text = logged.text
         has_other_conversation = False
-        if task_id is not None and logged.transcript is not None:
+        if task_id not in self.conversations:
+            task_id = self._only_task_for(logged)
+        elif logged.transcript is not None:
             text = text_after(self.conversations[task_id].messages, logged.transcript)
             has_other_conversation = text is None
         elif logged.messages is not None:
-            # Harnesses may put a system prompt before the conversation.
-            conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
-            candidates = self._by_conversation.get(conversation_id(conversation), [])
-            if task_id is not None:
-                has_other_conversation = task_id not in candidates
-            elif len(candidates) == 1:
-                task_id = candidates[0]
-        if task_id is None:
-            subject = "a task with this conversation"
-            if logged.task_id:
-                subject = f"task {logged.task_id!r}"
-            raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
+            has_other_conversation = task_id not in self._with_conversation_of(logged)
         if has_other_conversation:
-            raise NotHere(
+            raise NotInDataSet(
                 f"{logged.where}: task {task_id} has another conversation in this data set than in"
                 " the log"
             )
         return task_id, text
+
+    def _only_task_for(self, logged: LoggedResponse) -> str:
+        """Return the only task with the conversation of a response whose id is not known."""
+        tasks = self._with_conversation_of(logged)
+        if len(tasks) == 1:
+            return tasks[0]
+        problem = "a task with this conversation is not in"
+        if logged.task_id:
+            problem = f"task {logged.task_id!r} is not in"
+        elif tasks:
+            problem = f"{len(tasks)} tasks with this conversation, none named by the log, are in"
+        raise NotInDataSet(f"{logged.where}: {problem} revision {self._revision[:12]}")
+
+    def _with_conversation_of(self, logged: LoggedResponse) -> list[str]:
+        """Return the tasks with the conversation of a response; none if the log lacks it."""
+        if logged.messages is None:
+            return []
+        # Harnesses may put a system prompt before the conversation.
+        conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
+        return self._by_conversation.get(conversation_id(conversation), [])
 
 
 def text_after(messages: Sequence[Message], transcript: str) -> str | None:
@@ -484,6 +500,7 @@ def text_after(messages: Sequence[Message], transcript: str) -> str | None:
     """
     turns = [f"{role}: {content}\n" for role, content in messages]
     beginning = "".join(turns) + "assistant: "
+    # An empty response may have been stripped, with the space before it.
     if transcript == beginning.rstrip():
         return ""
     return transcript.removeprefix(beginning) if transcript.startswith(beginning) else None
@@ -494,17 +511,18 @@ def match_all(
     where: str,
     task_id: str,
     decisions: Sequence[Decision],
-) -> Iterator[tuple[Decision, Wording] | NotHere]:
+) -> Iterator[tuple[Decision, Wording] | NotInDataSet]:
     """Yield decisions with their criteria, or the reason why a criterion is not found.
 
     Criteria with equal texts are distinguished by their order, or by weight.
     """
     seen = Counter[str | None]()
     for decision in decisions:
+        # A set, so that a decision counts once if its criterion is given by the text.
         seen.update({decision.criterion, decision.text} - {None})
         try:
             yield decision, _wording(criteria, where, task_id, decision, decisions, seen)
-        except NotHere as error:
+        except NotInDataSet as error:
             if not decision.is_guess:
                 yield error
 
@@ -517,28 +535,33 @@ def _wording(
     decisions: Sequence[Decision],
     seen: Mapping[str | None, int],
 ) -> Wording:
-    """Return the criterion of a decision; `seen` counts the decisions so far with each name."""
+    """Return the criterion of a decision; `seen` counts the decisions so far with each name.
+
+    A name is the id or the text of a criterion. A decision without any is on the criterion in its
+    position, if the log has as many decisions as the rubric has criteria.
+    """
     names = list(filter(None, (decision.criterion, decision.text)))
     if not names:
         rubric = criteria.originals[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
-            raise NotHere(
+            raise NotInDataSet(
                 f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)}"
                 " criteria"
             )
         return rubric[decision.position]
-    known_names = [name for name in names if criteria.find(task_id, name)]
-    name = (known_names or names)[0]
+    # The id, if the data set has it, else the text.
+    name = next((name for name in names if criteria.find(task_id, name)), names[0])
     wordings = criteria.find(task_id, name)
     if len(wordings) > 1 and decision.is_reordered:
         wordings = [_by_weight(where, decision, decisions, wordings)]
     elif len(wordings) > 1:
+        # The next one with this text; none if the log has more of them than the rubric.
         wordings = wordings[seen[name] - 1 : seen[name]]
     if not wordings:
-        raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
+        raise NotInDataSet(f"{where}: task {task_id} has no criterion {name[:80]!r}")
     wording = wordings[0]
     if decision.text is not None and criterion_hash(decision.text) != wording.content_hash:
-        raise NotHere(
+        raise NotInDataSet(
             f"{where}: criterion {name!r} of task {task_id} has other words in this data set"
         )
     return wording
@@ -552,8 +575,8 @@ def _by_weight(
 ) -> Wording:
     """Return the criterion, of several with one text, that has the weight of a decision.
 
-    If several have this weight too, they are matched in order. This changes nothing, because the
-    decisions on them must be equal.
+    If several have this weight too, they are matched in order; any order gives the same verdicts,
+    because decisions on them that are not equal are refused.
     """
     wordings = [wording for wording in alike if wording.weight == decision.weight]
     twins = [
@@ -562,10 +585,11 @@ def _by_weight(
         if twin.criterion == decision.criterion and twin.weight == decision.weight
     ]
     if len(twins) != len(wordings) or len({twin.value for twin in twins}) > 1:
-        raise NotHere(
+        raise NotInDataSet(
             f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several"
             " times, and the log does not say which decision is on which"
         )
+    # By identity, because twins may be equal.
     position = next(number for number, twin in enumerate(twins) if twin is decision)
     return wordings[position]
 
@@ -589,7 +613,7 @@ def labels_of(
     placeholder = f"{{{kind}}}"
     pattern = placeholder if label is None else label
     has_placeholder = placeholder in pattern
-    # A judge without a name and label is called `imported`.
+    # Not for judges without a given label: one without a name is then called `imported`.
     needs_names = has_placeholder and (label is not None or kind == "model")
     if is_blank(pattern) or (needs_names and any(map(is_blank, names))):
         raise UsageError(
@@ -601,7 +625,7 @@ def labels_of(
         raise UsageError(
             f"{option} {label}: {path} has {all_names}; write {placeholder} where its name belongs"
         )
-    return {name: pattern.replace(placeholder, name or "") for name in names}
+    return {name: pattern.replace(placeholder, name or "") or IMPORTED for name in names}
 
 
 def _known_columns(usage: Mapping[str, Any], row: Mapping[str, Any]) -> StoredRow:
@@ -613,12 +637,14 @@ def _content_of(logged: LoggedResponse, text: str | None) -> StoredRow:
     """Return the columns with the text of a response, or with its failure."""
     status = logged.status
     error = logged.error
-    if text is not None and text.strip() in logged.failure_texts:
-        status = logged.failure_texts[text.strip()]
-        error = f"the harness stored {text.strip()!r}"
+    stripped_text = (text or "").strip()
+    if stripped_text in logged.failure_texts:
+        status = logged.failure_texts[stripped_text]
+        error = f"the harness stored {stripped_text!r}"
     elif status is None and text is not None and shows_nothing(text):
         status = EMPTY
     stored_text = text if status is None else None
+    # The status counts only without a text.
     return content_columns(stored_text, status or PROVIDER_ERROR, _one_line(error))
 
 

@@ -18,9 +18,11 @@ from tasks.llm.replies import EMPTY
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
 
-_TEXTS = ("criterion", "title", "rubric_item", "rubric", "text")
-_NAMES = ("criterion_id", "id", *_TEXTS)
-_DECISIONS = (
+_TEXT_KEYS = ("criterion", "title", "rubric_item", "rubric", "text")
+"""Keys that may have a criterion's text."""
+_NAME_KEYS = ("criterion_id", "id", *_TEXT_KEYS)
+"""Keys that may have a criterion's id or text."""
+_DECISION_KEYS = (
     "criteria_met",
     "met",
     "is_met",
@@ -32,21 +34,22 @@ _DECISIONS = (
     "status",
     "score",
 )
-_DECISION_OR_ERROR = {*_DECISIONS, "error"}
-_EXPLANATIONS = ("explanation", "reason", "rationale")
+_DECISION_OR_ERROR_KEYS = {*_DECISION_KEYS, "error"}
+_EXPLANATION_KEYS = ("explanation", "reason", "rationale")
 _FAILURE_STATUSES = FAILURES - {EMPTY} | {PARSE_ERROR}
 _UNDECIDED = {"not_judged", "no_response"}
 """Statuses in the logs of `prbench export inspect` that mean that there is no decision."""
 _DECIDED_WORDS = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
 """Words for a status that only says that there is a decision."""
 _MAY_HIDE_FAILURES = "may_hide_failures"
-_UNREADABLE = (
+_UNREADABLE_REPLY = (
     "Invalid grading response format",
     "Could not parse grading response",
     "Failed to parse judge response",
 )
+"""Beginnings of explanations that state that the judge's reply could not be read."""
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
-"""If there are several mappings of booleans, the one with such a name has the decisions."""
+"""If several mappings may be decisions by criterion, only the one with such a name is."""
 
 
 class ScoreDecisions(NamedTuple):
@@ -76,7 +79,7 @@ def decisions_of(score: LogRow) -> ScoreDecisions | None:
     if isinstance(grades, list) and grades:
         return ScoreDecisions(_decisions_in_order(grades, metadata), may_hide_failures=True)
     explanation = text_or_none(score.get("explanation")) or ""
-    decisions = marked_decisions(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
+    decisions = marked_decisions(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE_REPLY)
     if decisions:
         return ScoreDecisions(decisions, may_hide_failures=True)
     items = [
@@ -122,12 +125,12 @@ def _decisions_in_mapping(stated: LogRow) -> Mapping[str, LogRow]:
     if flags:
         return flags
     items = [as_mapping(item) for item in stated.values()]
-    have_decisions = all(_DECISION_OR_ERROR & item.keys() for item in items)
+    have_decisions = all(_DECISION_OR_ERROR_KEYS & item.keys() for item in items)
     return stated if have_decisions else {}
 
 
 def _flags(stated: LogRow) -> Mapping[str, LogRow]:
-    """Return a mapping of decisions, else an empty one.
+    """Return a mapping of booleans or words that are decisions as one of objects; else an empty one.
 
     Numbers do not count as decisions, because they may be weights; None stands for a missing
     decision.
@@ -151,24 +154,25 @@ def _items(stated: Any) -> Sequence[LogRow]:
     At least one has a decision; others may state why they have none.
     """
     items = [as_mapping(item) for item in as_list(stated)]
-    if any(item.keys().isdisjoint(_NAMES) for item in items):
+    if any(item.keys().isdisjoint(_NAME_KEYS) for item in items):
         return []
-    has_decision = any(not item.keys().isdisjoint(_DECISIONS) for item in items)
+    has_decision = any(not item.keys().isdisjoint(_DECISION_KEYS) for item in items)
     return items if has_decision else []
 
 
 def _may_hide(items: Iterable[LogRow]) -> bool | None:
     """Return whether a failed call may be stored as a decision.
 
-    This is known (None if not) if the log shows a failed call: stored as a decision, or as a
-    failure. In logs of `prbench export inspect` each decision states it, so the result is None.
+    True if the log shows a failed call that is stored as a decision; False if it shows only those
+    that are stored as failures; None if it shows none, so that this is not known. In logs of
+    `prbench export inspect` each decision states it (`Decision.usage`), so the result is None.
     """
     may_hide = None
     for item in items:
         if _MAY_HIDE_FAILURES in item:
             return None
         stated = _stated_decision(item)
-        lacks_decision = stated is None and not item.keys().isdisjoint(_DECISIONS)
+        lacks_decision = stated is None and not item.keys().isdisjoint(_DECISION_KEYS)
         if _is_unreadable(item) and _is_decision(stated):
             may_hide = True
         elif may_hide is None and (lacks_decision or _failure_of(item) is not None):
@@ -181,7 +185,7 @@ def _stated_decision(item: LogRow) -> Any:
 
     A status that only says that there is a decision is skipped.
     """
-    for name in _DECISIONS:
+    for name in _DECISION_KEYS:
         if name in item and not (name == "status" and _is_done(item[name])):
             return item[name]
     return None
@@ -195,11 +199,11 @@ def _is_unreadable(item: LogRow) -> bool:
     explanation = _explanation(item) or ""
     if explanation == "No explanation provided":
         return value_of_decision(_stated_decision(item)) == 0.0
-    return explanation.startswith(_UNREADABLE)
+    return explanation.startswith(_UNREADABLE_REPLY)
 
 
 def _explanation(item: LogRow) -> str | None:
-    for name in _EXPLANATIONS:
+    for name in _EXPLANATION_KEYS:
         if item.get(name) is not None:
             return as_text(item[name], f"`{name}`")
     return None
@@ -227,7 +231,7 @@ def _failure_of(item: LogRow) -> _Failure | None:
 
 def _decision(item: LogRow) -> Decision:
     # The criterion may be a separate object.
-    objects = (as_mapping(item.get(name)) for name in _NAMES)
+    objects = (as_mapping(item.get(name)) for name in _NAME_KEYS)
     criterion = next(filter(None, objects), item)
     stated = _stated_decision(item)
     value = value_of_decision(stated)
@@ -249,11 +253,11 @@ def _decision(item: LogRow) -> Decision:
     if isinstance(item.get(_MAY_HIDE_FAILURES), bool):
         usage[_MAY_HIDE_FAILURES] = item[_MAY_HIDE_FAILURES]
     decision = Decision(
-        first_text(criterion, _NAMES),
+        first_text(criterion, _NAME_KEYS),
         value,
         explanation=explanation,
         weight=as_number(columns.get("weight", columns.get("points"))),
-        text=first_text(criterion, _TEXTS),
+        text=first_text(criterion, _TEXT_KEYS),
         usage=usage,
     )
     if failure is None:

@@ -10,14 +10,14 @@ from tasks.imports.results.records import (
     MIN_NORMALIZED,
     PRIMARY,
     Archive,
-    Grading,
+    Judgement,
     Log,
     LoggedResponse,
     LogRow,
     LogSource,
     cause_of,
+    error_location,
     first_text,
-    located,
     messages_of,
     output_failure,
     text_of,
@@ -77,7 +77,7 @@ def read_inspect(source: LogSource) -> Log:
     responses = []
     for sample in valid_samples:
         where = f"{source.path}: sample {sample.get('id')}, epoch {sample.get('epoch')}"
-        with located(where):
+        with error_location(where):
             responses.append(_response(where, header, sample))
     notes = []
     if n_invalid:
@@ -121,7 +121,7 @@ def _response(where: str, header: LogRow, sample: LogRow) -> LoggedResponse:
         trial=number_of(where, sample, "epoch"),
         messages=conversation,
         usage=usage_of(output, prompt_lacks_cached=True),
-        gradings=list(_gradings(spec, sample, _scores_of(header, sample))),
+        judgements=list(_judgements(spec, sample, _scores_of(header, sample))),
     )
 
 
@@ -137,11 +137,7 @@ def _scores_of(header: LogRow, sample: LogRow) -> Mapping[str, LogRow]:
     return {name: as_mapping(score) for name, score in scores.items()}
 
 
-def _failure_of(
-    sample: LogRow,
-    output: LogRow,
-    text: str | None,
-) -> tuple[str | None, str | None]:
+def _failure_of(sample: LogRow, output: LogRow, text: str | None) -> tuple[str | None, str | None]:
     """Return the status and the cause of a failed sample."""
     limit = as_mapping(sample.get("limit"))
     kind = text_or_none(limit.get("type"))
@@ -163,14 +159,10 @@ def _resolved(text: str | None, attachments: LogRow) -> str | None:
     return text_or_none(attachments.get(text.removeprefix(_ATTACHED))) or text
 
 
-def _gradings(
-    spec: LogRow,
-    sample: LogRow,
-    scores: Mapping[str, LogRow],
-) -> Iterator[Grading]:
-    """Yield a grading for each score with decisions.
+def _judgements(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> Iterator[Judgement]:
+    """Yield a judgement for each score with decisions.
 
-    If no score has any, one grading without decisions.
+    If no score has any, one judgement without decisions.
     """
     decided = {}
     certain_scorers = []
@@ -187,14 +179,14 @@ def _gradings(
         is_only_scorer = len(decided) == 1 or certain_scorers == [scorer]
         if not is_only_scorer:
             judge = f"{judge} ({scorer})" if judge else scorer
-        yield Grading(
+        yield Judgement(
             judge,
             score_decisions.decisions,
             may_hide_failures=score_decisions.may_hide_failures,
             own_scores=_own_scores(scores, scorer),
         )
     if scores and not decided:
-        yield Grading(None, ())
+        yield Judgement(None, ())
 
 
 def _own_scores(scores: Mapping[str, LogRow], scorer: str) -> dict[str, float]:
@@ -217,11 +209,7 @@ def _own_scores(scores: Mapping[str, LogRow], scorer: str) -> dict[str, float]:
     return {name: number for name, number in numbers.items() if number is not None}
 
 
-def _judge_of(
-    spec: LogRow,
-    sample: LogRow,
-    scorer: str,
-) -> str | None:
+def _judge_of(spec: LogRow, sample: LogRow, scorer: str) -> str | None:
     """Return the judge's model.
 
     The log's metadata, a role, or an option of the scorer names it; or it is the only other model

@@ -17,12 +17,12 @@ from tasks.imports.results.records import (
     MIN_NORMALIZED,
     PRIMARY,
     Decision,
-    Grading,
+    Judgement,
     Log,
     LoggedResponse,
     LogRow,
     LogSource,
-    located,
+    error_location,
 )
 from tasks.llm.replies import PROVIDER_ERROR
 
@@ -56,7 +56,7 @@ def read_published(source: LogSource) -> Log:
         for (task, stored_output), own_scores in zip(outputs.items(), scores, strict=True):
             where = f"{source.path}: {model}, task {task}"
             output = as_mapping(stored_output)
-            with located(where):
+            with error_location(where):
                 decisions = list(_grades(where, output))
                 response = LoggedResponse(
                     where,
@@ -66,8 +66,8 @@ def read_published(source: LogSource) -> Log:
                     trial=trial,
                     transcript=cell_text(output, "convo") or "",
                     failure_texts={"N/A": PROVIDER_ERROR},
-                    gradings=(
-                        Grading(judge, decisions, own_scores=own_scores, may_hide_failures=True),
+                    judgements=(
+                        Judgement(judge, decisions, own_scores=own_scores, may_hide_failures=True),
                     ),
                 )
             responses.append(response)
@@ -85,11 +85,7 @@ def _trial_of(source: LogSource, config: LogRow) -> int:
     return number_of(str(source.path), config, "trial_number", lowest=0)
 
 
-def _scores_of(
-    document: LogRow,
-    model: str,
-    n_outputs: int,
-) -> list[dict[str, float]]:
+def _scores_of(document: LogRow, model: str, n_outputs: int) -> list[dict[str, float]]:
     """Return the scores of each output of a model, in the order of outputs.
 
     A task that the data set has twice is one output; scores that do not match the outputs one by

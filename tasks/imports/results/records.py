@@ -40,6 +40,7 @@ LogRow = Mapping[str, Any]
 PRIMARY = "score"
 """The score that ranks in benchmarks of this kind: points over positive points."""
 MIN_NORMALIZED = "min_normalized"
+"""The score of PRBench that is 0 for the worst and 1 for the best possible points."""
 
 
 class Decision(NamedTuple):
@@ -50,7 +51,8 @@ class Decision(NamedTuple):
         value: 1, 0.5 or 0; None if it failed.
         position: the position in the rubric, if the log has neither an id nor a text.
         status: the kind of failure, if `value` is None.
-        usage: values for columns of the verdict, such as tokens and cost.
+        usage: values for columns of the verdict, such as tokens and cost; also
+            `may_hide_failures`, if the log states it for each decision.
         is_guess: true if this entry of the log may be something else; it counts only if
             `criterion` is one of the task.
         text: the criterion's text, if the harness may use ids of its own.
@@ -70,8 +72,8 @@ class Decision(NamedTuple):
     is_reordered: bool = False
 
 
-class Grading(NamedTuple):
-    """The decisions of a judge on a response.
+class Judgement(NamedTuple):
+    """The decisions of a judge on a response; not a grading, which is `binary` or `ternary`.
 
     Attributes:
         may_hide_failures: true if the harness stores a failed judge call as a decision; None if
@@ -95,15 +97,15 @@ class LoggedResponse(NamedTuple):
         failure_texts: texts that the harness stores instead of a response -> their failures.
         usage: values for columns of the response, such as tokens and cost.
         run: the run of the harness that the response belongs to.
-        group: the part of the data set that the harness reports on.
-        combined_scores: the scores that the harness computed from all gradings.
+        part: the part of the data set, of those that the harness reports on one by one.
+        combined_scores: the scores that the harness computed from all judgements.
     """
 
     where: str
     model: str | None
     task_id: str | None
     text: str | None
-    gradings: Sequence[Grading] = ()
+    judgements: Sequence[Judgement] = ()
     trial: int | None = None
     messages: Sequence[Message] | None = None
     transcript: str | None = None
@@ -112,7 +114,7 @@ class LoggedResponse(NamedTuple):
     failure_texts: Mapping[str, str] = {}
     usage: Mapping[str, Any] = {}
     run: str = ""
-    group: str = ""
+    part: str = ""
     combined_scores: Mapping[str, float] = {}
 
 
@@ -131,10 +133,12 @@ _HTTP_STATUS = re.compile(
     r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error",
     re.IGNORECASE,
 )
+"""Finds the HTTP status in the cause of a failed call."""
 _NO_REPLY = re.compile(
     r"(?i)connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad"
     r" ?gateway|(server|api)[ _]?error"
 )
+"""Finds words of a cause that mean that a call got no reply."""
 _WORDS = {
     **BINARY_WORDS,
     "c": 1.0,
@@ -228,7 +232,11 @@ def call_failure(cause: str | None) -> str | None:
 
 
 def usage_of(output: LogRow, *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
-    """Return the columns that describe a call: served model, tokens, cost and seconds."""
+    """Return the columns that describe a call: served model, tokens, cost and seconds.
+
+    With `prompt_lacks_cached`, the log's input tokens do not include those that the provider read
+    from its cache or wrote to it, so they are added.
+    """
     usage = as_mapping(output.get("usage"))
     prompt_tokens = as_whole_number(usage.get("input_tokens"))
     cached_tokens = as_whole_number(usage.get("input_tokens_cache_read"))
@@ -249,6 +257,7 @@ def usage_of(output: LogRow, *, prompt_lacks_cached: bool = False) -> dict[str, 
 
 
 value_of_decision = partial(as_value, words=_WORDS)
+"""Returns a decision in a log as 1, 0.5 or 0; None for anything else."""
 
 
 def marked_decisions(
@@ -303,8 +312,8 @@ def cause_of(error: Any) -> str | None:
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
-    """Turn an error of reading a response into one that names its location."""
+def error_location(where: str) -> Iterator[None]:
+    """Turn an error of reading a response into one that names its location, `where`."""
     try:
         yield
     except RowError as error:
@@ -368,14 +377,14 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
             contents[name] = opened.read()
         n_bytes += len(contents[name])
         if n_bytes > foreign_files.MOST_BYTES:
-            most_gb = foreign_files.MOST_BYTES / 1e9
             raise foreign_files.FileTooLarge(
-                f"{folder}: holds more than {most_gb:.1f} GB of results; split it"
+                f"{folder}: holds more than {foreign_files.MOST_BYTES / 1e9:.1f} GB of results;"
+                " split it"
             )
     return contents
 
 
-UNREADABLE = (
+READING_ERRORS = (
     *foreign_files.ZIP_ERRORS,
     pa.ArrowException,
     SyntaxError,
@@ -393,7 +402,7 @@ class Archive:
 
         Raises:
             FileTooLarge: it would unpack to too much.
-            Exception: one of `UNREADABLE`, if it is damaged.
+            Exception: one of `READING_ERRORS`, if it is damaged.
         """
         self._content = content
         self._opened = zipfile.ZipFile(pa.BufferReader(content))
@@ -406,7 +415,7 @@ class Archive:
         """Return a member as JSON.
 
         Raises:
-            Exception: one of `UNREADABLE`, if it is damaged or no JSON.
+            Exception: one of `READING_ERRORS`, if it is damaged or no JSON.
         """
         member = self._opened.getinfo(name)
         if member.file_size > foreign_files.MOST_BYTES:

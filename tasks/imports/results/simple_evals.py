@@ -18,14 +18,14 @@ from tasks.imports.files import ImportRefused
 from tasks.imports.results.records import (
     PRIMARY,
     Decision,
-    Grading,
+    Judgement,
     Log,
     LoggedResponse,
     LogRow,
     LogSource,
     cause_of,
+    error_location,
     judged_text,
-    located,
     marked_decisions,
     messages_of,
     value_of_decision,
@@ -50,10 +50,10 @@ _M42_COLUMNS = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 def is_simple(source: LogSource) -> bool:
-    """Return whether simple-evals wrote a file.
+    """Return whether a file is a result of simple-evals with responses.
 
-    Known are the JSON with all results, its examples one per line, and the HTML report. The file of
-    metrics has no responses, so it is refused.
+    It is the JSON with all results, or a file with its examples one per line, or the HTML report.
+    The file of metrics alone is none.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
         return True
@@ -81,25 +81,24 @@ def read_simple(source: LogSource) -> Log:
 def _responses(where: str, examples: Iterable[LogRow]) -> Iterator[LoggedResponse]:
     """Yield the response of each example; messages have its number after `where`."""
     for number, example in enumerate(examples, start=1):
-        with located(f"{where} {number}"):
+        with error_location(f"{where} {number}"):
             response = _response(f"{where} {number}", example)
         yield response
 
 
 def _response(where: str, example: LogRow) -> LoggedResponse:
     completion = example.get("completion")
+    text = None
     if not isinstance(completion, list):
         text = cell_text(example, "completion")
     elif completion:
         text = judged_text(as_mapping(completion[-1]))
-    else:
-        text = None
     usage = as_mapping(example.get("usage"))
     score = as_number(example.get("score"))
     decisions = [_decision(as_mapping(item)) for item in as_list(example.get("rubric_items"))]
-    gradings = []
+    judgements = []
     if decisions or score is not None:
-        gradings.append(_grading(decisions, score))
+        judgements.append(_judgement(decisions, score))
     return LoggedResponse(
         where,
         model=None,
@@ -108,7 +107,7 @@ def _response(where: str, example: LogRow) -> LoggedResponse:
         failure_texts=_FAILURE_TEXTS,
         messages=messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
-        gradings=gradings,
+        judgements=judgements,
     )
 
 
@@ -146,7 +145,7 @@ def _responses_of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
             text=response,
             messages=list(_messages(conversation)),
             failure_texts=_FAILURE_TEXTS,
-            gradings=(_grading(decisions, float(score[1]) if score else None),),
+            judgements=(_judgement(decisions, float(score[1]) if score else None),),
         )
 
 
@@ -165,8 +164,8 @@ def _messages(part: str) -> Iterator[tuple[str, str]]:
             yield role, html.unescape(text)
 
 
-def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
-    return Grading(
+def _judgement(decisions: Sequence[Decision], score: float | None) -> Judgement:
+    return Judgement(
         None,
         decisions,
         may_hide_failures=False,

@@ -8,20 +8,17 @@ from tasks.imports.results.records import LoggedResponse
 
 
 class _Numbers:
-    """Numbers of different contents, such as responses to a task; parts of a run repeat contents."""
+    """Numbers of the different contents of a subject, such as the trials of responses to a task.
+
+    Parts of a run may repeat a content, which then has the same number in each.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, dict[Hashable, int]] = defaultdict(dict)
         self._n_seen: Counter[Hashable] = Counter()
 
-    def number_of(
-        self,
-        subject: Hashable,
-        part: str,
-        content: Hashable,
-        stated: int,
-    ) -> int:
-        """Return the number of a content: the stated one, or the next free one if it is taken.
+    def number_of(self, subject: Hashable, part: str, content: Hashable, stated: int) -> int:
+        """Return the number of a content: the stated one; if it is taken, 1 more than the largest.
 
         A content that another part has too gets the number that it has there. If parts have it
         several times, the first is the same as the first there, the second as the second.
@@ -42,17 +39,23 @@ def with_trials(responses: Iterable[LoggedResponse]) -> Iterator[LoggedResponse]
     content again in one part, is another trial. If a judge decided differently on one response,
     that is another repetition of the judge.
     """
+    # Of trials, and of repetitions of judges; their subjects differ.
     numbers = _Numbers()
     decision_of = attrgetter("criterion", "position", "value")
     for response in responses:
         messages = tuple(response.messages or ())
         task = (response.run, response.model, response.task_id, messages)
         content = (response.text, response.status)
-        trial = numbers.number_of(task, response.group, content, response.trial or 1)
-        gradings = []
-        for grading in response.gradings:
-            decisions = tuple(map(decision_of, grading.decisions))
-            subject = (task, trial, grading.judge)
-            judge_trial = numbers.number_of(subject, response.group, decisions, grading.judge_trial)
-            gradings.append(grading._replace(judge_trial=judge_trial))
-        yield response._replace(trial=trial, gradings=gradings)
+        trial = numbers.number_of(task, response.part, content, response.trial or 1)
+        judgements = []
+        for judgement in response.judgements:
+            decisions = tuple(map(decision_of, judgement.decisions))
+            subject = (task, trial, judgement.judge)
+            judge_trial = numbers.number_of(
+                subject,
+                response.part,
+                decisions,
+                judgement.judge_trial,
+            )
+            judgements.append(judgement._replace(judge_trial=judge_trial))
+        yield response._replace(trial=trial, judgements=judgements)

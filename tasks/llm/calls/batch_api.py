@@ -39,12 +39,7 @@ class BatchApi:
         self._target = target
         self._provider, _, self._model = target.name.partition("/")
 
-    def line(
-        self,
-        custom_id: str,
-        messages: Messages,
-        parameters: Parameters,
-    ) -> str:
+    def line(self, custom_id: str, messages: Messages, parameters: Parameters) -> str:
         """Return a request as a line of a batch's file, with the parameters as they are sent."""
         arguments = chat_arguments(parameters)
         for name in ("extra_headers", "api_key"):  # sent with the file
@@ -66,11 +61,7 @@ class BatchApi:
             }
         )
 
-    async def submit(
-        self,
-        submission: str,
-        lines: Iterable[str],
-    ) -> str:
+    async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests, start the batch, and return its id."""
         content = ("\n".join(lines) + "\n").encode()
         file = await self._request(
@@ -140,11 +131,7 @@ class BatchApi:
             replies += [(custom_id, too_large) for custom_id in sorted(missing_ids)]
         return replies
 
-    def _read(
-        self,
-        line: bytes,
-        location: str,
-    ) -> tuple[str, Reply | None]:
+    def _read(self, line: bytes, location: str) -> tuple[str, Reply | None]:
         """Return a request's id and its reply; None if the batch ended before its turn.
 
         A failure is also a reply, with its status and cause.

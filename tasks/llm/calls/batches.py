@@ -25,9 +25,9 @@ from tasks.llm.ledger.entries import (
     Entry,
     Statement,
     as_text,
-    inserting,
+    insert_statement,
     is_as_written,
-    recorded,
+    statements_recording,
 )
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
@@ -70,7 +70,7 @@ class Submissions:
     _ledger: Ledger
     _endpoint: str
 
-    def open(self) -> list[Submission]:
+    def open_submissions(self) -> list[Submission]:
         """Return the batches that have not ended, the oldest first."""
         # By progress, not by time: clocks may go backwards. With `max`, SQLite takes the other
         # columns from the row of the largest value.
@@ -108,33 +108,26 @@ class Submissions:
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, self._endpoint)]),
-            (inserting("submitted_calls"), [(name, *call) for call in calls]),
-            _state(name, SUBMITTING, None),
+            (insert_statement("submitted_calls"), [(name, *call) for call in calls]),
+            _insert_state(name, SUBMITTING, None),
         )
         return Submission(name, None, tuple(calls))
 
     async def record_submitted(self, submission: Submission, batch_id: str) -> None:
         """Record that the provider has the batch."""
-        await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
+        await self._ledger.write(_insert_state(submission.name, SUBMITTED, batch_id))
 
-    async def record_ended(
-        self,
-        submission: Submission,
-        results: Sequence[Entry] = (),
-    ) -> None:
+    async def record_ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
         """Record the results and the end of a batch in one transaction, so that no result is stored
         twice.
         """
         await self._ledger.write(
-            *recorded(results), _state(submission.name, ENDED, submission.batch_id)
+            *statements_recording(results),
+            _insert_state(submission.name, ENDED, submission.batch_id),
         )
 
 
-def _state(
-    name: str,
-    state: str,
-    batch_id: str | None,
-) -> Statement:
+def _insert_state(name: str, state: str, batch_id: str | None) -> Statement:
     values = (name, state, batch_id, time.time())
     return "insert into submission_states values (?, ?, ?, ?)", [values]
 
@@ -163,11 +156,7 @@ class Batching:
         self._api = BatchApi(self.target)
         self._submissions = Submissions(self.ledger, self.target.endpoint_name)
 
-    async def submit_and_collect(
-        self,
-        calls: Sequence[Call],
-        wait_s: float,
-    ) -> None:
+    async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> None:
         """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
         The amount reserved for a batch that is running when the wait ends counts as used: it may
@@ -201,11 +190,7 @@ class Batching:
                 if budget.reserve(highest_usage):
                     budget.release(highest_usage, NO_USAGE)
 
-    async def _collect(
-        self,
-        calls: Sequence[Call],
-        wait_s: float,
-    ) -> Sequence[Call]:
+    async def _collect(self, calls: Sequence[Call], wait_s: float) -> Sequence[Call]:
         """Submit calls and wait for batches to end; submit those held back as soon as others
         release reservations.
 
@@ -218,7 +203,7 @@ class Batching:
             n_submitted_before = self.n_submitted
             calls = await self._submit_alone(calls)
             notes_on_running = []
-            for submission in self._submissions.open():
+            for submission in self._submissions.open_submissions():
                 note = await self._poll(submission)
                 if note is not None:
                     notes_on_running.append(note)
@@ -245,7 +230,7 @@ class Batching:
         name = f"submitting batches to {self.target.endpoint_name}"
         pause_s = _FIRST_POLL_S
         while True:
-            await locks.released(name)
+            await locks.wait_until_released(name)
             with locks.holding(name) as is_ours:
                 if not is_ours:
                     continue
@@ -261,8 +246,10 @@ class Batching:
             pause_s *= 2
 
     async def _find_lost(self) -> None:
-        """Record batches whose submission was not recorded because of a crash."""
-        for submission in self._submissions.open():
+        """Find the batches whose submission a crash left unrecorded: each is recorded as submitted,
+        or as ended if the provider does not have it.
+        """
+        for submission in self._submissions.open_submissions():
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
                 if batch_id is None:
@@ -276,7 +263,7 @@ class Batching:
         """
         held_back = []
         keys: set[str] = set()
-        for submission in self._submissions.open():
+        for submission in self._submissions.open_submissions():
             keys.update(call.call_key for call in submission.calls)
         requests = []
         for call in calls:
@@ -287,8 +274,8 @@ class Batching:
             if key in keys or is_elsewhere or self._is_tried(call, parameters):
                 continue
             if self.limiter.left_s <= 0:
-                self.limiter.too_late += 1
-            elif self._reservations.has_room(key, highest_usage_of(call, parameters)):
+                self.limiter.n_too_late += 1
+            elif self._reservations.reserve(key, highest_usage_of(call, parameters)):
                 keys.add(key)
                 requests.append(
                     Request(
@@ -307,7 +294,10 @@ class Batching:
         return held_back
 
     def _is_tried(self, call: Call, parameters: Parameters) -> bool:
-        """Return whether the ledger has a reply or a failure for a call."""
+        """Return whether the ledger has a reply or a failure for a call.
+
+        `not_before_s` is not regarded: only calls of models have it, and these are in no batch.
+        """
         history = self.ledger.history_of(call, parameters)
         history = history.after(call.after_attempt).accepting(call.target.ends_ok)
         return history.reply_for(call.cell) is not None or bool(history.failed_for(call.cell))
@@ -367,12 +357,7 @@ class Batching:
                 entries.append(self._entry(missing_calls.pop(key), reply))
         return entries
 
-    def _add_note(
-        self,
-        submission: Submission,
-        batch: Any,
-        n_missing: int,
-    ) -> None:
+    def _add_note(self, submission: Submission, batch: Any, n_missing: int) -> None:
         errors = getattr(batch.errors, "data", None) or ()
         messages = [str(getattr(error, "message", error)) for error in errors]
         cause = safe("; ".join(messages))
@@ -400,7 +385,7 @@ class Batching:
 
 _MOST_CALLS = 20_000
 _MOST_FILE_BYTES = 100 << 20
-"""Half of OpenAI's limits for one batch."""
+"""At most half of OpenAI's limits for one batch: 50,000 calls, and a file of 200 MB."""
 
 
 def _chunks(requests: Sequence[Request]) -> list[list[Request]]:

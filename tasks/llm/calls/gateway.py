@@ -19,13 +19,13 @@ from tasks.llm.ledger.entries import (
     Entry,
     History,
     as_text,
-    replaced,
     spend_of,
+    statements_replacing,
     total_usd,
 )
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Limiter, NotCalled
-from tasks.llm.replies import REFUSED, Failure, Kind, Paid, Reply
+from tasks.llm.replies import REFUSED, Failure, Kind, LedgerKey, Reply
 from tasks.llm.request import (
     DECISIONS,
     EMBEDDING,
@@ -55,7 +55,7 @@ FIRST_BACKOFF_S = 0.5
 
 
 class _Request(NamedTuple):
-    """A call with the parameters of one attempt, and its key with these."""
+    """A call with the parameters of one attempt, and its key with these parameters."""
 
     call: Call
     parameters: Parameters
@@ -68,9 +68,10 @@ class Gateway:
 
     The steps of an attempt are: admission by the limiter, a lock on the call among all processes,
     the call, the ledger. A reply is never returned before it is durable. For one reply it makes at
-    most `attempts` attempts; retries begin only within `deadline_s` (None: no limit). Spend is
-    recorded under `purpose`: sample, judge or drift. A gateway that `is_only_ledger` makes no
-    calls.
+    most `attempts` attempts; the last one may have other parameters (`Target.last_resort`), and its
+    reply is then degraded. Retries begin at most `deadline_s` seconds after the first attempt
+    (None: no limit). Spend is recorded under `purpose`, the name of a stage
+    (`tasks.run.writing.STAGES`). A gateway that `reads_only_ledger` makes no calls.
     """
 
     limiter: Limiter
@@ -80,7 +81,7 @@ class Gateway:
     deadline_s: float | None = None
     purpose: str = "unknown"
     sender: Sender = send
-    is_only_ledger: bool = False
+    reads_only_ledger: bool = False
 
     async def complete(self, call: Call) -> Reply:
         """Return the reply to a call. A failure is also a reply, with its status and cause.
@@ -92,7 +93,7 @@ class Gateway:
         stored_reply, failures = self._earlier_replies(call)
         if stored_reply is not None:
             return stored_reply
-        if self.is_only_ledger:
+        if self.reads_only_ledger:
             raise NotCalled(
                 f"{call.target.endpoint_name}: the call may have been made before, and its row was"
                 " lost"
@@ -103,20 +104,18 @@ class Gateway:
             )
         if call.is_batched and not call.allows_live:
             return _summed_up(failures, len(failures))
+        # Each run makes at least one attempt, even if earlier runs have made all; the stored number
+        # of attempts still is at most `attempts`.
         n_tried = min(len(failures), self.attempts - 1)
         replies = await self._make_attempts(call, n_tried)
         return _summed_up([*failures, *replies], n_tried + len(replies))
 
-    async def _make_attempts(
-        self,
-        call: Call,
-        n_tried: int,
-    ) -> list[Reply]:
+    async def _make_attempts(self, call: Call, n_tried: int) -> list[Reply]:
         """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
         replies = []
-        until_s = math.inf
+        retries_end_s = math.inf
         if self.deadline_s is not None:
-            until_s = time.monotonic() + self.deadline_s
+            retries_end_s = time.monotonic() + self.deadline_s
         for number in range(n_tried + 1, self.attempts + 1):
             try:
                 replies += await self._make_attempt(call, is_last=number == self.attempts)
@@ -129,17 +128,13 @@ class Gateway:
                 break
             requested_wait_s = reply.failure.retry_after_s if reply.failure else None
             wait_s = requested_wait_s or backoff_s(number)
-            if wait_s >= min(self.limiter.left_s, until_s - time.monotonic()):
+            if wait_s >= min(self.limiter.left_s, retries_end_s - time.monotonic()):
                 break
             if not requested_wait_s:  # the limiter handles requested waits, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
-    def history(
-        self,
-        call: Call,
-        parameters: Parameters | None = None,
-    ) -> History:
+    def history(self, call: Call, parameters: Parameters | None = None) -> History:
         """Return the attempts of a call that the ledger holds, with its usual parameters or
         others.
         """
@@ -149,9 +144,11 @@ class Gateway:
         return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
     def _earlier_replies(self, call: Call) -> tuple[Reply | None, list[Reply]]:
-        """Return the reply in the ledger, if there is one, and the failed attempts.
+        """Return the reply in the ledger or None, and the failed attempts, which the caller needs
+        only if there is no reply.
 
-        A reply with the parameters of the last resort counts only if it was made for this cell.
+        A reply with the parameters of the last resort counts only if it was made for the call's
+        row (`cell`): for another row, the requested parameters have not failed yet.
         """
         history = self.history(call)
         stored_reply = history.reply_for(call.cell)
@@ -161,7 +158,7 @@ class Gateway:
             return stored_reply, failures
         resort_history = self.history(call, call.parameters(last_resort))
         reply = resort_history.reply_for(call.cell)
-        is_of_cell = any(entry.cell == call.cell for entry in resort_history.open)
+        is_of_cell = any(entry.cell == call.cell for entry in resort_history.counting_entries)
         if reply is None or not is_of_cell:
             return None, failures
         degraded_reply = replace(
@@ -172,12 +169,7 @@ class Gateway:
         )
         return degraded_reply, failures
 
-    async def _make_attempt(
-        self,
-        call: Call,
-        *,
-        is_last: bool,
-    ) -> list[Reply]:
+    async def _make_attempt(self, call: Call, *, is_last: bool) -> list[Reply]:
         """Make an attempt, and repeat it if only this request was refused; return the replies."""
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
@@ -185,33 +177,41 @@ class Gateway:
         reply = await self._locked_attempt(request)
         while reply is None:
             # Hold no admission while waiting, so that other calls of this run may start.
-            await self.ledger.call_locks.released(request.key, self.limiter.stop_at_s)
+            await self.ledger.call_locks.wait_until_released(request.key, self.limiter.stop_at_s)
             reply = self.history(call, parameters).reply_for(call.cell)
             if reply is None:
                 reply = await self._locked_attempt(request)
         failure = reply.failure
         replies = [reply]
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
-        if failure is not None and failure.alone is not None and endpoint.is_doubtful(failure):
-            replies = await self._settled(request, endpoint, reply, failure)
+        if (
+            failure is not None
+            and failure.request_fault is not None  # else no harmless request can be made
+            and endpoint.may_refuse_all(failure)
+        ):
+            replies = await self._examine_refusal(request, endpoint, reply, failure)
         return [replace(reply, degraded=last_resort is not None) for reply in replies]
 
-    async def _settled(
+    async def _examine_refusal(
         self,
         request: _Request,
         endpoint: EndpointHealth,
         reply: Reply,
         failure: Failure,
     ) -> list[Reply]:
-        """Return the replies to a refused request, after checking whether the endpoint refuses a
-        harmless one too.
+        """Find out whether an endpoint refuses all requests or only this one, by a harmless one,
+        and return the replies to this request.
 
-        If it does, the endpoint is stopped. If it does not, the request is repeated, and a second
-        refusal is about this request alone. If neither is known, the next run tries again.
+        - All: the endpoint is stopped, and the reply is unchanged.
+        - Not known, or the cause may still be the key, the account or the model: the reply is
+          unchanged, so that the next run tries again.
+        - Only this one, but not for its content: the reply gets the failure `of_this_request`.
+        - Only this one, for its content: the request is repeated once, and a second refusal is for
+          good.
         """
         refused_s = time.monotonic()
         endpoint.count_refusal()
-        async with endpoint.asking:
+        async with endpoint.probe_lock:
             await endpoint.wait_for_turn(refused_s)
             if not endpoint.is_settled(refused_s):
                 with suppress(NotCalled):
@@ -219,11 +219,11 @@ class Gateway:
         if failure.kind is Kind.FATAL:
             await endpoint.wait_for_success(failure, refused_s)
         request_failure = failure.of_this_request
-        is_known = endpoint.stopped is None and endpoint.accepted_s >= refused_s
-        if not is_known or request_failure.kind is Kind.FATAL:
+        accepts_calls = endpoint.stopped is None and endpoint.accepted_s >= refused_s
+        if not accepts_calls or request_failure.kind is Kind.FATAL:
             return [reply]
         if request_failure.status != REFUSED:
-            return [await self._replaced(request, reply, request_failure)]
+            return [await self._store_other_failure(request, reply, request_failure)]
         second_reply: Reply | None = None
         with suppress(NotCalled):
             second_reply = await self._locked_attempt(request, goes_first=True)
@@ -232,19 +232,19 @@ class Gateway:
         second_failure = second_reply.failure
         if second_failure is not None and second_failure.kind is Kind.FATAL:
             request_failure = second_failure.of_this_request
-            second_reply = await self._replaced(request, second_reply, request_failure)
+            second_reply = await self._store_other_failure(request, second_reply, request_failure)
         return [reply, second_reply]
 
-    async def _replaced(
+    async def _store_other_failure(
         self,
         request: _Request,
         reply: Reply,
         failure: Failure,
     ) -> Reply:
-        """Return a reply with another failure, also in the ledger."""
+        """Give a stored reply another failure, and return it."""
         other_reply = replace(reply, status=failure.status, failure=failure)
-        _, number = reply.paid[0]
-        await self.ledger.write(*replaced(self._entry(request, number, other_reply)))
+        _, number = reply.ledger_keys[0]
+        await self.ledger.write(*statements_replacing(self._entry(request, number, other_reply)))
         return other_reply
 
     async def _call_harmless(
@@ -270,16 +270,12 @@ class Gateway:
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
             endpoint.note_probe(admission.began_s, harmless_failure)
-        # A bad request that is harmless shows nothing, unless the other was bad, too.
+        # If the server finds the harmless request itself invalid (BAD_REQUEST), that stops the
+        # endpoint only if it found the refused one invalid, too.
         if harmless_failure is not None and harmless_failure.kind in {Kind.FATAL, failure.kind}:
             endpoint.stop(failure, harmless_failure)
 
-    async def _locked_attempt(
-        self,
-        request: _Request,
-        *,
-        goes_first: bool = False,
-    ) -> Reply | None:
+    async def _locked_attempt(self, request: _Request, *, goes_first: bool = False) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if the call is
         being made elsewhere.
         """
@@ -289,15 +285,15 @@ class Gateway:
                 endpoint=call.target.endpoint_name,
                 priority=() if goes_first else call.priority,
                 highest_usage=highest_usage_of(call, request.parameters),
-                # A first estimate, which the reply corrects: four bytes a token, and a reply of
-                # 500.
+                # A first estimate, which the reply corrects: a reply of 500 tokens, and a quarter of
+                # the bound on the prompt, which takes each byte for a token; a token has about four.
                 likely_tokens=most_prompt_tokens(call.messages, request.parameters) // 4 + 500,
                 goes_first=goes_first,
             )
         )
-        # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits
-        # for it.
-        return await self.ledger.kept(self._admitted_attempt(request, admission))
+        # An error in other work must not end an attempt that is paid for:
+        # `Ledger.wait_for_attempts` waits for it.
+        return await self.ledger.run_to_end(self._admitted_attempt(request, admission))
 
     async def _admitted_attempt(self, request: _Request, admission: Admission) -> Reply | None:
         reply: Reply | None = None
@@ -313,7 +309,7 @@ class Gateway:
                 stored_reply = history.reply_for(request.call.cell)
                 if stored_reply is not None:
                     return stored_reply
-                is_lost = True  # unless the sender returns
+                is_lost = True  # unless there is a reply in the end, which then counts instead
                 reply = await self._send_and_record(request, history.next_attempt)
                 return reply
         except NoSender:
@@ -325,16 +321,11 @@ class Gateway:
     async def _send_and_record(self, request: _Request, number: int) -> Reply:
         """Send the request and record the reply."""
         reply = await self.sender(request.call, request.parameters)
-        self.limiter.n_instead_of_batch += request.call.allows_live
+        self.limiter.n_instead_of_batch += request.call.allows_live  # adds 0 or 1
         await self.ledger.record(self._entry(request, number, reply))
-        return replace(reply, paid=((request.key, number),))
+        return replace(reply, ledger_keys=((request.key, number),))
 
-    def _entry(
-        self,
-        request: _Request,
-        number: int,
-        reply: Reply,
-    ) -> Entry:
+    def _entry(self, request: _Request, number: int, reply: Reply) -> Entry:
         """Return the ledger's entry of an attempt."""
         return Entry(
             call_key=request.key,
@@ -352,14 +343,14 @@ class Gateway:
 
 def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
     """Return the last reply, with the cost and the ledger keys of all replies."""
-    paid: list[Paid] = []
+    ledger_keys: list[LedgerKey] = []
     for reply in replies:
-        paid += reply.paid
+        ledger_keys += reply.ledger_keys
     return replace(
         replies[-1],
         attempts=n_attempts,
         cost_usd=total_usd(replies),
-        paid=tuple(paid),
+        ledger_keys=tuple(ledger_keys),
     )
 
 
@@ -371,15 +362,17 @@ def backoff_s(attempt: int) -> float:
     return min(60.0, doubled_s) * random.uniform(0.5, 1.5)
 
 
-Probed = tuple[bool | None, str]
-"""True if a model accepts calls (None: it was too busy), and a sentence about it."""
+ProbeResult = tuple[bool | None, str]
+"""True if a model accepts calls or at least the key, False if it does not, None if it was too busy to
+show it; and a sentence about that.
+"""
 
 
 async def probe(
     targets: Sequence[Target],
     ledger_folder: Path | None,
     run_id: str,
-) -> list[Probed]:
+) -> list[ProbeResult]:
     """Call each model once, all at the same time, and add the cost to the spend of a ledger."""
     calls = [
         harmless_call(target, {**target.parameters, **target.sent_along}) for target in targets
@@ -388,7 +381,7 @@ async def probe(
     results = []
     spend = []
     for target, reply in zip(targets, replies, strict=True):
-        results.append(_probed(target, reply))
+        results.append(_probe_result(target, reply))
         if reply.cost_usd:
             spend.append(spend_of(reply, run_id, "doctor", target.name, time.time()))
     if spend and ledger_folder is not None:
@@ -398,12 +391,9 @@ async def probe(
     return results
 
 
-def harmless_call(
-    target: Target,
-    parameters: Parameters,
-) -> tuple[Call, dict[str, Any]]:
-    """Return the shortest call with such parameters, which no content filter refuses, and its own
-    parameters.
+def harmless_call(target: Target, parameters: Parameters) -> tuple[Call, dict[str, Any]]:
+    """Return a short call that no content filter refuses, and the parameters to send with it: the
+    given ones, except those that could make it long or expensive.
     """
     harmless_parameters = {name: value for name, value in parameters.items() if name not in _COSTLY}
     api = parameters.get("api")
@@ -416,26 +406,26 @@ def harmless_call(
             }
         ]
     elif api != EMBEDDING:
-        harmless_parameters["max_tokens"] = _harmless_tokens(target)
+        harmless_parameters["max_tokens"] = _harmless_tokens(parameters)
     hasty_target = replace(target, timeout_s=min(target.timeout_s, 30.0))
     return Call(hasty_target, [{"role": "user", "content": "Hi"}], ""), harmless_parameters
 
 
-def _harmless_tokens(target: Target) -> int:
+def _harmless_tokens(parameters: Parameters) -> int:
     """Return the lowest limit of a reply that providers accept: the responses API needs more."""
-    return 16 if target.parameters.get("api") == RESPONSES else 1
+    return 16 if parameters.get("api") == RESPONSES else 1
 
 
-def _probed(target: Target, reply: Reply) -> Probed:
-    probe_call = f"1 call of {counted(_harmless_tokens(target), 'token')}"
+def _probe_result(target: Target, reply: Reply) -> ProbeResult:
+    probe_call = f"1 call of {counted(_harmless_tokens(target.parameters), 'token')}"
     failure = reply.failure
     if failure is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
         return True, f"{probe_call} succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
         return None, f"{probe_call}: the key was not tried: {reply.error}"
-    # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has
-    # accepted the key.
+    # If LiteLLM refuses a parameter (its error's text has the name of its exception), every call
+    # fails; if the server refuses the request, it has accepted the key.
     is_of_request = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED}
     if is_of_request and "UnsupportedParams" not in failure.error:
         return True, f"{probe_call}: the key is accepted: {reply.error}"

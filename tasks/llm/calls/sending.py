@@ -10,7 +10,7 @@ from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets
 from tasks.llm.exchange import Exchange
 from tasks.llm.failures import failure_of, with_hints
-from tasks.llm.litellm_setup import litellm, make_known, spare_work
+from tasks.llm.litellm_setup import litellm, make_known, skip_unused_work
 from tasks.llm.reading import from_result, logprobs_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Parameters, Target, prices_of
@@ -63,8 +63,8 @@ def arguments_of(
     converted: Parameters,
     omitted_names: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return LiteLLM's arguments, with secrets filled in: our parameters, without the omitted ones,
-    and those that were converted.
+    """Return LiteLLM's arguments, with secrets filled in: our parameters that it takes unchanged,
+    without the omitted ones; the converted ones; and our headers.
     """
     arguments = {
         name: value
@@ -93,7 +93,7 @@ async def send(call: Call, parameters: Parameters) -> Reply:
     """Make one attempt. A failure is also a reply, with its status and cause; it does not raise."""
     prices = prices_of(call.target)
     is_priced_by_litellm = (prices.price_table or "").startswith("litellm")
-    spare_work(must_price=is_priced_by_litellm)
+    skip_unused_work(must_price=is_priced_by_litellm)
     started_s = time.monotonic()
     with watched() as exchange:
         try:
@@ -113,7 +113,7 @@ async def _result_of(call: Call, parameters: Parameters, exchange: Exchange) -> 
     messages = [dict(message) for message in call.messages]
     async with asyncio.timeout(call.target.timeout_s):
         result = await _request(call.target, messages, parameters)
-    if exchange.fault is not None:  # a library took it for the end of a reply
+    if exchange.fault is not None:  # a library hid it, and took it for the end of the reply
         raise exchange.fault
     return result
 
@@ -133,19 +133,16 @@ def _failed_reply(
     exchange: Exchange,
 ) -> Reply:
     failure = with_hints(failure_of(exchange.fault or error, exchange), call.target)
-    if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
-        failure = failure._replace(alone=None)
-    if not str(error):
+    # A decision or a vector has no harmless request: there is no reply of one token.
+    if call.questions or parameters.get("api") == EMBEDDING:
+        failure = failure._replace(request_fault=None)
+    if isinstance(error, TimeoutError) and not str(error):
         cause = f"no complete reply within {call.target.timeout_s:g} s"
         return replace(failure.reply, error=cause)
     return failure.reply
 
 
-async def _request(
-    target: Target,
-    messages: list[dict[str, str]],
-    parameters: Parameters,
-) -> Any:
+async def _request(target: Target, messages: list[dict[str, str]], parameters: Parameters) -> Any:
     """Send a request through LiteLLM, and return its result."""
     library = litellm()
     model_arguments = _model_arguments(target)
@@ -169,7 +166,7 @@ async def _request(
             input=texts, **shared_arguments, **arguments_of(parameters, {})
         )
     if api == DECISIONS:
-        text = messages[0]["content"]
+        text = messages[0]["content"]  # the only message of such a call
         if target.is_embedded:
             return await embedded.decisions(text, parameters["questions"])
         return await library.adecisions(
@@ -193,22 +190,20 @@ async def _streamed_completion(arguments: Parameters) -> Any:
         **arguments, stream=True, stream_options={"include_usage": True}
     )
     pieces = [piece async for piece in stream]
+    # The provider's own chunks: LiteLLM adds a piece with its own count if none of them has usage.
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
     completion = _joined_stream(pieces, arguments["messages"], has_usage=has_usage)
     if stream.received_finish_reason is None:
         choices = completion.choices
         if not choices or not (choices[0].message.content or has_usage):
             raise ConnectionError("the stream ended before the reply did")
-        choices[0].finish_reason = None  # LiteLLM puts `stop` where it received no word
+        # The reply is paid for and perhaps complete: it is kept, without the word `stop` that
+        # LiteLLM puts where the provider sent none. `ends_ok` decides.
+        choices[0].finish_reason = None
     return completion
 
 
-def _joined_stream(
-    pieces: list[Any],
-    messages: list[dict[str, str]],
-    *,
-    has_usage: bool,
-) -> Any:
+def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
     """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's
     own.
     """
@@ -228,8 +223,8 @@ def _joined_stream(
 
 
 def _model_in(pieces: Sequence[Any]) -> str | None:
-    """Return the model that replied: LiteLLM puts the requested name in every piece, and this one
-    in the hidden parameters.
+    """Return the model that replied: in every piece, LiteLLM replaces its name by the requested one,
+    and keeps it only in the hidden parameters.
     """
     for piece in pieces:
         model: str | None = getattr(piece, "_hidden_params", {}).get("provider_response_model")

@@ -60,11 +60,7 @@ class CallLocks:
         with self.holding(name) as is_free:
             return not is_free
 
-    async def released(
-        self,
-        name: str,
-        until_s: float | None = None,
-    ) -> None:
+    async def wait_until_released(self, name: str, until_s: float | None = None) -> None:
         """Wait until no process holds the lock, or until a moment of wall-clock time."""
         pause_s = 0.01
         while self.is_held(name) and (until_s is None or time.time() < until_s):

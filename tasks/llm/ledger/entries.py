@@ -97,8 +97,10 @@ TABLES = {
     )""",
     "attempts": f"create table if not exists attempts ({', '.join(ATTEMPT_COLUMNS)})",
 }
-"""The tables of the ledger's file, created in this order; `attempts` holds those not stored
-elsewhere.
+"""The tables of the ledger's file, created in this order.
+
+`spend` is the money by run, `spent` the attempts of calls that ended in failed rows. `attempts` holds
+those that the warehouse does not have yet. The `lane` of a submission is the name of its endpoint.
 """
 SUBMITTING = "handing in"
 SUBMITTED = "handed in"
@@ -106,15 +108,15 @@ ENDED = "ended"
 """The states of a batch as they are stored."""
 
 
-def inserting(table: str, verb: str = "insert") -> str:
+def insert_statement(table: str, verb: str = "insert") -> str:
     """Return the statement that inserts a row of a table with checksums, from its other values."""
     columns = SEALED.get(table, COLUMNS)
     values = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
     return f"{verb} into {table} values ({values}, checksum_of({values}))"
 
 
-def _updating(table: str, changes: Mapping[str, str]) -> str:
-    """Return the end of `inserting` for a row that exists: it applies `changes` (column ->
+def _update_clause(table: str, changes: Mapping[str, str]) -> str:
+    """Return the end of `insert_statement` for a row that exists: it applies `changes` (column ->
     expression).
 
     A damaged row stays damaged: its new checksum is NULL.
@@ -128,15 +130,17 @@ def _updating(table: str, changes: Mapping[str, str]) -> str:
     )
 
 
-_INSERT_CALL = inserting("calls", "insert or replace")
-_INSERT_LOGPROBS = inserting("logprobs", "insert or replace")
+_INSERT_CALL = insert_statement("calls", "insert or replace")
+_INSERT_LOGPROBS = insert_statement("logprobs", "insert or replace")
 _INSERT_ATTEMPT = f"insert into attempts values ({', '.join('?' * len(ATTEMPT_COLUMNS))})"
-SPENT = inserting("spent") + _updating("spent", {"attempt": "max(attempt, excluded.attempt)"})
-"""Its values: a call key, and the number of the last attempt that is spent."""
-ADD_SPEND = inserting("spend") + _updating(
+MARK_SPENT = insert_statement("spent") + _update_clause(
+    "spent", {"attempt": "max(attempt, excluded.attempt)"}
+)
+"""Marks the attempts of a call as spent; its values: a call key, and the number of the last one."""
+ADD_SPEND = insert_statement("spend") + _update_clause(
     "spend", {column: f"{column} + excluded.{column}" for column in _SUMS}
 )
-"""Its values: those of `spend_of`."""
+"""Adds an attempt to the spend; its values: those of `spend_of`."""
 LOST_SPEND = f"""
     insert into spend
     with others as (
@@ -157,8 +161,8 @@ LOST_SPEND = f"""
     )
     select {", ".join(SPEND_COLUMNS)}, checksum_of({", ".join(SPEND_COLUMNS)}) from known
 """
-"""Its values: a key of `spend` whose sums are lost. The calls that are still stored count as
-unpriced, except those in the sums of other purposes.
+"""Adds a row of `spend` whose sums are lost; its values: the key. The calls that are still stored
+count as unpriced, except those in the sums of other purposes.
 """
 SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
 """The keys of a damaged file's spend, if all of them are lost; calls do not store their purpose."""
@@ -168,10 +172,10 @@ SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown
 class Entry:
     """A finished attempt: the request's identity, the sent parameters, and the result.
 
-    `cell` is the row that it was made for; `is_final` is false for a temporary failure, which does
-    not end the call. `purpose` (sample, judge or drift) is only for the spend, and not stored with
-    the entry. `is_late` is true for an entry that was read, if any process has made it since the
-    run began.
+    `cell` is the id of the row that it was made for; `is_final` is false for a temporary failure,
+    which does not end the call. `purpose` (the name of a stage) is only for the spend, and not
+    stored with the entry. `is_late` is true for an entry that was read, if any process has made it
+    since the run began.
     """
 
     call_key: str
@@ -202,19 +206,14 @@ class Entry:
         )
 
     @classmethod
-    def of(
-        cls,
-        row: Sequence[Any],
-        logprobs: str | None,
-        is_late: bool,
-    ) -> "Entry | None":
+    def of(cls, row: Sequence[Any], logprobs: str | None, is_late: bool) -> "Entry | None":
         """Return the entry of a row of the table, with its log-probabilities from another table.
 
         None if the row is damaged.
         """
         if not is_as_written(row):
             return None
-        values = dict(zip(COLUMNS, row, strict=False))
+        values = dict(zip(COLUMNS, row, strict=False))  # without the checksum, which is last
         status = values["status"]
         name_of_text = "text" if status == OK else "unaccepted_text"
         reply_values = {name: values[name] for name in _REPLY_FIELDS}
@@ -250,8 +249,8 @@ def is_as_written(row: Sequence[Any]) -> bool:
 
 
 def _logprobs_of(text: str | None) -> Logprobs | None:
-    """Return the log-probabilities that `recorded` wrote; None if there are none, or they are
-    damaged.
+    """Return the log-probabilities that `statements_recording` stores; None if there are none, or
+    they are damaged.
     """
     if not text:
         return None
@@ -267,27 +266,23 @@ def as_text(parameters: Any) -> str:
 
 
 class History(NamedTuple):
-    """All attempts of one call, oldest first. Attempts up to number `spent` ended in a failed row.
+    """All attempts of one call, oldest first.
 
-    Late ones count even if they are spent: their row was missing when the run was planned, so
-    another run has tried it meanwhile.
+    Attempts up to number `spent` ended in a failed row, and count no more. Late ones count even
+    then: their row was missing when the run was planned, so another run has tried it meanwhile.
     """
 
     entries: tuple[Entry, ...] = ()
     spent: int = 0
 
     @property
-    def open(self) -> list[Entry]:
+    def counting_entries(self) -> list[Entry]:
         """The attempts that count."""
         return [entry for entry in self.entries if entry.attempt > self.spent or entry.is_late]
 
-    def after(
-        self,
-        attempt: int,
-        moment_s: float | None = None,
-    ) -> "History":
-        """Return the history after an attempt and a moment; of earlier entries it keeps only the
-        last number.
+    def after(self, attempt: int, moment_s: float | None = None) -> "History":
+        """Return the history after an attempt and, if one is given, a moment (wall-clock time):
+        without the earlier entries, whose numbers are spent.
         """
         last_attempt = attempt
         for entry in self.entries:
@@ -320,8 +315,12 @@ class History(NamedTuple):
 
     def failed_for(self, cell: str) -> list[Reply]:
         """Return the temporary failures for a row that is not written yet."""
-        failed = [entry for entry in self.open if entry.cell == cell and not entry.is_final]
-        return [replace(entry.reply, paid=((entry.call_key, entry.attempt),)) for entry in failed]
+        replies = []
+        for entry in self.counting_entries:
+            if entry.cell == cell and not entry.is_final:
+                key = (entry.call_key, entry.attempt)
+                replies.append(replace(entry.reply, ledger_keys=(key,)))
+        return replies
 
     def reply_for(self, cell: str) -> Reply | None:
         """Return the reply to a call that was already made; a successful one is preferred to a
@@ -329,16 +328,16 @@ class History(NamedTuple):
 
         The cost is on the row that the call was made for; for any other row the reply is free.
         """
-        open_entries = self.open
-        final_entries = [entry for entry in open_entries if entry.is_final]
+        entries = self.counting_entries
+        final_entries = [entry for entry in entries if entry.is_final]
         if not final_entries:
             return None
         best = max(final_entries, key=lambda entry: (entry.reply.status == OK, entry.attempt))
         reply = replace(
-            best.reply, attempts=len(open_entries), paid=((best.call_key, best.attempt),)
+            best.reply, attempts=len(entries), ledger_keys=((best.call_key, best.attempt),)
         )
         if best.cell == cell:
-            attempts_of_cell = [entry.reply for entry in open_entries if entry.cell == cell]
+            attempts_of_cell = [entry.reply for entry in entries if entry.cell == cell]
             return replace(reply, cost_usd=total_usd(attempts_of_cell))
         return replace(
             reply,
@@ -356,13 +355,7 @@ def total_usd(replies: Sequence[Reply]) -> float | None:
     return sum(known_costs) if known_costs else None
 
 
-def spend_of(
-    reply: Reply,
-    run_id: str,
-    purpose: str,
-    model: str,
-    finished_at_s: float,
-) -> Values:
+def spend_of(reply: Reply, run_id: str, purpose: str, model: str, finished_at_s: float) -> Values:
     """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one on which
     it ended, in UTC.
 
@@ -417,14 +410,16 @@ def attempt_of(entry: Entry) -> Values:
     )
 
 
-def replaced(entry: Entry) -> tuple[Statement, ...]:
+def statements_replacing(entry: Entry) -> tuple[Statement, ...]:
     """Return the statements that replace the outcome of a call, whose cost is already recorded."""
-    add_calls, _, _, add_attempts = recorded([entry])
+    add_calls, _, _, add_attempts = statements_recording([entry])
     return add_calls, add_attempts
 
 
-def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
-    """Return the statements that record finished calls, with their costs."""
+def statements_recording(entries: Sequence[Entry]) -> tuple[Statement, ...]:
+    """Return four statements that record finished calls: calls, spend, log-probabilities and
+    attempts, in this order.
+    """
     calls = []
     spend = []
     logprobs = []

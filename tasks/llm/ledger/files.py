@@ -34,7 +34,7 @@ _NOT_OF_THE_FILE = frozenset(
 )
 """Codes of errors that say nothing about a file's content."""
 FILE_PARTS = ("", "-wal", "-shm")
-"""Suffixes that SQLite adds to the name of a file for its companions."""
+"""Suffixes that SQLite adds to the name of a file for its companions; the empty one is the file."""
 
 
 def ledger_path(folder: Path) -> Path:
@@ -83,11 +83,7 @@ def suspect(path: Path) -> None:
         suspicion_path(path).touch()
 
 
-def connected(
-    path: Path,
-    *,
-    may_lack_checksums: bool = False,
-) -> sqlite3.Connection:
+def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connection:
     """Return a connection for writing; a commit is on the disk when it returns, even if the machine
     loses power.
 

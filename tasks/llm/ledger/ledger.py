@@ -21,16 +21,16 @@ from tasks.llm.ledger import files, opening
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.entries import (
     ATTEMPT_COLUMNS,
+    MARK_SPENT,
     SPEND_COLUMNS,
     SPEND_KEY,
-    SPENT,
     Entry,
     History,
     Statement,
     checksum_of,
-    recorded,
+    statements_recording,
 )
-from tasks.llm.replies import EMPTY
+from tasks.llm.replies import EMPTY, LedgerKey
 from tasks.llm.request import Call, Parameters
 from tasks.rules.errors import PipelineError
 
@@ -74,15 +74,11 @@ class Ledger:
         PipelineError: the folder cannot be written, or a file is of another version.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        why_lost: Callable[[], str | None] = lambda: None,
-    ) -> None:
+    def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:
         self.path = files.ledger_path(folder)
         with files.refusing(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = opening.in_use(folder)
+            self._lock = opening.lock_for_use(folder)
             self.call_locks = CallLocks(folder)
         with files.refusing(self.path, "opened"):
             self._connection = files.connected(self.path)
@@ -119,7 +115,7 @@ class Ledger:
         if self._broken is not None:
             raise self._broken
 
-    async def kept(self, attempt: Coroutine[Any, Any, Result]) -> Result:
+    async def run_to_end(self, attempt: Coroutine[Any, Any, Result]) -> Result:
         """Await an attempt; if the caller is cancelled, the attempt goes on until its reply is
         recorded.
         """
@@ -128,7 +124,7 @@ class Ledger:
         task.add_done_callback(self._in_flight.discard)
         return await asyncio.shield(task)
 
-    async def settled(self) -> None:
+    async def wait_for_attempts(self) -> None:
         """Wait until the replies of all attempts are recorded, unless nothing can be recorded any
         more.
         """
@@ -152,18 +148,18 @@ class Ledger:
         Raises:
             PipelineError: the disk refuses.
         """
-        await self.write(*recorded([entry]))
+        await self.write(*statements_recording([entry]))
 
     async def write(self, *statements: Statement) -> None:
         """Execute statements in one transaction; they are durable when this returns."""
         await asyncio.wrap_future(self._put(statements))
 
-    def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
+    def mark_spent(self, keys: Sequence[LedgerKey]) -> None:
         """Record that attempts up to these numbers ended in failed rows, so that later calls do not
         use them.
         """
-        if paid:
-            self._put([(SPENT, paid)])
+        if keys:
+            self._put([(MARK_SPENT, keys)])
 
     def _put(self, statements: Sequence[Statement]) -> "Future[None]":
         self.refuse_if_broken()
@@ -254,12 +250,7 @@ class LedgerReader:
         entries.sort(key=lambda entry: entry.attempt)
         return History(tuple(entries), spent or 0)
 
-    def _verified(
-        self,
-        checksum: str | None,
-        values: tuple[Any, ...],
-        description: str,
-    ) -> Any:
+    def _verified(self, checksum: str | None, values: tuple[Any, ...], description: str) -> Any:
         """Return the last of a row's values; None if there is no row, or if it is damaged."""
         has_row = checksum is not None or values[-1] is not None
         if has_row and checksum != checksum_of(values):
@@ -308,10 +299,10 @@ class KeptReply(NamedTuple):
 
 
 @contextlib.contextmanager
-def kept_replies(folder: Path) -> Iterator[LedgerReader]:
-    """Yield a reader of the ledger in a folder, which counts as in use until the block ends."""
+def opened_reader(folder: Path) -> Iterator[LedgerReader]:
+    """Yield a reader of the ledger in a folder; the ledger counts as in use until the block ends."""
     with (
-        opening.in_use(folder),
+        opening.lock_for_use(folder),
         contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader,
     ):
         yield reader
@@ -345,10 +336,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
 _ATTEMPTS_AT_ONCE = 50_000
 
 
-def move_attempts(
-    folder: Path,
-    store: Callable[[list[dict[str, Any]]], object],
-) -> None:
+def move_attempts(folder: Path, store: Callable[[list[dict[str, Any]]], object]) -> None:
     """Pass the attempts that the ledger holds to `store`, and remove them.
 
     A kill between the two passes the same attempts again; of two with one id the later one counts.
@@ -363,7 +351,7 @@ def move_attempts(
     query = f"select rowid, {columns} from attempts order by rowid limit {_ATTEMPTS_AT_ONCE}"
     with (
         files.refusing(path, "written"),
-        opening.in_use(folder),
+        opening.lock_for_use(folder),
         contextlib.closing(files.connected(path)) as connection,
     ):
         while True:
@@ -413,10 +401,7 @@ judge in a run that has not ended.
 """
 
 
-def unfinished_replies(
-    folder: Path,
-    ended_runs: Collection[str],
-) -> dict[str, str]:
+def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, str]:
     """Return the final replies to models and judges in runs that have not ended: cell -> called
     model.
 

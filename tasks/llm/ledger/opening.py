@@ -19,11 +19,11 @@ MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; a larger one only after a failed
 read.
 """
-_VERIFIED = ("calls", *SEALED)
+_TABLES_WITH_CHECKSUMS = ("calls", *SEALED)
 """The tables whose rows have checksums."""
 
 
-def in_use(folder: Path) -> TextIO:
+def lock_for_use(folder: Path) -> TextIO:
     """Take the ledger's lock, which all its users share, and return it; closing it releases the
     lock.
 
@@ -74,11 +74,7 @@ def _try_lock(lock: TextIO, operation: int) -> bool:
     return False
 
 
-def mend(
-    folder: Path,
-    *,
-    verifies_calls: bool = False,
-) -> str | None:
+def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
     """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged,
     None for nothing.
 
@@ -93,7 +89,7 @@ def mend(
     earlier_files = files.damaged_files(folder)
     if verifies_calls and path.exists():
         files.suspect(path)
-    with alone(folder):
+    with alone(folder):  # this checks and repairs it
         pass
     new_names = sorted(file.name for file in files.damaged_files(folder) - earlier_files)
     if not new_names:
@@ -118,7 +114,7 @@ def damage_in(folder: Path) -> str | None:
             # Whatever uses a file of another version says so.
             if files.version_of(connection) not in {files.VERSION, files.UNSEALED}:
                 return None
-            flaw = flaw_in(connection, _VERIFIED)
+            flaw = flaw_in(connection, _TABLES_WITH_CHECKSUMS)
     except files.DAMAGE as error:
         if not files.is_damage(error, path):
             return None
@@ -137,10 +133,7 @@ def damage_line(path: Path, flaw: str) -> str:
     )
 
 
-def flaw_in(
-    connection: sqlite3.Connection,
-    tables: Sequence[str],
-) -> str | None:
+def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None:
     """Return what is wrong with some tables with checksums: their pages and indexes, or the content
     of a row.
 
@@ -221,7 +214,7 @@ def _flaw_at_opening(connection: sqlite3.Connection, path: Path) -> str | None:
     """
     tables = tuple(SEALED)
     if files.suspicion_path(path).exists():
-        tables = _VERIFIED
+        tables = _TABLES_WITH_CHECKSUMS
     elif path.stat().st_size > MOST_CHECKED_BYTES:
         return flaw_in(connection, ("spend", "spent"))
     flaw = flaw_in(connection, tables) or _flaw_by_sqlite(connection, "integrity_check(1)")

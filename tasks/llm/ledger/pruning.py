@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.llm.ledger import files
-from tasks.llm.ledger.entries import ENDED, Entry, recorded
+from tasks.llm.ledger.entries import ENDED, Entry, statements_recording
 from tasks.llm.ledger.ledger import ROWS_AT_ONCE, LedgerReader
 from tasks.llm.ledger.opening import alone
 from tasks.llm.replies import UNCLEAR
@@ -19,8 +19,8 @@ DecidedCells = Callable[[Sequence[str]], Mapping[str, bool]]
 
 
 class Pruned(NamedTuple):
-    """The result of pruning: deleted entries and freed bytes; nothing is deleted while the ledger
-    is in use.
+    """The result of pruning or adoption: the number of deleted or moved entries, and the freed
+    bytes; nothing is changed while the ledger is in use.
     """
 
     entries: int = 0
@@ -100,12 +100,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     return _shrink(folder, remove)
 
 
-def adopt(
-    folder: Path,
-    model: str,
-    address: str,
-    cells: Mapping[str, str],
-) -> Pruned:
+def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> Pruned:
     """Give replies that were stored without an address this one, so that calls to it find them.
 
     Attempts that ended in stored failures keep their keys. A ledger that is in use is left
@@ -129,7 +124,7 @@ def adopt(
         connection.execute("begin immediate")
         with connection, contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
             for (key,) in keys:
-                entries = reader.history(key).open
+                entries = reader.history(key).counting_entries
                 _move(connection, entries, [_adopted(entry, address, cells) for entry in entries])
                 n_adopted += len(entries)
             if n_adopted:
@@ -139,11 +134,7 @@ def adopt(
     return _shrink(folder, move)
 
 
-def _adopted(
-    entry: Entry,
-    address: str,
-    cells: Mapping[str, str],
-) -> Entry:
+def _adopted(entry: Entry, address: str, cells: Mapping[str, str]) -> Entry:
     return replace(
         entry,
         call_key=adopted_key(earlier_key=entry.call_key, address=address),
@@ -158,7 +149,7 @@ def _move(
     adopted: Sequence[Entry],
 ) -> None:
     """Replace entries by adopted ones, with their log-probabilities; the spend stays."""
-    add_calls, _, add_logprobs, _ = recorded(adopted)
+    add_calls, _, add_logprobs, _ = statements_recording(adopted)
     connection.executemany(*add_calls)
     connection.executemany(*add_logprobs)
     earlier_keys = [(entry.call_key, entry.attempt) for entry in entries]
@@ -167,10 +158,7 @@ def _move(
         connection.executemany(query, earlier_keys)
 
 
-def _shrink(
-    folder: Path,
-    change: Callable[[sqlite3.Connection], int],
-) -> Pruned:
+def _shrink(folder: Path, change: Callable[[sqlite3.Connection], int]) -> Pruned:
     """Have a function remove or move entries and return their number, and free their space."""
     if not folder.is_dir():
         return Pruned()

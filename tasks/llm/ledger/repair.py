@@ -109,10 +109,7 @@ def _is_unsealed(source: sqlite3.Connection) -> bool:
         return False
 
 
-def _lost_spend(
-    source: sqlite3.Connection,
-    copy: sqlite3.Connection,
-) -> list[SpendKey]:
+def _lost_spend(source: sqlite3.Connection, copy: sqlite3.Connection) -> list[SpendKey]:
     """Return the keys of the sums that a damaged file holds and its copy lacks; if all keys are
     lost, those of calls.
 
@@ -162,12 +159,9 @@ def _readable_rows(
                 yield from _rows_between(source, table, rowid, rowid) or ()
 
 
-def _last_rowid(
-    source: sqlite3.Connection,
-    table: str,
-    n_possible: int,
-) -> int:
-    """Return the rowid up to which a table is read.
+def _last_rowid(source: sqlite3.Connection, table: str, n_possible: int) -> int:
+    """Return the rowid up to which a table is read; `n_possible` is the number of rows that the
+    file can hold.
 
     Raises:
         sqlite3.DatabaseError: the table is not in the schema.
@@ -178,7 +172,8 @@ def _last_rowid(
         row = source.execute(f"select max(rowid) from {table}").fetchone()
     if row is None:
         return n_possible
-    # After damage it may be any number.
+    # After damage it may be any number. Deletions leave gaps, so it may truly be far above the
+    # number of rows.
     return min(100 * n_possible, row[0] or 0)
 
 

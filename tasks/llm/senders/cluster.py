@@ -84,11 +84,7 @@ class Cluster:
     it.
     """
 
-    def __init__(
-        self,
-        address: str,
-        n_cores: int | None = None,
-    ) -> None:
+    def __init__(self, address: str, n_cores: int | None = None) -> None:
         """Connect; a local Ray gets `n_cores` cores (None: all).
 
         Raises:
@@ -97,8 +93,8 @@ class Cluster:
         """
         _refuse_where_nothing_listens(address)
         if address != LOCAL:
-            # The number of attempts to connect to a listening server: Ray prints a line for each
-            # refused token.
+            # To Ray this is the number of attempts to connect, and it prints a line for each refused
+            # token. Something listens there, so few attempts are enough.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
         options: Mapping[str, Any] = {"address": address}
@@ -240,6 +236,7 @@ def _refuse_where_nothing_listens(address: str) -> None:
 
 
 _CODE = Path(__file__).parents[2]
+"""The folder `tasks`."""
 
 
 @cache
@@ -312,11 +309,7 @@ class SenderProcess:
                 lacking[target.endpoint_name] = missing_names
         return Equipment(os.getpid(), local_versions(), lacking, time.monotonic())
 
-    async def start(
-        self,
-        attempts: Sequence[Attempt],
-        heard_at_s: float,
-    ) -> None:
+    async def start(self, attempts: Sequence[Attempt], heard_at_s: float) -> None:
         """Begin these attempts.
 
         `heard_at_s` is when the driver had last heard from this process, by this process's clock.
@@ -347,12 +340,7 @@ class SenderProcess:
             finished.append(self._finished.get_nowait())
         return time.monotonic(), finished
 
-    async def _make(
-        self,
-        number: int,
-        call: Call,
-        parameters: Parameters,
-    ) -> None:
+    async def _make(self, number: int, call: Call, parameters: Parameters) -> None:
         try:
             reply = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - the driver waits for it

@@ -26,12 +26,7 @@ from tasks.rules.errors import PipelineError
 class RemoteSender:
     """A process that makes attempts, on a node."""
 
-    def __init__(
-        self,
-        process: Any,
-        node: Node,
-        equipment: Equipment,
-    ) -> None:
+    def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
         self.node = node
         self.equipment = equipment
         self._heard_at_s = equipment.at_s
@@ -54,7 +49,7 @@ class RemoteSender:
             async with asyncio.timeout(call.target.timeout_s + ray_cluster.SILENCE_S):
                 return await outcome
         except TimeoutError:
-            return self.lost("it does not respond")
+            return self.lost_reply("it does not respond")
         finally:
             self.in_hand.pop(number, None)
 
@@ -95,7 +90,7 @@ class RemoteSender:
             "n_in_hand": len(self.in_hand),
         }
 
-    def lost(self, cause: str) -> Reply:
+    def lost_reply(self, cause: str) -> Reply:
         """Return the reply to an attempt whose sender is gone; its outcome is unknown."""
         error = f"the sender on {self.node.name} is gone: {cause}"
         return Failure(PROVIDER_ERROR, Kind.LOST, error).reply
@@ -110,6 +105,7 @@ class RemoteSender:
 
 LOOK_AT_NODES_EVERY_S = 0.5
 WITHOUT_NODES_S = 120.0
+"""The time without any node after which a run ends."""
 _MOST_DEATHS = 5
 """Number of lost senders on a node, without a reply in between, after which no more are started
 there.
@@ -128,13 +124,13 @@ class SenderPool:
     address: str
     n_senders: int | None
     targets: Sequence[Target]
-    on_look: Callable[[list[dict[str, Any]]], object] = len  # nothing happens
+    on_look: Callable[[list[dict[str, Any]]], object] = len  # by default, nothing is done with them
 
     def __post_init__(self) -> None:
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_senders_on: Counter[str] = Counter()
-        self._refused: dict[str, str] = {}
+        self._refusal_by_node: dict[str, str] = {}
         self._changed = asyncio.Event()
         self._deaths_on: Counter[str] = Counter()
         self._error: PipelineError | None = None
@@ -150,7 +146,7 @@ class SenderPool:
         if call.target.is_embedded:
             return await send(call, parameters)
         self.start()
-        sender = await self._free_for(call.target)
+        sender = await self._sender_for(call.target)
         return await sender.make(call, parameters)
 
     def start(self) -> None:
@@ -198,7 +194,7 @@ class SenderPool:
         self._error = error
         self._changed.set()
 
-    async def _free_for(self, target: Target) -> RemoteSender:
+    async def _sender_for(self, target: Target) -> RemoteSender:
         """Return the sender with the fewest calls in progress among those with the key.
 
         If there is none yet, wait for one.
@@ -228,10 +224,10 @@ class SenderPool:
         missed_since_s: float | None = None
         while True:
             nodes = await asyncio.to_thread(cluster.nodes)
-            usable_nodes = [node for node in nodes if node.node_id not in self._refused]
+            usable_nodes = [node for node in nodes if node.node_id not in self._refusal_by_node]
             if nodes and not usable_nodes:
-                raise NoSender("; ".join(sorted(set(self._refused.values()))))
-            missed_since_s = None if nodes else self._missed_since_s(missed_since_s)
+                raise NoSender("; ".join(sorted(set(self._refusal_by_node.values()))))
+            missed_since_s = None if nodes else self._wait_for_nodes(missed_since_s)
             for node, n_senders in senders_by_node(usable_nodes, self.n_senders).items():
                 for _ in range(n_senders - self._n_senders_on[node.node_id]):
                     self._n_senders_on[node.node_id] += 1
@@ -239,9 +235,10 @@ class SenderPool:
             self.on_look([sender.state for sender in self.senders])
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
-    def _missed_since_s(self, earlier_s: float | None) -> float:
-        """Return the time since when there are no nodes; print a notice at first, and end the run
-        after some time.
+    def _wait_for_nodes(self, earlier_s: float | None) -> float:
+        """Print a notice when there are no nodes any more, and end the run if that lasts too long.
+
+        Return the time since when there are none: `earlier_s`, or now if that is None.
         """
         if self.address == ray_cluster.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
@@ -279,12 +276,7 @@ class SenderPool:
             self._n_senders_on[node.node_id] -= 1
             self._changed.set()
 
-    def _died(
-        self,
-        node: Node,
-        sender: RemoteSender | None,
-        cause: str,
-    ) -> None:
+    def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
         self._deaths_on[node.node_id] += 1
         if self._deaths_on[node.node_id] == 1:  # all senders of a lost node are gone
             notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
@@ -297,20 +289,17 @@ class SenderPool:
         if sender is not None:
             for outcome in sender.in_hand.values():
                 if not outcome.done():
-                    outcome.set_result(sender.lost(cause))
+                    outcome.set_result(sender.lost_reply(cause))
 
     def _refuse(self, node: Node, cause: str) -> None:
         """Start no more senders on a node."""
-        if node.node_id not in self._refused:
+        if node.node_id not in self._refusal_by_node:
             reason = f"Ray's node {node.name} is not used: {cause}"
-            self._refused[node.node_id] = reason
+            self._refusal_by_node[node.node_id] = reason
             notice(reason)
 
 
-def senders_by_node(
-    nodes: Sequence[Node],
-    n_senders: int | None,
-) -> dict[Node, int]:
+def senders_by_node(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly
     over the nodes.
     """
@@ -357,11 +346,7 @@ async def inspect(
         return list(zip(nodes, problems, strict=True))
 
 
-async def _problem_of(
-    cluster: Cluster,
-    node: Node,
-    targets: Sequence[Target],
-) -> str:
+async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
     process = cluster.start(SenderProcess, node)
     try:
         equipment = await _equipment_of(process, targets)

@@ -36,7 +36,7 @@ from tasks.figures.addresses import entry_key, judge_config_key, task_key
 from tasks.figures.figure import Row
 from tasks.figures.scope import Scope, Table, entry_table, judge_config_table
 from tasks.llm.ledger.files import deletion_mark
-from tasks.llm.ledger.ledger import KeptReply, kept_replies
+from tasks.llm.ledger.ledger import KeptReply, opened_reader
 from tasks.report.drilldown.markdown import as_html
 from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import Site
@@ -87,7 +87,9 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Subjects:
-    """The entries, with earlier vintages, and judge configurations; each is named by `key`."""
+    """The entries, with earlier vintages (`is_also`), and the judge configurations; queries and
+    pages name each by its `key`.
+    """
 
     scope: Scope
     entries: Sequence[Row]
@@ -297,7 +299,7 @@ def _read_replies(subjects: Subjects, blocks: Sequence[Block]) -> Replies | None
     verdict_ids = set(chain.from_iterable(verdict.verdict_ids for verdict in verdicts))
     replies_by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
-        with kept_replies(folder) as ledger:
+        with opened_reader(folder) as ledger:
             for reply in ledger.replies_for(verdict_ids):
                 replies_by_verdict[reply.cell].append(reply)
     except (PipelineError, OSError) as error:
@@ -322,7 +324,7 @@ class JudgedVerdict(NamedTuple):
     trial: int
     position: int
     is_older: bool
-    is_in_chunks: bool
+    shows_last_call: bool
     verdict_id: str
     verdict_ids: Sequence[str]
 
@@ -337,8 +339,8 @@ def _exchange(verdict: JudgedVerdict, replies: Sequence[KeptReply]) -> list[str]
     """Return the last reply; after a reminder, also the reply that could not be parsed.
 
     The last reply is that of the verdict itself if there is one, else that of another verdict with
-    the same call. Of a response that was judged in chunks, only the last call, which gave the
-    verdict, is shown.
+    the same call. Of a cascade, or of a response that was judged in chunks, only the last call,
+    which gave the verdict, is shown (`shows_last_call`).
     """
     replies = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
     last_reply = replies[-1]
@@ -349,7 +351,7 @@ def _exchange(verdict: JudgedVerdict, replies: Sequence[KeptReply]) -> list[str]
     replies = replies[: replies.index(last_reply) + 1]
     replies = [reply for reply in replies if reply.parameters == last_reply.parameters]
     first_call = replies[0].call_key
-    if verdict.is_in_chunks or last_reply.call_key == first_call:
+    if verdict.shows_last_call or last_reply.call_key == first_call:
         return [last_reply.text]
     first_replies = [reply for reply in replies if reply.call_key == first_call]
     return [last_reply.text, first_replies[-1].text]

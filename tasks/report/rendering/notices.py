@@ -10,7 +10,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
-from tasks.rules.text.numbers import counted, coverage_text, rank_notes, some
+from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 
@@ -53,9 +53,9 @@ def notices(scope: Scope) -> list[Notice]:
     all_notices = list(board_notices(scope.job, scope.rows_of(LEADERBOARD)))
     for part in (_responses, _verdicts, _changes, _quality):
         all_notices += part(scope)
-    if scope.narrowed_to:
+    if scope.split_limit:
         text = (
-            f"This report shows only {scope.narrowed_to}. It includes own hard selections if all"
+            f"This report shows only {scope.split_limit}. It includes own hard selections if all"
             " their tasks are in it, and leaves out figures that are measured over all splits at"
             " once."
         )
@@ -82,8 +82,8 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     judges = _embedded_judges(job) & {row["judge"] for row in rows}
     if judges:
         text = (
-            f"The embedded model ({some(sorted(judges))}) is far too small to judge: scores show"
-            " only that all stages work."
+            f"The embedded model ({list_text(sorted(judges))}) is far too small to judge: scores"
+            " show only that all stages work."
         )
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
@@ -116,7 +116,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
 def _warnings(text: str, names: Sequence[str], link: str = "#leaderboard") -> Iterator[Notice]:
     """Yield a warning about what has these names, if there is any."""
     if names:
-        yield Notice("warn", f"{text}: {some(names)}", link)
+        yield Notice("warn", f"{text}: {list_text(names)}", link)
 
 
 def _embedded_judges(job: Job) -> set[str]:
@@ -191,7 +191,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
         lines.append(f"Without the bias of stopping: {', '.join(unbiased.values())}")
     unjudged = [row for row in rows if row.get("is_judged") is False]
     if unjudged:
-        lines.append(f"Not judged on a split by this judge: {some(_models(unjudged, rows))}")
+        lines.append(f"Not judged on a split by this judge: {list_text(_models(unjudged, rows))}")
     lines += _label_notes(rows)
     if "n_tasks_ranked" in rows[0]:
         lines += rank_notes(rows)
@@ -250,7 +250,9 @@ def _responses(scope: Scope) -> Iterator[Notice]:
         text = "No response has been judged yet, so there are no scores; run `prbench judge`."
         yield Notice("bad", text, "tasks.html")
     elif unjudged:
-        yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
+        yield Notice(
+            "warn", f"Not judged yet, so without scores: {list_text(unjudged)}.", "tasks.html"
+        )
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_responses"]:
             text = (
@@ -296,7 +298,7 @@ def _changes(scope: Scope) -> Iterator[Notice]:
                 f"(corrected p {row['p_adjusted']:.4f}, {counted(row['n_tasks'], 'task')})"
             )
     for (model, verb, earlier), texts in changes.items():
-        text = f"{model} {verb} since {earlier} {some(texts)}."
+        text = f"{model} {verb} since {earlier} {list_text(texts)}."
         yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 
@@ -315,9 +317,9 @@ def _quality(scope: Scope) -> Iterator[Notice]:
 def _failed_checks(level: Level, policy: str, rows: Rows) -> Iterator[Notice]:
     names = [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
     if names:
-        text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
+        text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {list_text(names)}."
         yield Notice(level, text, "data.html")
 
 
 def _words(statuses: Iterable[str]) -> str:
-    return some(status.replace("_", " ") for status in statuses)
+    return list_text(status.replace("_", " ") for status in statuses)

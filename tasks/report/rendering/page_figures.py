@@ -95,8 +95,8 @@ def _shown(column: Column, row: Row) -> str:
 class PageFigure:
     """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
-    `query` is empty if the figure is left out. `table_notes` explain marks in the table, which may
-    be folded.
+    `query` is empty on served pages, and if a figure that pools all tasks is not shown.
+    `table_notes` explain marks in the table, which may be folded.
     """
 
     figure: Figure
@@ -138,8 +138,8 @@ def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
     if not figure.empty and not rows:
         return None
-    if scope.narrowed_to and figure.reach == "pooled":
-        empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
+    if scope.split_limit and figure.reach == "pooled":
+        empty = f"Measured over all splits at once, but this report shows only {scope.split_limit}."
         return served(replace(figure, empty=empty), (), scope.benchmark)
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
@@ -151,10 +151,10 @@ def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
         notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
     if figure.mark_note and any(chart.has_marks for chart in charts):
         notes.append(figure.mark_note)
-    if rows and figure.breakdown in scope.annotated:
-        notes.append(scope.annotated[figure.breakdown])
-    if scope.narrowed_to and figure.reach == "warehouse":
-        notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
+    if rows and figure.breakdown in scope.annotation_notes:
+        notes.append(scope.annotation_notes[figure.breakdown])
+    if scope.split_limit and figure.reach == "warehouse":
+        notes.append(f"This covers the whole warehouse, not only {scope.split_limit}.")
     return replace(
         page_figure,
         query=query,
@@ -165,7 +165,9 @@ def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
-    """Return a figure with given rows, for a page without files."""
+    """Return a figure with given rows: its texts and table, without charts and query, which only
+    the pages of a report add.
+    """
     says = Template(figure.says).substitute(words(benchmark))
     source = benchmark.figure_sources.get(figure.name)
     if source:

@@ -25,11 +25,10 @@ def hash_of_program(root: Path = ROOT) -> str:
 
 
 def program_files(root: Path = ROOT) -> Iterator[Path]:
-    """Yield all files of the packages but compiled ones.
+    """Yield all files of the packages except compiled ones.
 
-    They are more than what a report imports, because a list of the parts that pages are made of
-    would miss the next part. Of `warehouse`, which may contain the data of a checkout, they are the
-    modules.
+    These are more files than a report needs: a list of the needed ones would miss a new one. Of
+    `warehouse`, whose folder may also contain data, only the modules are yielded.
     """
     for package in PACKAGES:
         patterns = ("*.py", "*/*.py") if package == "warehouse" else ("**/*",)

@@ -20,7 +20,7 @@ from tasks.figures.figure import Column, Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.rules.identity import EVERY_VINTAGE
-from tasks.rules.text.numbers import number, rank_notes, some
+from tasks.rules.text.numbers import list_text, number, rank_notes
 from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
@@ -180,7 +180,7 @@ def _ranked(rows: Rows) -> list[Row]:
 
 def _highest(split: str, rows: Rows) -> str:
     score = max(row["mean_score"] for row in rows)
-    names = some((row["model"] for row in rows if row["mean_score"] == score), _NAMED)
+    names = list_text((row["model"] for row in rows if row["mean_score"] == score), _NAMED)
     return f"{names} has the highest score shown on {split}, {number(score)}"
 
 
@@ -190,12 +190,12 @@ def _leader(split: str, rows: Rows) -> str:
     followers = [row for row in rows if row["rank"] != best_rank]
     tied = [row["model"] for row in followers if row["may_be_first"]]
     if tied:
-        ties = f"tied with {some(tied, _NAMED)}"
+        ties = f"tied with {list_text(tied, _NAMED)}"
     elif len(rows) > 1:
         ties = "no other model is tied"
     else:
         ties = "the only model"
-    names = some((row["model"] for row in leading), _NAMED)
+    names = list_text((row["model"] for row in leading), _NAMED)
     verb = "leads" if len(leading) == 1 else "lead"
     score = leading[0]["mean_score"]
     lead = ""

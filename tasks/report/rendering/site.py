@@ -31,7 +31,7 @@ _VERSION = 3
 _SEAL = "sha256"
 """The key of the hash of all other values."""
 _UNSEALED = (1, 2, 3)
-"""The versions in which early reports have no such hash."""
+"""The versions of which early reports have no such hash."""
 _LOCK = "report.lock"
 """The lock that a process holds while it writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
@@ -73,9 +73,8 @@ class Site:
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether this report, or undamaged the one before, has a file of this name.
-
-        If so, add it to the report.
+        """Keep a file of the report before this one, if it is undamaged; return whether this report
+        has a file of this name now.
         """
         if name in self._hashes:
             return True

@@ -55,11 +55,7 @@ _NO_VERDICT = 3
 """The index for no verdict, after those for not met, partly met and met."""
 
 
-def _estimate(
-    name: str,
-    value: Any,
-    ends: Any,
-) -> Figures:
+def _estimate(name: str, value: Any, ends: Any) -> Figures:
     """Return the columns of a figure and of its interval, from numbers that may be NaN."""
     low, high = ends
     return {
@@ -84,12 +80,7 @@ class _Replay:
     values: Floats
 
 
-def _ranking(
-    paired: PairedVerdicts,
-    values: Floats,
-    sampled: Draws,
-    tasks: Ints,
-) -> Figures:
+def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, tasks: Ints) -> Figures:
     """Return the figures on the ranking of models under a rule.
 
     They are computed from the responses with a verdict on all criteria under the rule.
@@ -125,11 +116,7 @@ def _resampled_means(scores: Floats, sampled: Draws) -> Floats:
     return intervals.quotient(weights @ np.where(is_scored, scores, 0.0), weights @ is_scored)
 
 
-def _largest_change(
-    changes: Floats,
-    models: Sequence[str],
-    sampled: Draws,
-) -> Figures:
+def _largest_change(changes: Floats, models: Sequence[str], sampled: Draws) -> Figures:
     """Return the largest change in a model's mean score, from changes by task and model."""
     means = intervals.means(changes)
     if np.isnan(means).all():
@@ -166,11 +153,7 @@ def _order_signs(scores: Floats) -> Floats:
     return np.where(np.abs(gaps) <= _SAME, 0.0, np.sign(gaps))
 
 
-def _means_by_task(
-    paired: PairedVerdicts,
-    values: Floats,
-    tasks: Ints,
-) -> Floats:
+def _means_by_task(paired: PairedVerdicts, values: Floats, tasks: Ints) -> Floats:
     """Return each model's mean score on each task; NaN without a complete response."""
     scores = paired.scores(values)
     is_complete = ~np.isnan(scores)
@@ -194,7 +177,7 @@ class Costs:
 
 def figures_of(
     paired: PairedVerdicts,
-    tried: Sequence[CandidateRule],
+    rules: Sequence[CandidateRule],
     costs: Costs,
     resamples: int,
 ) -> list[Figures]:
@@ -207,18 +190,18 @@ def figures_of(
     n_tasks = len(tasks)
     task_index = np.searchsorted(tasks, paired.task)
     sampled = intervals.draws(n_tasks, resamples)
-    replays = [_replayed(candidate, paired) for candidate in tried]
+    replays = [_replayed(candidate, paired) for candidate in rules]
     tables = _tables(replays, paired.strong, task_index, n_tasks)
-    n_escalated = np.zeros((n_tasks, len(tried)))
+    n_escalated = np.zeros((n_tasks, len(rules)))
     for index, replay in enumerate(replays):
         is_escalated = replay.is_counted & replay.is_escalated
         n_escalated[:, index] = np.bincount(task_index, is_escalated, minlength=n_tasks)
     counts = tables.sum(axis=(2, 3))
     share_ends = intervals.ratio_intervals(n_escalated, counts, sampled=sampled)
     shares = intervals.quotient(n_escalated.sum(axis=0), counts.sum(axis=0))
-    agreement = _agreement(tables, tried, sampled)
+    agreement = _agreement(tables, rules, sampled)
     rows = []
-    for index, candidate in enumerate(tried):
+    for index, candidate in enumerate(rules):
         row: Figures = dict.fromkeys(_LEADING_COLUMNS)
         row |= _calls(candidate, shares[index], share_ends[index], costs)
         row |= agreement[index]
@@ -227,12 +210,7 @@ def figures_of(
     return rows
 
 
-def _calls(
-    candidate: CandidateRule,
-    share: float,
-    share_ends: Floats,
-    costs: Costs,
-) -> Figures:
+def _calls(candidate: CandidateRule, share: float, share_ends: Floats, costs: Costs) -> Figures:
     """Return a rule's calls and their cost, from the share of criteria that it escalates."""
     n_cheap = 0
     if candidate.when is not None:
@@ -276,11 +254,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     return _Replay(is_counted, is_escalated, np.where(is_counted, values, np.nan))
 
 
-def _agreement(
-    tables: Floats,
-    tried: Sequence[CandidateRule],
-    sampled: Draws,
-) -> list[Figures]:
+def _agreement(tables: Floats, rules: Sequence[CandidateRule], sampled: Draws) -> list[Figures]:
     """Return agreement, kappa and macro-F1 of each rule, and its numbers of criteria and tasks.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than
@@ -288,7 +262,7 @@ def _agreement(
 
     Args:
         tables: shape (n_tasks, n_rules, 4, 4).
-        tried: the rules.
+        rules: the rules, in the order of the tables.
         sampled: draws of the tasks.
     """
     n_agreeing = np.trace(tables, axis1=2, axis2=3)  # (n_tasks, n_rules)
@@ -296,7 +270,7 @@ def _agreement(
     agreement_ends = intervals.ratio_intervals(n_agreeing, counts, sampled=sampled)
     kappa_ends, f1_ends = agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
     rows = []
-    for index, candidate in enumerate(tried):
+    for index, candidate in enumerate(rules):
         total = tables[:, index].sum(axis=0)
         n_tasks = int((counts[:, index] > 0).sum())
         n_differing = int((n_agreeing[:, index] < counts[:, index]).sum())
@@ -321,8 +295,8 @@ def _agreement(
 def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
     """Return the interval of the share of agreeing tasks, if few differ.
 
-    It is the exact interval of a share (Clopper and Pearson, 1934), because so few tasks do not show
-    their spread. A task that differs is taken to do so in all its criteria.
+    It is the exact interval of a share (Clopper and Pearson, 1934), because so few tasks do not
+    show their spread. A task that differs is taken to do so in all its criteria.
     """
     low = 0.0
     if n_differing < n_tasks:
@@ -330,12 +304,7 @@ def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
     return np.array([low, 1.0])
 
 
-def _tables(
-    replays: Sequence[_Replay],
-    strong: Floats,
-    task_index: Ints,
-    n_tasks: int,
-) -> Floats:
+def _tables(replays: Sequence[_Replay], strong: Floats, task_index: Ints, n_tasks: int) -> Floats:
     """Return counts of (cascade, strong) by task and rule, shape (n_tasks, n_rules, 4, 4).
 
     The labels are not met, met in part, met, no verdict.
@@ -445,7 +414,7 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
 
 def evaluate(
     paired: PairedVerdicts,
-    tried: Sequence[CandidateRule],
+    rules: Sequence[CandidateRule],
     costs: Costs,
     resamples: int,
 ) -> list[Evaluation]:
@@ -456,9 +425,9 @@ def evaluate(
         resamples: of the tasks, for intervals.
     """
     is_for_choosing = for_choosing(paired.tasks)
-    chosen_on = figures_of(paired.of_tasks(is_for_choosing), tried, costs, resamples)
-    held_out = figures_of(paired.of_tasks(~is_for_choosing), tried, costs, resamples)
-    return list(map(Evaluation, tried, chosen_on, held_out))
+    chosen_on = figures_of(paired.of_tasks(is_for_choosing), rules, costs, resamples)
+    held_out = figures_of(paired.of_tasks(~is_for_choosing), rules, costs, resamples)
+    return list(map(Evaluation, rules, chosen_on, held_out))
 
 
 def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:

@@ -82,7 +82,7 @@ class Facts:
 
 
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
-    """Return, for each reason to escalate, flags of the criteria that have it, shape (n_criteria,).
+    """Return, by reason to escalate, flags of the criteria that have it, shape (n_criteria,).
 
     A failure of the first judge always escalates: of its first repetition, or of any if they are
     compared. The first judge's verdict is that of its first repetition.
@@ -191,7 +191,9 @@ class PairedVerdicts:
 
 
 THRESHOLDS = tuple(round(0.05 * n, 2) for n in range(1, 20))
+"""Thresholds of the cheap judge's probability to try, from 0.05 to 0.95."""
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+"""Values of `When.confidence_below` to try."""
 _MOST_WEIGHTS = 12
 """Largest number of distinct weights to try; more are thinned out evenly."""
 
@@ -212,8 +214,8 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     """Return the rules to try, the simplest first.
 
     Weights and confidences are those at which the escalated criteria change; sets of categories
-    grow in the order of the cheap judge's number of errors. Call it with the tasks for choosing
-    rules.
+    grow in the order of the cheap judge's share of errors. `paired` are only the criteria of the
+    tasks for choosing rules.
     """
     rules = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
     for threshold in _separating(THRESHOLDS, paired.facts.probability):
@@ -294,7 +296,7 @@ def _name_of(when: When) -> str:
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
-    """Return the category with most errors of the cheap judge, then the first two, and so on."""
+    """Return the category with the cheap judge's largest share of errors, the first two, etc."""
     names, indices = np.unique(paired.facts.categories, return_inverse=True)
     values = paired.facts.first[:, 0]
     is_decided = ~np.isnan(values)  # after a failure, every rule escalates

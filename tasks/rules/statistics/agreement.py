@@ -1,6 +1,6 @@
 """Agreement of graders, from counts of their labels.
 
-Measures of agreement take tables of shape (..., k, k), k labels, and return figures of the leading
+Measures of agreement take tables of shape (..., k, k), k labels, and return values of the leading
 shape, NaN where undefined.
 
 Measures of a check's prediction of an outcome take tables of shape (..., 2, 2): rows are cases that
@@ -36,11 +36,13 @@ from tasks.rules.statistics.intervals import (
 )
 
 Counts = NDArray[Any]
-Measure = Callable[[Floats], Floats]
+TableMeasure = Callable[[Floats], Floats]
+"""A function of tables that returns a value of each."""
 VOTES_METHOD = "effective-votes-1"
 """The name of the method of effective votes, stored with figures; increase the number when the
 method changes.
 """
+# The averages, where a label's name would stand.
 MICRO = "(micro average)"
 MACRO = "(macro average)"
 TASKS = "(mean over tasks)"
@@ -143,7 +145,7 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
 
 def agreement_intervals(
     task_tables: Counts,
-    *measures: Measure,
+    *measures: TableMeasure,
     sampled: Draws | None = None,
 ) -> list[Floats]:
     """Return 95 % intervals of measures of agreement, pooled over tasks.
@@ -190,12 +192,12 @@ def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
 
 
 def failing_rate(tables: Counts) -> Floats:
-    """Return the share with the outcome among the cases that fail the check."""
+    """Return the rate of the outcome if the check fails: its share of the cases that fail."""
     return quotient(tables[..., 0, 0], tables[..., 0, :].sum(axis=-1))
 
 
 def passing_rate(tables: Counts) -> Floats:
-    """Return the share with the outcome among the cases that pass the check."""
+    """Return the rate of the outcome if the check passes: its share of the cases that pass."""
     return quotient(tables[..., 1, 0], tables[..., 1, :].sum(axis=-1))
 
 
@@ -319,11 +321,7 @@ def _label_measures(
     ]
 
 
-def _macro_interval(
-    numerators: Floats,
-    denominators: Floats,
-    sampled: Draws,
-) -> Floats:
+def _macro_interval(numerators: Floats, denominators: Floats, sampled: Draws) -> Floats:
     """Return the interval of the mean over labels, shape (1, 2), from (n_tasks, n_labels)."""
     weights = sampled.astype(float)
     label_values = quotient(weights @ numerators, weights @ denominators)  # (n_resamples, n_labels)

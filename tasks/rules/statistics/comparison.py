@@ -71,8 +71,8 @@ def paired_difference(
             p_value=_sign_test(differences),
             n_differing=differing,
         )
-    # Sorted, and turned so that the mean is positive: the draws then do not depend on the order of
-    # the tasks or of the sides.
+    # The values are sorted, and their signs turned so that the mean is positive: the resamples then
+    # do not depend on the order of the tasks or of the sides.
     sign = -1.0 if mean < 0 else 1.0
     values = np.sort(sign * differences)[:, None]
     weights = intervals.draws(n_tasks, resamples)
@@ -91,11 +91,7 @@ def paired_difference(
     )
 
 
-def _interval(
-    resampled: intervals.Studentised,
-    level: float,
-    mean: float,
-) -> tuple[float, float]:
+def _interval(resampled: intervals.Studentised, level: float, mean: float) -> tuple[float, float]:
     """Return low and high of a positive mean; a low end that touches 0 is 0."""
     lows, highs = resampled.ends(level)
     low = float(lows[0])
@@ -124,11 +120,7 @@ def _sign_test(differences: Floats) -> float | None:
     return min(1.0, 2.0 * float(scipy.special.bdtr(n_rarer, n_changes, 0.5)))
 
 
-def _smallest_detectable(
-    differences: Floats,
-    differing: int,
-    alpha: float,
-) -> float:
+def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> float:
     """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this
     spread.
 

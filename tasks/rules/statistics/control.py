@@ -70,11 +70,7 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def least_agreeing(
-    n_pooled: int,
-    n_pooled_agreeing: int,
-    n: int,
-) -> int:
+def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
     """Return the fewest agreements among `n` verdicts that are in control.
 
     It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it,

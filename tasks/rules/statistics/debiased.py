@@ -23,7 +23,7 @@ from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import Floats, Ints
 
 METHOD = "debiased-2"
-"""The name of the method, stored with figures; increase the number when the method changes."""
+"""The name of the method, stored with estimates; increase the number when the method changes."""
 FEWEST_LABELS = 30
 """Smallest number of labelled verdicts for a figure."""
 FEWEST_LABELLED_TASKS = 15
@@ -35,6 +35,7 @@ _FEWEST_OF_SIGN = 10
 _TAIL = (1.0 - intervals.LEVEL) / 2.0
 _UPPER = (1.0 + intervals.LEVEL) / 2.0
 _RANK = 1e-9
+"""Share of the largest singular value below which one is only a rounding error."""
 _RESAMPLES = 2_000
 """Number of resamples, fewer than for a judge's own interval: they only show the skewness of the
 tasks' values.
@@ -109,12 +110,7 @@ class DebiasedEstimate:
     error: float
 
 
-def corrected(
-    tasks: KnownTasks,
-    labels: Labels,
-    *,
-    uses_judge: bool = True,
-) -> Corrected:
+def corrected(tasks: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> Corrected:
     """Return each task's value corrected by labels.
 
     Constants and power (from 0 to 1) minimise the estimated variance of the mean.
@@ -148,11 +144,7 @@ def corrected(
     )
 
 
-def _corrections(
-    labels: Labels,
-    residual: Floats,
-    n_tasks: int,
-) -> Floats:
+def _corrections(labels: Labels, residual: Floats, n_tasks: int) -> Floats:
     """Return what the residuals of its labels add to each task's value."""
     weighted = labels.factor * labels.contribution * residual
     return np.bincount(labels.task, weighted, n_tasks).astype(float)
@@ -275,7 +267,7 @@ def _reach(spread: Floats) -> tuple[float, float]:
     """Return the lengths of an interval down and up in standard errors, by the bootstrap.
 
     They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in
-    `studentised`.
+    `Studentised.ends`.
     """
     values = spread[:, None]
     n = len(spread)

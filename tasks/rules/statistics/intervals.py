@@ -46,19 +46,20 @@ FEWEST_OTHERS = 5
 spread is unknown.
 """
 _FIGURES_AT_A_TIME = 100
+"""Number of figures whose resamples are in memory together."""
 _SAME = 1e-9
 """Share of the largest value below which a difference of two values is only a rounding error."""
 
 
 def none_if_nan(value: Any) -> float | None:
-    """Return a figure in its stored form: None if undefined."""
+    """Return a number in its stored form: None if it is undefined (NaN)."""
     return None if np.isnan(value) else float(value)
 
 
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     """Return the quantiles at `tails` and `1 - tails` of each row, ignoring NaN.
 
-    They are interpolated linearly. The rows are sorted in place.
+    They are interpolated linearly. Beware: the rows of the argument are sorted in place.
 
     Args:
         rows: shape (n_figures, n_resamples).
@@ -106,7 +107,7 @@ class Studentised:
     All arrays have an entry for each figure.
 
     Attributes:
-        ratio: the figures.
+        ratio: the means or pooled shares.
         error: their standard errors, with the number of tasks as the divisor.
         n_counted: number of tasks that count.
         n_differing: number of those that differ from the most common value.
@@ -202,11 +203,7 @@ def studentised(
     )
 
 
-def _steps(
-    excess: Singles,
-    denominators: Singles,
-    weights: Draws,
-) -> Singles:
+def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     """Return the deviation of each resample in its own standard errors.
 
     The squares of a figure's `excess` sum to 1. A resample without spread has a very large
@@ -241,11 +238,7 @@ def _steps(
 
 
 @lru_cache(maxsize=4)
-def draws(
-    n_tasks: int,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> Draws:
+def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     """Return how often each task is drawn in each resample, with replacement.
 
     Returns:
@@ -308,7 +301,10 @@ def ratio_intervals(
     for start in range(0, len(figures), _FIGURES_AT_A_TIME):
         block = figures[start : start + _FIGURES_AT_A_TIME]
         resampled = studentised(
-            numerators[:, block], denominators[:, block], differing[block], weights
+            numerators[:, block],
+            denominators[:, block],
+            differing[block],
+            weights,
         )
         low, high = resampled.ends(LEVEL)
         # The interval stays within the range of the tasks' values.

@@ -96,14 +96,10 @@ _PRIOR_VERDICTS = 2.0
 verdicts.
 """
 _HEX = 13
-"""Number of hexadecimal digits of a random number: its 52 bits fit a float."""
+"""Number of hexadecimal digits of a random start: its 52 bits fit a float."""
 
 
-def group_errors(
-    label_groups: Ints,
-    squared_errors: Floats,
-    verdict_groups: Ints,
-) -> Floats:
+def group_errors(label_groups: Ints, squared_errors: Floats, verdict_groups: Ints) -> Floats:
     """Return the expected squared error of verdicts by their groups, from labels of such verdicts.
 
     A group's rate is shrunk towards the rate of all labels, and the latter towards `PRIOR_ERROR`,
@@ -123,11 +119,7 @@ def group_errors(
     return rates[verdict_groups]
 
 
-def expected_errors(
-    group_rates: Floats,
-    disagreement: Floats,
-    n_others: Floats,
-) -> Floats:
+def expected_errors(group_rates: Floats, disagreement: Floats, n_others: Floats) -> Floats:
     """Return the expected squared error of single verdicts.
 
     Args:
@@ -205,11 +197,7 @@ def systematic_sample(
 
 
 @lru_cache(maxsize=1)
-def _random_line(
-    keys: tuple[str, ...],
-    seed: int,
-    groups: tuple[str, ...],
-) -> tuple[Ints, float]:
+def _random_line(keys: tuple[str, ...], seed: int, groups: tuple[str, ...]) -> tuple[Ints, float]:
     """Return the random order of units, group by group, and the random start.
 
     They are kept for samples of other sizes.
@@ -223,11 +211,7 @@ def _random_line(
     return order, start
 
 
-def label_variance(
-    contributions: Floats,
-    errors: Floats,
-    probabilities: Floats,
-) -> float:
+def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:
     """Return the variance that unlabelled verdicts should add to the sum of contributions."""
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 

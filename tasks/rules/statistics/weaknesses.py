@@ -172,12 +172,7 @@ class Contrast:
             rival = rival.of_tasks(is_included)
         return Contrast(self.model.of_tasks(is_included), rival)
 
-    def chance_p_values(
-        self,
-        differences: Floats,
-        inside: Floats,
-        outside: Floats,
-    ) -> Floats:
+    def chance_p_values(self, differences: Floats, inside: Floats, outside: Floats) -> Floats:
         """Return one-sided p-values of rightness that falls on each task's criteria by chance.
 
         The statistic is the mean difference over tasks / its standard deviation under that
@@ -259,13 +254,14 @@ def candidates(
 def confirmed(
     searched: Sequence[tuple[Contrast, Sequence[int], Sequence[TestedNode]]],
 ) -> list[list[TestedNode]]:
-    """Return all candidates of a model on the tasks for confirming.
+    """Return the tests of all candidates of a model on the tasks for confirming.
 
     Args:
-        searched: contrasts on the tasks for confirming, each with its tree and its candidates.
+        searched: contrasts on the tasks for confirming, each with its tree (parents) and its
+            candidates.
 
     Returns:
-        For each contrast its candidates in their order, weak or not.
+        For each contrast its candidates in their order, confirmed (`is_weak`) or not.
     """
     tested: list[TestedNode] = []
     for contrast, parents, selected in searched:
@@ -325,7 +321,7 @@ def _p_value_below(measured: PairedDifference, by_chance: float) -> float | None
 
 
 def _least_p_values(differences: Floats) -> Floats:
-    """Return one-sided p-values by Student's t, lower bounds of those of `paired_difference`.
+    """Return one-sided p-values by Student's t, which are lower bounds of those of `_tested`.
 
     Returns:
         NaN if too few tasks differ for the t-test.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import list_text
 
 _CONTROLS = {"Cc", "Cf"}
 """Categories of control and format characters."""
@@ -124,4 +124,4 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def hint_on(name: str, names: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the nearest one, or else all names."""
     unique_names = sorted(set(names))
-    return did_you_mean(name, unique_names) or f"; known: {some(unique_names, 10) or 'none'}"
+    return did_you_mean(name, unique_names) or f"; known: {list_text(unique_names, 10) or 'none'}"

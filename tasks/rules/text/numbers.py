@@ -19,11 +19,7 @@ def number(value: float, form: str = "z.3f") -> str:
     return true_minus(f"{value:{form}}")
 
 
-def counted(
-    number: int,
-    singular: str,
-    plural: str | None = None,
-) -> str:
+def counted(number: int, singular: str, plural: str | None = None) -> str:
     """Return `1 task`, `2 tasks`; the plural is the singular with an s unless it is given."""
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
@@ -71,21 +67,20 @@ def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if partial_splits:
         yield (
             "Ranks compare only the tasks with a complete trial for every ranked model"
-            f" ({some(partial_splits)}), so a higher score can stand below."
+            f" ({list_text(partial_splits)}), so a higher score can stand below."
         )
     if unranked:
         yield (
-            f"No rank: {some(unranked)}. A model is ranked if it has a score on at least half as"
-            " many tasks as the model with the most, and on tasks that all ranked models have."
+            f"No rank: {list_text(unranked)}. A model is ranked if it has a score on at least half"
+            " as many tasks as the model with the most, and on tasks that all ranked models have."
         )
 
 
-def some(
-    names: Iterable[str],
-    n_shown: int = _NAMED,
-    separator: str = ", ",
-) -> str:
-    """Return the first of some names, without duplicates, and the number of the others."""
+def list_text(names: Iterable[str], n_shown: int = _NAMED, separator: str = ", ") -> str:
+    """Return a list of names as text, such as `a, b, and 3 more`.
+
+    It has the first `n_shown` of them, without duplicates, and the number of the others.
+    """
     unique_names = list(dict.fromkeys(names))
     parts = unique_names[:n_shown]
     if len(unique_names) > n_shown:

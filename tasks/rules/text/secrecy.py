@@ -31,12 +31,7 @@ def is_reference(value: str) -> bool:
     return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, words))
 
 
-def secrets_in(
-    value: Any,
-    path: str = "",
-    *,
-    is_secret: bool = False,
-) -> Iterator[tuple[str, Any]]:
+def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield the values of a nested mapping under names of secrets, with their paths."""
     if isinstance(value, dict):
         for name, inner in value.items():

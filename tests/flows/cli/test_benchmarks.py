@@ -12,7 +12,7 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
-from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
+from tasks.benchmarks import FOLDERS_VARIABLE, benchmark_names, load_benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
@@ -93,7 +93,7 @@ def world(tmp_path_factory) -> Iterator[tuple[Path, Outputs]]:
         benchmarks={"twin": twin},
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(OWN_FOLDERS, str(folder / "mine"))
+        patch.setenv(FOLDERS_VARIABLE, str(folder / "mine"))
         aggregate(fill(folder, "prbench"))
         outputs_alone = outputs(folder)
         Warehouse(fill(folder, "twin").warehouse).publish()
@@ -123,7 +123,7 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world):
 
 def test_settings_of_a_benchmark_override_the_shared_ones(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'))
-    monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
     own_settings = {
         "dataset": {"source": "own/finance.jsonl"},
         "coverage": {"min": 0.5},
@@ -196,7 +196,7 @@ def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name, n_tasks):
 )
 def test_a_bad_module_is_refused(tmp_path, monkeypatch, name, text, message):
     (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
 
     with pytest.raises(UsageError, match=one_line(message)):
         load_benchmark(name)
@@ -207,7 +207,7 @@ def test_what_a_benchmark_declares_is_not_shown_without_its_template(
 ):
     module = TWIN.replace("binary_v1", "gone_v1").replace('"twin"', '"bare"')
     (tmp_path / "bare.py").write_text(module)
-    monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
+    monkeypatch.setenv(FOLDERS_VARIABLE, str(tmp_path))
 
     output = Command(tmp_path)("benchmarks", "bare", code=2)
 
@@ -216,8 +216,10 @@ def test_what_a_benchmark_declares_is_not_shown_without_its_template(
 
 @pytest.mark.parametrize("path", ["relative", "/nowhere/to/be/found"])
 def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch, path):
-    monkeypatch.setenv(OWN_FOLDERS, path)
+    monkeypatch.setenv(FOLDERS_VARIABLE, path)
 
-    reason = f"{OWN_FOLDERS}: {path} is not the absolute path of a folder; correct it"
+    reason = (
+        f"{FOLDERS_VARIABLE}: {path} is not the absolute path of a folder; correct it"
+    )
     with pytest.raises(UsageError, match=reason):
         benchmark_names()

@@ -16,7 +16,7 @@ import pytest
 from flows.cli.doctor_checks import SetupFinding, examine
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in, unfinished_replies
-from tasks.maintain.upkeep import latest_runs, spent
+from tasks.maintain.upkeep import daily_spend, latest_runs
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import PRBENCH, Run, run_on
 from tests.kit import (
@@ -99,7 +99,7 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
         record(folder, key, run_id, NOW - timedelta(days=2))
     record(folder, "d", "here", NOW, cost_usd=None)
 
-    today, earlier_day = spent(job)
+    today, earlier_day = daily_spend(job)
 
     assert today["day"] == "2026-11-22"
     assert today["calls"] == 1
@@ -220,6 +220,8 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job, ru
 
     output = run_here("status")
 
+    # Counted are b, c and e. Of the others, a is published, d has no reply yet, f is of an ended
+    # run, and g of an analysis, which is no run.
     counts = "3 replies (1 of j, 2 of m)"
     assert f"not yet published: {counts}; no run pays for them again" in output
 
@@ -441,6 +443,7 @@ REPLIES: dict[str, tuple[HttpResponse, bool | None, str]] = {
     "busy": (failed(429, "slow down"), None, "the key was not tried"),
     "broken": (failed(503, "overloaded"), False, "failed: ServiceUnavailableError"),
 }
+"""Case -> the reply; whether the finding is ok, None if that is unknown; and words of it."""
 
 
 @pytest.mark.slow

@@ -57,13 +57,13 @@ class Safe(Run):
 
 
 @pytest.fixture
-def run(capsys) -> Run:
+def run(capsys) -> Safe:
     return Safe(capsys)
 
 
-def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data, tmp_path, run):
+def test_a_backup_in_a_bucket_is_written_updated_and_restored(data, tmp_path, run):
     backup = run("backup", "s3://results/backup", "--warehouse", data)
-    renewal = run("backup", "s3://results/backup", "--verify", "--warehouse", data)
+    update = run("backup", "s3://results/backup", "--verify", "--warehouse", data)
     verification = run("verify", "s3://results/backup")
     run("restore", "s3://results/backup", "--warehouse", tmp_path / "restored")
 
@@ -71,7 +71,7 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data, tmp_path, ru
         r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now",
         backup,
     )
-    assert "0 of them copied now" in renewal
+    assert "0 of them copied now" in update
     assert re.match(r"verify: backup, \d+ files \(", verification)
     assert counts_in(tmp_path / "restored") == counts_in(data)
 
@@ -100,6 +100,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data, tmp_path
 
 
 def test_publications_are_read_as_the_guide_says(data, tmp_path, run, monkeypatch):
+    # The guide publishes to one address twice, the second time with an option.
     [address, _] = re.findall(
         r"^uv run prbench publish (s3://\S+)",
         GUIDE,

@@ -323,7 +323,7 @@ def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rub
         )
         night = world.night("2026-11-01")
         control_responses = world.command.sql(
-            "select distinct response_id from control_set inner join verdicts using (verdict_id)"
+            "select distinct response_id from control_set"
         )
         world.configure(models=[world.endpoint("late")])
         dry_run = world.watched("backfill", "--model", "late", "--dry-run", "--json")

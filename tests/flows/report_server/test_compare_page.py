@@ -1,4 +1,4 @@
-"""The page *Compare*: its choices, what it shows, on which splits; the same difference as `prbench
+"""The page *Compare* offers what can be compared, and shows the same difference as `prbench
 diff`.
 """
 
@@ -33,6 +33,8 @@ DATA = DataRevision(
     splits=("finance",),
 )
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
+NIGHT_EXPLANATION = "why in the night"
+"""Explains each verdict on model a in the night; in its vintage `base` that is "why in a: 1.0"."""
 OLDER = "an-older-revision"
 MODELS = {
     "of": "model",
@@ -65,21 +67,22 @@ def reader(folder: Path) -> Iterator[Reader]:
                 **times,
             )
         )
-    old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
+    older = {"dataset_revision": OLDER}
+    night_verdicts = {"run_id": "later", "explanation": NIGHT_EXPLANATION}
     with reading(
         folder,
         {"runs": runs},
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),
         judged(WORSE_IN_RISK, "b"),
-        judged(MIXED, "a", of_response=NIGHT, run_id="later"),
+        judged(MIXED, "a", of_response=NIGHT, **night_verdicts),
         # This judge judged nothing else, so there is nothing to compare with.
         judged(MIXED, "alone", judge="another-judge"),
         {"verdicts": judged(MIXED, "a", judge="second-judge")["verdicts"]},
         {"verdicts": judged(MIXED, "b", judge="second-judge")["verdicts"]},
         tasks_of(RUBRICS, split="retired", revision=OLDER),
-        judged(ALL_MET, "old-a", **old),
-        judged(MIXED, "old-b", **old, run_id="old-run"),
+        judged(ALL_MET, "old-a", of_response=older, judge="old-judge"),
+        judged(MIXED, "old-b", of_response=older, judge="old-judge", run_id="old-run"),
     ) as reader:
         yield reader
 
@@ -112,14 +115,15 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
     figures = figures_of(job, MODELS | {"vintage": "base"})
 
     flips = cells(figures["diff_flips"])
+    # The effects are -10 points of 9, and -7 points of 15.
     assert [row[-7:] for row in flips[:2]] == [
-        ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
-        ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
+        ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1.0"],
+        ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0.0"],
     ]
     assert len(flips) == 4
 
 
-def test_of_several_differences_the_chosen_one_is_explained(job):
+def test_of_several_differences_the_first_is_explained_unless_a_model_is_chosen(job):
     page = page_of(job, JUDGES)
     page_on_b = page_of(job, JUDGES | {"model": "b"})
 
@@ -212,13 +216,15 @@ def test_models_begin_in_their_current_vintages(job):
         ("2026-10-02", "2026-10-02"),
         ("base", "base"),
     ]
-    assert "why in a: 1" in page.figures[1].table
+    assert NIGHT_EXPLANATION in page.figures[1].table
+    assert "why in a: " not in page.figures[1].table
 
 
 def test_models_can_be_compared_in_another_vintage(job):
     figures = figures_of(job, MODELS | {"vintage": "base"})
 
     assert "why in a: 1.0" in figures["diff_flips"].table
+    assert NIGHT_EXPLANATION not in figures["diff_flips"].table
 
 
 def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(
@@ -242,6 +248,6 @@ def test_incomplete_choices_show_no_figure(job, choices):
 
 
 def test_invalid_parameters_are_ignored(job):
-    figures = figures_of(job, MODELS | {"show": "x"})
+    figures = figures_of(job, MODELS | {"unknown": "x"})
 
     assert figures["diff_flips"] == figures_of(job, MODELS)["diff_flips"]

@@ -104,6 +104,6 @@ def test_nothing_that_anybody_wrote_acts(browser, hostile_job, hostile_site):
             assert whom_it_keeps_out(visit) == []
             assert visit.faults == []
         visit.open(address)
-        expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(
+        expect(visit.locator("#diff_flips tbody tr").first).to_be_visible(
             timeout=60_000
         )

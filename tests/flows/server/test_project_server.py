@@ -58,8 +58,13 @@ def servers(tmp_path, monkeypatch) -> list[StartedServer]:
     return servers
 
 
-def job(tmp_path, name: str = "data", **settings: Any) -> Job:
-    return job_on("sample", tmp_path / name, **settings)
+def job_in(folder: Path, name: str = "data", **settings: Any) -> Job:
+    return job_on("sample", folder / name, **settings)
+
+
+@pytest.fixture
+def job(tmp_path) -> Job:
+    return job_in(tmp_path)
 
 
 def folder_of(job: Job) -> Path:
@@ -71,16 +76,16 @@ def secret_of(job: Job) -> Path:
     return secret_path(folder_of(job).resolve())
 
 
-def test_a_folder_has_one_server(servers, tmp_path):
-    server = own_server(job(tmp_path))
+def test_a_folder_has_one_server(servers, tmp_path, job):
+    server = own_server(job)
 
-    assert own_server(job(tmp_path)) == server
-    assert own_server(job(tmp_path, "other")).url != server.url
+    assert own_server(job) == server
+    assert own_server(job_in(tmp_path, "other")).url != server.url
     assert len(servers) == 2
 
 
 def test_a_server_keeps_runs_as_long_as_configured(servers, tmp_path):
-    own_server(job(tmp_path, retention={"prefect_days": 9}))
+    own_server(job_in(tmp_path, retention={"prefect_days": 9}))
 
     environment = servers[0].environment
     assert environment["PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD"] == "P9D"
@@ -88,21 +93,21 @@ def test_a_server_keeps_runs_as_long_as_configured(servers, tmp_path):
 
 
 @pytest.mark.usefixtures("servers")
-def test_the_users_of_a_server_share_a_lock(tmp_path):
-    own_server(job(tmp_path))
+def test_the_users_of_a_server_share_a_lock(job):
+    own_server(job)
 
     with (
-        (folder_of(job(tmp_path)) / USERS).open() as users,
+        (folder_of(job) / USERS).open() as users,
         pytest.raises(BlockingIOError),
     ):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_a_server_after_the_last_one_ended_has_the_same_secret(servers, tmp_path):
-    ended_server = own_server(job(tmp_path))
+def test_a_server_after_the_last_one_ended_has_the_same_secret(servers, job):
+    ended_server = own_server(job)
     servers[0].end()
 
-    server = own_server(job(tmp_path))
+    server = own_server(job)
 
     assert server.url != ended_server.url
     assert server.secret == ended_server.secret
@@ -112,72 +117,72 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_secret_is_its_users_alone(servers, tmp_path):
+def test_a_secret_is_its_users_alone(servers, job):
     umask = os.umask(0)
     try:
-        server = own_server(job(tmp_path))
+        server = own_server(job)
     finally:
         os.umask(umask)
 
-    path = secret_of(job(tmp_path))
+    path = secret_of(job)
     assert path.read_text() == server.secret
     assert len(server.secret) > 40
     assert mode_of(path) == 0o600
     assert mode_of(path.parent) == 0o700
-    assert mode_of(folder_of(job(tmp_path))) == 0o700
+    assert mode_of(folder_of(job)) == 0o700
     assert server.secret not in repr(server)
     assert server.secret not in str(servers[0].command)
 
 
 @pytest.mark.usefixtures("servers")
-def test_a_secret_is_not_beside_the_data(tmp_path):
-    server = own_server(job(tmp_path))
+def test_a_secret_is_not_beside_the_data(job):
+    server = own_server(job)
 
-    for file in folder_of(job(tmp_path)).iterdir():
+    for file in folder_of(job).iterdir():
         assert server.secret not in file.read_text()
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
-def test_a_secret_that_others_can_get_at_is_not_used(servers, tmp_path, mode):
-    own_server(job(tmp_path))
+def test_a_secret_that_others_can_get_at_is_not_used(servers, job, mode):
+    own_server(job)
     servers[0].end()
-    secret_of(job(tmp_path)).chmod(mode)
+    secret_of(job).chmod(mode)
 
     with pytest.raises(NoServerError, match="other users can read this secret; delete"):
-        own_server(job(tmp_path))
+        own_server(job)
 
     assert len(servers) == 1
 
 
-def test_a_secret_in_a_folder_of_others_is_not_used(servers, tmp_path):
-    path = secret_of(job(tmp_path))
+def test_a_secret_in_a_folder_of_others_is_not_used(servers, job):
+    path = secret_of(job)
     path.parent.mkdir(parents=True)
     path.parent.chmod(0o777)
 
     with pytest.raises(NoServerError, match="other users can read this secret"):
-        own_server(job(tmp_path))
+        own_server(job)
 
     assert servers == []
 
 
-def test_a_secret_that_is_a_link_is_not_used(servers, tmp_path):
-    path = secret_of(job(tmp_path))
+def test_a_secret_that_is_a_link_is_not_used(servers, tmp_path, job):
+    path = secret_of(job)
     path.parent.mkdir(parents=True, mode=0o700)
     (tmp_path / "elsewhere").write_text("prbench:known")
     path.symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(NoServerError, match="is a link"):
-        own_server(job(tmp_path))
+        own_server(job)
 
     assert servers == []
 
 
 @pytest.mark.usefixtures("servers")
-def test_a_port_in_use_is_refused(tmp_path):
+def test_a_port_in_use_is_refused(job):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         with pytest.raises(NoServerError, match=f"--port {port}: .*PREFECT_API_URL"):
-            own_server(job(tmp_path), port)
+            own_server(job, port)
 
 
 def move_to_another_machine(address: Path):
@@ -187,13 +192,13 @@ def move_to_another_machine(address: Path):
 
 
 @pytest.mark.parametrize("is_locked", [True, False])
-def test_a_server_of_another_machine_is_not_used(servers, tmp_path, is_locked, capsys):
-    own_server(job(tmp_path))
+def test_a_server_of_another_machine_is_not_used(servers, job, is_locked, capsys):
+    own_server(job)
     if not is_locked:
         servers[0].end()
-    move_to_another_machine(folder_of(job(tmp_path)) / ADDRESS)
+    move_to_another_machine(folder_of(job) / ADDRESS)
 
-    assert server_of(job(tmp_path)) is None
+    assert server_of(job) is None
     assert capsys.readouterr().err == (
         "no Prefect server: the server of this data folder runs on node7; this run is not"
         " recorded\n"
@@ -201,15 +206,15 @@ def test_a_server_of_another_machine_is_not_used(servers, tmp_path, is_locked, c
 
 
 def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
-    servers, tmp_path
+    servers, job
 ):
-    own_server(job(tmp_path))
+    own_server(job)
     servers[0].end()
-    address = folder_of(job(tmp_path)) / ADDRESS
+    address = folder_of(job) / ADDRESS
     move_to_another_machine(address)
     os.utime(address, (0, 0))
 
-    own_server(job(tmp_path))
+    own_server(job)
 
     assert len(servers) == 2
 
@@ -217,57 +222,57 @@ def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
 @pytest.mark.parametrize("content", ["", "{"])
 def test_without_an_address_nothing_waits_for_ever(
     servers,
-    tmp_path,
+    job,
     monkeypatch,
     capsys,
     content,
 ):
     monkeypatch.setattr("flows.server.START_S", 0.2)
-    own_server(job(tmp_path))
-    address = folder_of(job(tmp_path)) / ADDRESS
+    own_server(job)
+    address = folder_of(job) / ADDRESS
     address.write_text(content)
 
-    assert server_of(job(tmp_path)) is None
+    assert server_of(job) is None
     reason = f"{address.resolve()} does not hold its address; this run is not recorded"
     assert capsys.readouterr().err == f"no Prefect server: {reason}\n"
     servers[0].end()
-    assert own_server(job(tmp_path)).secret
+    assert own_server(job).secret
 
 
 @pytest.mark.parametrize("value", ["off", False])  # False is how YAML reads `off`
 def test_unrecorded_runs_start_no_server(servers, tmp_path, value):
-    assert server_of(job(tmp_path, prefect=value)) is None
+    assert server_of(job_in(tmp_path, prefect=value)) is None
     assert servers == []
 
 
-def test_the_environment_can_switch_recording_off(servers, tmp_path, monkeypatch):
+def test_the_environment_can_switch_recording_off(servers, job, monkeypatch):
     monkeypatch.setenv("PRBENCH_PREFECT", "off")
 
-    assert server_of(job(tmp_path)) is None
+    assert server_of(job) is None
     assert servers == []
 
 
 @pytest.mark.usefixtures("servers")
-def test_the_server_of_another_user_is_not_used(tmp_path, monkeypatch, capsys):
-    own_server(job(tmp_path))
+def test_the_server_of_another_user_is_not_used(job, monkeypatch, capsys):
+    own_server(job)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
 
-    assert server_of(job(tmp_path)) is None
+    assert server_of(job) is None
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
 
 
 def test_a_silent_server_is_reported_without_its_password(
     servers,
-    tmp_path,
+    job,
     monkeypatch,
     capsys,
 ):
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
 
-    server = server_of(job(tmp_path))
+    server = server_of(job)
 
     assert server is not None
-    assert not server.is_ready(0.3)
+    assert not server.wait_until_ready(0.3)
     line = "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it"
     assert capsys.readouterr().err == f"{line}\n"
     assert servers == []

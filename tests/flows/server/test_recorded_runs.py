@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.run.outcomes import STOPPED
+from flows.run.outcomes import STOPPED_MESSAGE
 from flows.server import ADDRESS, own_server, secret_path
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
@@ -300,9 +300,9 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world, monkeypatc
     monkeypatch.setattr("flows.server.UNUSED_S", 1.5)
     monkeypatch.setattr("flows.server.HELD", users)
     server = own_server(job_on("sample", world.command.folder / "data"))
-    assert server.is_ready(180)
+    assert server.wait_until_ready(180)
     time.sleep(4)
-    assert server.is_ready(60)
+    assert server.wait_until_ready(60)
     command_lines = subprocess.check_output(["ps", "-eww", "-o", "args"], text=True)
     [pid] = world.servers()
     secret = server.secret.partition(":")[2]
@@ -335,7 +335,7 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
     assert set(state_names(runs_on(url))) == {"Completed", "Crashed", "Cancelled"}
     cancelled_runs = [run for run in runs_on(url) if run["state_name"] == "Cancelled"]
     assert len(cancelled_runs) > 1  # the run, and the stage in it
-    assert {run["state"]["message"] for run in cancelled_runs} == {STOPPED}
+    assert {run["state"]["message"] for run in cancelled_runs} == {STOPPED_MESSAGE}
     runs = world.command.sql("select outcome from runs order by started_at")
     assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
     [row] = world.command.sql("select count(*) as n_verdicts from verdicts")

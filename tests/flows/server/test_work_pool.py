@@ -244,7 +244,7 @@ def prefect_server_of(world: World) -> Iterator[str]:
         world.do(world.step(1))
         world.do(world.step(2))
         with world.running("server", world.step(3)) as (_, log):
-            assert PrefectServer(url).is_ready(180), log.read_text()
+            assert PrefectServer(url).wait_until_ready(180), log.read_text()
             world.do(world.step(4))
             yield url
 

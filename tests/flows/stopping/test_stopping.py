@@ -28,7 +28,7 @@ _LOOKS = (
     " sequence_low, sequence_high from stopping_looks order by block, model, compared_model"
 )
 _BOARD = "select * exclude (first_response_at) from leaderboard where is_primary order by model"
-Rows = list[dict[str, Any]]
+RowList = list[dict[str, Any]]
 
 
 @dataclass
@@ -37,13 +37,13 @@ class StoppedRun:
     a run that fills in the rest.
     """
 
-    capped_looks: Rows
+    capped_looks: RowList
     entries: list[Entry]
     repeated_entries: list[Entry]
-    looks: Rows
-    board: Rows
+    looks: RowList
+    board: RowList
     filling_entries: list[Entry]
-    filled_board: Rows
+    filled_board: RowList
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ class LabelledWorld:
             self.truth[cell] = float(dice.random() < met_share)
         self.judge = _with_errors(dice, self.truth)
         sampled = dice.sample(self.cells, 520)
-        empty_cells = set(sampled[:8])
+        empty_cells = set(sampled[:8])  # rows of the first sheet without a label
         self.first_sheet = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
         labels_of_eva = {
             cell: self.truth[cell]

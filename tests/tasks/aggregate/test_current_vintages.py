@@ -20,6 +20,8 @@ from warehouse import Reader, Warehouse
 N_TASKS = 10
 FINANCE: Rubrics = {f"f{i}": ((5, "Accuracy"),) for i in range(N_TASKS)}
 LEGAL: Rubrics = {f"l{i}": ((5, "Accuracy"),) for i in range(N_TASKS)}
+FINANCE_IDS = list(FINANCE)
+ALL_IDS = [*FINANCE, *LEGAL]
 NIGHT = "2026-11-28"
 
 
@@ -54,7 +56,9 @@ def tasks_of_both() -> Rows:
 
 
 def rule(min_coverage: float, wanted_trials: int = 1, **model_columns: Any) -> Rows:
-    """A stored rule of coverage, by default of all models without one of their own."""
+    """A stored rule of coverage, by default of all models without one of their own; without any
+    rule the bar is 0.99.
+    """
     identity = {
         "model": "",
         "model_config_hash": "",
@@ -76,14 +80,14 @@ def current(reader: Reader, relation: str = "leaderboard") -> dict[str, str]:
     """Split -> the current vintage there."""
     query = f"select split, vintage from {relation} where is_latest and is_primary order by all"
     rows = reader.rows(query)
-    vintages = {row["split"]: row["vintage"] for row in rows}
+    vintages = {board_row["split"]: board_row["vintage"] for board_row in rows}
     assert len(rows) == len(vintages)
     return vintages
 
 
 def test_a_partial_backfill_does_not_replace_a_complete_night(published):
-    full = sampled("base", 1, [*FINANCE])
-    stopped_at_budget = sampled(NIGHT, 2, [*FINANCE][:4])
+    full = sampled("base", 1, FINANCE_IDS)
+    stopped_at_budget = sampled(NIGHT, 2, FINANCE_IDS[:4])
 
     reader = published(tasks_of(FINANCE), full, stopped_at_budget)
 
@@ -99,8 +103,8 @@ def test_a_later_night_at_the_bar_is_the_current_one(published):
     reader = published(
         tasks_of(FINANCE),
         rule(0.9),
-        sampled("base", 1, [*FINANCE]),
-        sampled(NIGHT, 2, [*FINANCE][:9]),
+        sampled("base", 1, FINANCE_IDS),
+        sampled(NIGHT, 2, FINANCE_IDS[:9]),
     )
 
     assert current(reader) == {"finance": NIGHT}
@@ -109,8 +113,8 @@ def test_a_later_night_at_the_bar_is_the_current_one(published):
 def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(published):
     reader = published(
         tasks_of(FINANCE),
-        sampled("base", 1, [*FINANCE][:6]),
-        sampled(NIGHT, 2, [*FINANCE][:4]),
+        sampled("base", 1, FINANCE_IDS[:6]),
+        sampled(NIGHT, 2, FINANCE_IDS[:4]),
     )
 
     assert current(reader) == {"finance": "base"}
@@ -119,8 +123,8 @@ def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(publ
 def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(published):
     reader = published(
         tasks_of(FINANCE),
-        sampled("base", 1, [*FINANCE][:4]),
-        sampled(NIGHT, 2, [*FINANCE][4:8]),
+        sampled("base", 1, FINANCE_IDS[:4]),
+        sampled(NIGHT, 2, FINANCE_IDS[4:8]),
     )
 
     assert current(reader) == {"finance": NIGHT}
@@ -129,9 +133,9 @@ def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(publ
 def test_each_split_and_judge_has_a_current_vintage_of_its_own(published):
     reader = published(
         tasks_of_both(),
-        sampled("base", 1, [*FINANCE, *LEGAL]),
-        sampled(NIGHT, 2, [*FINANCE, *LEGAL][:12]),
-        sampled("base", 1, [*FINANCE, *LEGAL], judge="another"),
+        sampled("base", 1, ALL_IDS),
+        sampled(NIGHT, 2, ALL_IDS[:12]),
+        sampled("base", 1, ALL_IDS, judge="another"),
     )
 
     query = (
@@ -170,21 +174,21 @@ STOPPED = row(
 def test_tasks_that_stopping_left_out_count_as_covered(published):
     reader = published(
         tasks_of(FINANCE),
-        sampled("base", 1, [*FINANCE]),
-        sampled(NIGHT, 2, [*FINANCE][:4]),
-        sampled(NIGHT, 2, [*FINANCE][:4], judge="another"),
+        sampled("base", 1, FINANCE_IDS),
+        sampled(NIGHT, 2, FINANCE_IDS[:4]),
+        sampled(NIGHT, 2, FINANCE_IDS[:4], judge="another"),
         {"stopping_scores": [STOPPED]},
     )
 
     for judge in ("a-judge", "another"):
-        board = f"(from leaderboard where judge = '{judge}')"
-        assert current(reader, board) == {"finance": NIGHT}
+        relation = f"(from leaderboard where judge = '{judge}')"
+        assert current(reader, relation) == {"finance": NIGHT}
 
 
 def test_a_split_that_stopping_did_not_see_is_not_covered(published):
     reader = published(
         tasks_of_both(),
-        sampled("base", 1, [*FINANCE, *LEGAL]),
+        sampled("base", 1, ALL_IDS),
         sampled(NIGHT, 2, ["f0", "f1", "f2", "f3", "l0"]),
         {"stopping_scores": [STOPPED]},
     )
@@ -192,37 +196,51 @@ def test_a_split_that_stopping_did_not_see_is_not_covered(published):
     assert current(reader) == {"finance": NIGHT, "legal": "base"}
 
 
-def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its_leaderboard(
+def means_on_latest_splits(
+    reader: Reader,
+    relation: str,
+    score: str,
+) -> list[tuple[Any, ...]]:
+    """Split, vintage, and the mean score of the rows that are in the current vintage on the split."""
+    query = f"""
+        select split, any_value(vintage), avg({score})
+        from (select *, unnest(latest_splits) as split from {relation})
+        group by split
+        order by split
+    """
+    return reader.table(query)[1]
+
+
+def test_the_means_of_the_rows_that_are_latest_on_a_split_are_those_of_the_leaderboard(
     published,
 ):
     tasks = tasks_of_both()
-    tasks["split_members"] += admitted([*FINANCE][:3], "hard")["split_members"]
+    tasks["split_members"] += admitted(FINANCE_IDS[:3], "hard")["split_members"]
     night = sampled(NIGHT, 2, ["f0", "f1", "f2", *LEGAL])
     for verdict in night["verdicts"]:
         verdict |= {"value": 0.0, "status": "unmet"}
 
-    reader = published(tasks, sampled("base", 1, [*FINANCE, *LEGAL]), night)
+    reader = published(tasks, sampled("base", 1, ALL_IDS), night)
 
-    expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
-    _, board = reader.table(
+    primary_scores = "(from task_scores where is_primary)"
+    task_means = means_on_latest_splits(reader, primary_scores, "mean_score")
+    verdict_means = means_on_latest_splits(reader, "verdict_details", "value")
+    _, leaderboard_means = reader.table(
         "select split, vintage, mean_score from leaderboard where is_latest and is_primary order"
         " by 1"
     )
-    assert board == expected
-    for table, score in (
-        ("(from task_scores where is_primary)", "mean_score"),
-        ("verdict_details", "value"),
-    ):
-        _, means = reader.table(
-            f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits)"
-            f" as split from {table}) group by split order by split"
-        )
-        assert means == expected, table
-    twice = (
+    assert leaderboard_means == [
+        ("finance", "base", 1.0),
+        ("hard", NIGHT, 0.0),
+        ("legal", NIGHT, 0.0),
+    ]
+    assert task_means == leaderboard_means
+    assert verdict_means == leaderboard_means
+    tasks_with_two_latest_rows = (
         "select task_id from task_scores where is_primary and is_latest group by task_id having"
         " count(*) > 1"
     )
-    assert reader.rows(twice) == []
+    assert reader.rows(tasks_with_two_latest_rows) == []
 
 
 def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
@@ -234,8 +252,8 @@ def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
     )
     samplings = []
     for model in ("a", "b"):
-        samplings.append(sampled("base", 1, [*FINANCE], model=model))
-        samplings.append(sampled(NIGHT, 2, [*FINANCE][:4], model=model))
+        samplings.append(sampled("base", 1, FINANCE_IDS, model=model))
+        samplings.append(sampled(NIGHT, 2, FINANCE_IDS[:4], model=model))
 
     reader = published(tasks_of(FINANCE), rule(0.9), rule_of_b, *samplings)
 
@@ -253,7 +271,7 @@ def board(reader: Reader) -> dict[str, Any]:
     return only
 
 
-WANTED = {
+MODEL_A = {
     "model": "a",
     "model_config_hash": "a-configuration",
     "vintage": "base",
@@ -263,12 +281,12 @@ WANTED = {
 def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
     published,
 ):
-    two_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2)]
-    third = sampled("base", 2, [*FINANCE][:2], trial=3)
+    two_trials = [sampled("base", 1, FINANCE_IDS, trial=trial) for trial in (1, 2)]
+    third = sampled("base", 2, FINANCE_IDS[:2], trial=3)
     for verdict in third["verdicts"]:
         verdict |= {"value": None, "status": "provider_error"}
 
-    reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), *two_trials, third)
+    reader = published(tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *two_trials, third)
 
     assert board(reader) == {
         "n_trials": 2,
@@ -276,14 +294,15 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
         "n_tasks": N_TASKS,
         "mean_score": 1.0,
     }
+    # The third trial has scores, which do not count yet.
     query = "select count(*) from scores where score_name = 'score' and trial = 3"
     assert reader.value(query) == 2
 
 
 def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published):
-    three_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2, 3)]
+    three_trials = [sampled("base", 1, FINANCE_IDS, trial=trial) for trial in (1, 2, 3)]
 
-    reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), *three_trials)
+    reader = published(tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *three_trials)
 
     assert board(reader)["n_trials"] == 3
 
@@ -291,8 +310,8 @@ def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(publis
 def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published):
     reader = published(
         tasks_of(FINANCE),
-        rule(0.99, 2, **WANTED),
-        sampled("base", 1, [*FINANCE]),
+        rule(0.99, 2, **MODEL_A),
+        sampled("base", 1, FINANCE_IDS),
     )
 
     assert board(reader)["coverage"] == 0.5
@@ -301,6 +320,7 @@ def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published):
 def configured(
     folder: Path,
     model: str,
+    *,
     trials: int,
     bar: float,
     vintage: str = "base",
@@ -322,8 +342,8 @@ def rules_in(job: Job) -> list[tuple[Any, ...]]:
 def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(
     tmp_path,
 ):
-    aggregate(configured(tmp_path, "a", 3, 0.9))
-    job = configured(tmp_path, "b", 1, 0.4, NIGHT)
+    aggregate(configured(tmp_path, "a", trials=3, bar=0.9))
+    job = configured(tmp_path, "b", trials=1, bar=0.4, vintage=NIGHT)
     aggregate(job)
 
     assert rules_in(job) == [
@@ -333,15 +353,17 @@ def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_oth
     ]
 
 
-def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path):
-    rules_before = configured(tmp_path, "a", 3, 0.9)
-    aggregate(rules_before)
-    is_stale = []
-    for job in (rules_before, configured(tmp_path, "a", 2, 0.9)):
-        with Warehouse(tmp_path).reader() as reader:
-            is_stale.append(has_stale_measures(job, reader))
+def test_measures_are_stale_once_the_rule_in_the_configuration_differs_from_the_stored(
+    tmp_path,
+):
+    job = configured(tmp_path, "a", trials=3, bar=0.9)
+    changed_job = configured(tmp_path, "a", trials=2, bar=0.9)
 
-    assert is_stale == [False, True]
+    aggregate(job)
+
+    with Warehouse(tmp_path).reader() as reader:
+        assert not has_stale_measures(job, reader)
+        assert has_stale_measures(changed_job, reader)
 
 
 @pytest.mark.slow
@@ -356,8 +378,9 @@ def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
     bar,
 ):
     samplings = [
-        sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)
+        sampled(f"v{i}", i, FINANCE_IDS[:count]) for i, count in enumerate(counts)
     ]
+    # If no vintage reaches the bar, the highest coverage is enough.
     n_needed = min(bar * N_TASKS, max(counts))
     expected = max(i for i, count in enumerate(counts) if count >= n_needed)
 

@@ -1,4 +1,6 @@
-"""A changed verdict makes its measures stale, and only they are computed again."""
+"""Stored intervals: only stale ones are computed again, and order, threads and an older version of
+the warehouse make no difference.
+"""
 
 import shutil
 from pathlib import Path
@@ -73,7 +75,7 @@ def test_a_rebuilt_database_has_the_same_intervals(figures, copied, leaderboard_
 
 
 def decided_at_last(world: Rows, figures: Figures) -> Row:
-    """A failed verdict that was the only undecided one of a task, as decided."""
+    """A copy of a failed verdict, now decided; it was the last undecided one of its task."""
     nearly_complete = set()
     for run, task_set, label, score in figures.all_rows():
         if label != ALL:
@@ -83,7 +85,8 @@ def decided_at_last(world: Rows, figures: Figures) -> Row:
                 response.n_criteria - response.n_decided for response in trials.values()
             )
             if n_undecided == 1:
-                nearly_complete.add((run.model, run.vintage, *run[3:], task_id))
+                judge_config = [getattr(run, name) for name in JUDGE_CONFIG]
+                nearly_complete.add((run.model, run.vintage, *judge_config, task_id))
     for verdict in world["verdicts"]:
         cell = tuple(
             verdict[name] for name in ("model", "vintage", *JUDGE_CONFIG, "task_id")
@@ -115,28 +118,37 @@ def test_a_changed_verdict_renews_figures(world, figures, copied, leaderboard_ro
     fresh_rows = published_rows(figures, copied)
 
     assert 0 < len(touched) < len(leaderboard_rows) / 2
-    without_measures = dict.fromkeys(touched, dict.fromkeys(MEASURED))
-    assert changed_figures(stale_rows, leaderboard_rows | without_measures) == []
+    no_measures = dict.fromkeys(MEASURED)  # None for each
+    rows_without_measures = dict.fromkeys(touched, no_measures)
+    assert changed_figures(stale_rows, leaderboard_rows | rows_without_measures) == []
     assert f" {len(touched)} intervals computed" in line
     for key in touched:
-        assert changed.compared(fresh_rows[key])[1] == []
+        _, differences = changed.compared(fresh_rows[key])
+        assert differences == []
+    # The other rows have not changed.
     touched_rows = {key: fresh_rows[key] for key in touched}
     assert changed_figures(fresh_rows, leaderboard_rows | touched_rows) == []
 
 
-def figures_with(seed: int, root: Path, folder: Path, monkeypatch) -> list[list[Row]]:
-    """The figures of shuffled rows, computed with as many threads as the seed says."""
+def figures_with(
+    n_threads: int,
+    root: Path,
+    folder: Path,
+    monkeypatch,
+) -> list[list[Row]]:
+    """The figures that some threads compute from rows in an order that depends on their number."""
     connect = duckdb.connect
 
     def connect_with_threads(*args, config=None, **options):
-        return connect(*args, config=(config or {}) | {"threads": seed}, **options)
+        return connect(*args, config=(config or {}) | {"threads": n_threads}, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(duckdb, "connect", connect_with_threads)
-        with Warehouse(root).reader() as reader:  # later readers have the same database
-            reader.rows(f"set threads = {seed}")
+        # Readers share one database in memory, which may have been opened before the patch.
+        with Warehouse(root).reader() as reader:
+            reader.rows(f"set threads = {n_threads}")
         rows = {
-            name: Random(seed).sample(table_rows, len(table_rows))
+            name: Random(n_threads).sample(table_rows, len(table_rows))
             for name, table_rows in random_world(seed=3, n_tasks=12).items()
         }
         aggregated(folder, rows)
@@ -165,8 +177,8 @@ def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
 
 @pytest.fixture
 def old_root(copied: Path) -> Path:
-    """A warehouse of November 2026, when measures were in the table `intervals`, of which two rows
-    are lost.
+    """A warehouse of November 2026, when measures were in the table `intervals`; its list states 7
+    rows of that table, and expects 9.
     """
     forget_parts(Warehouse(copied))
     intervals = copied / "parts" / "intervals"
@@ -179,7 +191,7 @@ def old_root(copied: Path) -> Path:
     return copied
 
 
-def test_a_table_of_november_is_not_missed(old_root):
+def test_a_table_of_november_that_lacks_rows_is_no_damage(old_root):
     assert Warehouse(old_root).damage() == []
     assert Warehouse(old_root).losses() == []
     assert not has_damage()

@@ -162,7 +162,10 @@ class Reviews:
         return {key: statistics.fmean(votes) for key, votes in values.items()}
 
     def weights(self) -> Values:
-        """The weight of each reviewed criterion of a sample."""
+        """The weight of each reviewed criterion: in each sample 1 / its probability (Horvitz and
+        Thompson), times the number of the sample's reviewed criteria, so that larger samples
+        count for more.
+        """
         weights = defaultdict(float)
         agreeing = self.agreeing_shares()
         for probabilities in self.samples.values():
@@ -227,6 +230,7 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader, revie
 
 
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader, reviews):
+    # Rows without a second reviewer are about all reviewers together.
     rows = reader.rows("from reviewer_agreement where reviewer_b is not null")
     actual = {
         (figure["review_check"], figure["reviewer_a"], figure["reviewer_b"]): figure
@@ -236,7 +240,7 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader, revie
     reviewers = {
         ("agree", "ben", "eva"): (reviews.people["ben"], reviews.people["eva"])
     }
-    for check in CHECKS:
+    for check in CHECKS:  # "rev#2" are the second reviews by "rev"
         trials = (reviews.checks[1, check], reviews.checks[2, check])
         reviewers[check, "rev", "rev#2"] = trials
     expected = {}
@@ -268,7 +272,12 @@ def prediction(
     failing: Mapping[Key, float],
     outcomes: Mapping[Key, float],
 ) -> dict[str, Any]:
-    """The figures of a check that predicts an outcome."""
+    """The figures of a check that predicts an outcome.
+
+    Both are shares of a criterion, so each is once the weight and once the value of a mean: the
+    failing rate is the mean outcome of failing criteria, the sensitivity the mean share of failing
+    among criteria with the outcome.
+    """
     keys = sorted(failing.keys() & outcomes.keys())
     failing_rate = weighted_mean((failing[key], outcomes[key]) for key in keys)
     passing_rate = weighted_mean((1 - failing[key], outcomes[key]) for key in keys)
@@ -327,7 +336,8 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(published, reviews)
         " where source = 'reviewed'"
     )
     assert current == [{"reviewer_config_hash": "c"}]
+    # The table of all reviews keeps those of both configurations.
     n_rows = reader.value(
         "select count(*) from criterion_reviews where source = 'reviewed'"
     )
-    assert n_rows == 8 * len(reviews.criteria)
+    assert n_rows == 2 * len(TRIALS) * len(CHECKS) * len(reviews.criteria)

@@ -116,6 +116,7 @@ def _responses(
     tasks: Sequence[Row],
     models: Mapping[tuple[str, str], Sequence[int]],
 ) -> Iterator[Row]:
+    """Responses to the tasks; dice of their own for lengths leave all other draws as they are."""
     for task, (model, vintage) in itertools.product(tasks, models):
         task_id = task["task_id"]
         for trial in models[model, vintage]:
@@ -134,7 +135,7 @@ def _responses(
                 trial,
                 "timeout" if has_failed else "ok",
                 vintage=vintage,
-                created_at=at(vintage != "base"),
+                created_at=at(0 if vintage == "base" else 1),
                 **_lengths(length_dice, model),
             ) | {"response_id": f"{task_id}/{model}/{trial}/{vintage}"}
 

@@ -117,7 +117,7 @@ def test_means_have_as_many_decimals_as_their_difference_needs(
 
 def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path):
     job = night_job(tmp_path, report={"url": "https://evals.example.org/"})
-    job = job.model_copy(update={"location": ("--config /srv/prbench.yaml",)})
+    job = job.model_copy(update={"location_options": ("--config /srv/prbench.yaml",)})
 
     message = night_message(job, [GAMMA], RESULTS)
 

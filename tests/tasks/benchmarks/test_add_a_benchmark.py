@@ -99,7 +99,7 @@ def world(tmp_path_factory) -> Iterator[World]:
         (folder / name).write_text(text)
     write_jsonl(folder / "minutes.jsonl", [*ROWS, BAD])
     with pytest.MonkeyPatch.context() as patch, FaultServer(behaviour) as server:
-        patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
+        patch.setenv(benchmarks.FOLDERS_VARIABLE, str(folder))
         config = configure(
             folder,
             benchmark="minutes",

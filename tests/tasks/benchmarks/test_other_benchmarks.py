@@ -84,20 +84,20 @@ def meta_rows() -> list[dict[str, Any]]:
     """Two completions of one prompt and one of another prompt, each graded by two physicians."""
     return [
         {
-            "prompt_id": prompt,
+            "prompt_id": f"h{number}",
             "prompt": health_row(number)["prompt"],
             "completion": f"Completion {completion}.",
             "completion_id": completion,
             "rubric": f"Says {index} of {number}.",
             "category": "cluster:c1",
-            "binary_labels": [labels & 1 == 1, labels & 2 == 2],
+            "binary_labels": labels,
             "anonymized_physician_ids": ["ada", "bo"],
         }
-        for prompt, number, completion, index, labels in [
-            ("h0", 0, "x", 0, 3),
-            ("h0", 0, "y", 0, 1),
-            ("h0", 0, "x", 1, 2),
-            ("h1", 1, "z", 2, 0),
+        for number, completion, index, labels in [
+            (0, "x", 0, [True, True]),
+            (0, "y", 0, [True, False]),
+            (0, "x", 1, [False, True]),
+            (1, "z", 2, [False, False]),
         ]
     ]
 
@@ -248,9 +248,7 @@ CRITERIA = 20
 
 
 def behaviour(request, number: int) -> HttpResponse:
-    """A ternary or binary judge, and a writer that fails on one criterion and makes the others
-    longer.
-    """
+    """A ternary or binary judge, and a writer that makes all criteria but one longer, as it must."""
     prompt = prompt_of(request)
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)
@@ -270,6 +268,8 @@ JUDGES = {
 
 
 class World:
+    """A provider, and a warehouse in a folder for jobs with several judges."""
+
     def __init__(self, server: FaultServer, folder: Path):
         self.server = server
         self.folder = folder
@@ -292,7 +292,7 @@ class World:
             rubric_writer=endpoint("writer", address),
         )
 
-    def does(self, *judges: str) -> int:
+    def run_stages(self, *judges: str) -> int:
         """Run all stages, and return the number of calls to judges."""
         n_calls = len(self.server.judge_requests)
         job = prepared(self.job(*judges))
@@ -308,8 +308,8 @@ def world(tmp_path_factory) -> Iterator[World]:
     with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
         kit.publish_few(patched)
         research_world = World(server, tmp_path_factory.mktemp("research"))
-        assert research_world.does("three") == TASKS * CRITERIA
-        assert research_world.does("three") == 0
+        assert research_world.run_stages("three") == TASKS * CRITERIA
+        assert research_world.run_stages("three") == 0
         # No criterion is rewritten yet, so only the writer's calls can be counted.
         _, derive_plan, judge_plan = plan(research_world.job("augmented"))
         assert derive_plan.purpose == "derive"
@@ -317,10 +317,13 @@ def world(tmp_path_factory) -> Iterator[World]:
         assert judge_plan.purpose == "judge"
         assert judge_plan.calls == 0
         assert "40 criteria that are not rewritten yet" in judge_plan.note
-        assert research_world.does("three", "two") == TASKS * CRITERIA
+        assert research_world.run_stages("three", "two") == TASKS * CRITERIA
         # Without examples the rewritten criterion is equal, and its call was made already.
-        assert research_world.does("three", "two", "removed") == TASKS * CRITERIA // 2
-        assert research_world.does(*JUDGES) == TASKS * CRITERIA - 1
+        assert (
+            research_world.run_stages("three", "two", "removed")
+            == TASKS * CRITERIA // 2
+        )
+        assert research_world.run_stages(*JUDGES) == TASKS * CRITERIA - 1
         patched.undo()
         Warehouse(research_world.job().warehouse).database.unlink()
         aggregate(research_world.job(*JUDGES))

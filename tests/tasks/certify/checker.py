@@ -199,13 +199,14 @@ class Decisions:
 
 @dataclass
 class Verdicts:
-    """The verdicts of all judges.
+    """The verdicts of all judges; a pair of a judge configuration and a response is called
+    `judged`.
 
     Attributes:
-        decisions: (judge configuration, response) -> label -> decisions.
+        decisions: pair -> label -> decisions.
         own_judges: the judge configurations with a verdict that is not imported.
-        marks: (judge configuration, response) -> whether failures may be hidden.
-        failed: the pairs of judge configuration and response with a failed verdict.
+        marks: pair -> what its verdicts say on whether they may hide failures: True, False or None.
+        failed: the pairs with a failed verdict.
     """
 
     decisions: dict = field(default_factory=dict)
@@ -276,7 +277,7 @@ def criteria_of(tables, tasks):
 
 
 def tasks_under(tables, tasks, hard):
-    """A label of tasks -> the tasks under it."""
+    """A label of tasks, not of criteria -> the tasks under it."""
     by_label = defaultdict(set)
     for task, row in tasks.items():
         by_label[ALL].add(task)
@@ -419,6 +420,19 @@ def count_trials(tables, run, state, decisions):
 
 
 class Figures:
+    """The figures of leaderboards, recomputed from a certificate's rows.
+
+    A row of a leaderboard has the key (run, task set, label, score name).
+
+    Attributes:
+        sets: task set -> its tasks; a set is (split or field, whether it is a field's own hard
+            tasks).
+        under: label of tasks -> the tasks under it; all other labels are of criteria.
+        stopped: key of a row -> its row in `stopping_scores`.
+        bar: run -> the coverage that a vintage needs.
+        decisions: (run, task, label) -> trial -> decisions.
+    """
+
     def __init__(self, manifest, tables, resamples=None):
         self.seed = manifest["intervals"]["seed"]
         self.resamples = resamples or manifest["intervals"]["resamples"]
@@ -451,7 +465,7 @@ class Figures:
         self.runs, self.decisions = runs_of(tables, tasks, self.rubrics, verdicts)
 
     def responses(self, run, task, label, score):
-        """Trial -> the score of the response to a task."""
+        """Trial -> the score of the response to a task; None if the task has no such score."""
         rubric = self.rubrics.get((task, label), Rubric())
         factors = self.scores[score]
         divisor = (
@@ -497,6 +511,7 @@ class Figures:
         return by_task
 
     def all_responses(self, run, task_set, label, score):
+        """The scores of all responses, incomplete ones too."""
         responses = []
         for trials in self.known(run, task_set, label, score).values():
             responses += trials.values()
@@ -690,6 +705,7 @@ class Figures:
         return scores
 
     def floor(self, score):
+        """The lowest value that a mean of this score can have."""
         return 0.0 if self.scores[score]["clips_mean"] else -math.inf
 
     def about(self, row):
@@ -704,6 +720,7 @@ class Figures:
 
     @cache  # noqa: B019 - as above
     def is_latest(self, run, task_set):
+        """Return whether a run is of the model's current vintage on a task set."""
         orders = {}
         for rival in self.runs:
             is_same_model = (rival[:2], rival[3:]) == (run[:2], run[3:])
@@ -717,8 +734,8 @@ class Figures:
 
     @cache  # noqa: B019 - as above
     def currency(self, run, task_set):
-        """What decides which vintage is current: at the bar, coverage below it, time of the first
-        response, label.
+        """The sort key of vintages, of which the highest is current: whether it reaches the bar, its
+        coverage if it does not, the time of its first response, its name.
         """
         coverage = coverage_of(self.all_responses(run, task_set, ALL, self.primary))
         if run[:3] in self.stopped_samplings:
@@ -783,6 +800,9 @@ def mark_of(marks):
 
 
 def is_same(name, stated, recomputed):
+    """Return whether a figure is the stated one, except for rounding; ends of intervals may differ
+    more, because their steps are computed in single precision.
+    """
     if isinstance(stated, int) or None in (stated, recomputed):
         return stated == recomputed
     tolerance = 2e-6 if "ci_" in name else 1e-9

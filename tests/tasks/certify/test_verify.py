@@ -349,7 +349,7 @@ def test_other_bytes_are_refused(add, certificate, tmp_path):
         verify(forgery)
 
 
-def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
+def _with_member(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
     return lambda members: members.update({name: content})
 
 
@@ -357,7 +357,7 @@ def _without_rows(members: Members):
     members.update({name: b"" for name in members if name.endswith(".jsonl")})
 
 
-def _twice(name: str) -> Callable[[Members], None]:
+def _with_row_twice(name: str) -> Callable[[Members], None]:
     """Repeat the first row of a member."""
 
     def change(members):
@@ -400,39 +400,42 @@ def test_a_verdict_whose_value_is_not_that_of_its_status_is_refused(
     [
         (_without_rows, "has no figures"),
         (
-            _twice("rows/verdicts.jsonl"),
+            _with_row_twice("rows/verdicts.jsonl"),
             "two rows of verdicts have the same verdict_id",
         ),
-        (_twice("rows/criteria.jsonl"), "task_id, position"),
+        (_with_row_twice("rows/criteria.jsonl"), "task_id, position"),
         (
-            _twice("rows/responses.jsonl"),
+            _with_row_twice("rows/responses.jsonl"),
             "two rows of responses have the same response_id",
         ),
-        (_twice("rows/tasks.jsonl"), "two rows of tasks have the same task_id"),
         (
-            _twice("rows/score_definitions.jsonl"),
+            _with_row_twice("rows/tasks.jsonl"),
+            "two rows of tasks have the same task_id",
+        ),
+        (
+            _with_row_twice("rows/score_definitions.jsonl"),
             "two rows of score_definitions have the same benchmark, score_name",
         ),
         (
             lambda members: members.pop("rows/verdicts.jsonl"),
             "lacks rows/verdicts.jsonl",
         ),
-        (_with("../escaped.jsonl"), "is not the name of a member"),
-        (_with("/tmp/escaped.jsonl"), "is not the name of a member"),
-        (_with("recomputed/figures.duckdb.wal"), "is not the name of a member"),
+        (_with_member("../escaped.jsonl"), "is not the name of a member"),
+        (_with_member("/tmp/escaped.jsonl"), "is not the name of a member"),
+        (_with_member("recomputed/figures.duckdb.wal"), "is not the name of a member"),
         (
-            _with("rows/verdicts.jsonl", b"no json\n"),
+            _with_member("rows/verdicts.jsonl", b"no json\n"),
             "contains a line that is no row of verdicts",
         ),
         (
-            _with("rows/criteria.jsonl", b'{"weight": "heavy"}\n'),
+            _with_member("rows/criteria.jsonl", b'{"weight": "heavy"}\n'),
             "contains a line that is no row of criteria",
         ),
         (
-            _with("figures/leaderboard.jsonl", b"[]\n"),
+            _with_member("figures/leaderboard.jsonl", b"[]\n"),
             "a row of a leaderboard is not an object",
         ),
-        (_with("rows/tasks.jsonl", b" " * 60_000_000), "it would unpack to"),
+        (_with_member("rows/tasks.jsonl", b" " * 60_000_000), "it would unpack to"),
     ],
 )
 def test_an_archive_with_other_members_or_rows_is_refused_in_one_line(
@@ -450,7 +453,7 @@ def test_an_archive_with_other_members_or_rows_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("manifest", "reason"),
+    ("change_manifest", "reason"),
     [
         (
             lambda manifest: manifest["files"].pop(),
@@ -467,13 +470,13 @@ def test_an_archive_with_other_members_or_rows_is_refused_in_one_line(
     ],
 )
 def test_a_manifest_that_does_not_fit_its_archive_is_refused_in_one_line(
-    manifest,
+    change_manifest,
     reason,
     certificate,
     tmp_path,
 ):
-    change = _with("rows/other.jsonl")
-    forgery = forged(certificate, tmp_path / "forgery.zip", change, manifest)
+    change = _with_member("rows/other.jsonl")
+    forgery = forged(certificate, tmp_path / "forgery.zip", change, change_manifest)
 
     with pytest.raises(Damaged, match=one_line(reason)):
         verify(forgery)
@@ -486,11 +489,11 @@ def test_what_is_no_certificate_is_refused(tmp_path):
         verify(certificates.zipped({"a": b"b"}, tmp_path / "other.zip"))
 
 
-Rows = list[dict[str, Any]]
+RowList = list[dict[str, Any]]
 EVERYTHING = {"conversation": 8, "criterion": 98, "response": 4}
 
 
-def rows_of(path: Path) -> Rows:
+def rows_of(path: Path) -> RowList:
     return list(map(json.loads, path.read_text().splitlines()))
 
 
@@ -520,7 +523,8 @@ def test_a_data_set_an_export_and_a_warehouse_match(sample_job, certificate, tmp
         ]
 
 
-def _weight(rows: Rows):
+def _raise_weight(rows: RowList):
+    """Raise the weight of the third criterion of the first task."""
     notes = rows[0]["rubric"][2]["annotations"]
     notes[notes["weight_class"].replace(" ", "_") + "_weight"] += 1
 
@@ -530,7 +534,7 @@ def test_changed_texts_and_weights_are_listed(certificate, tmp_path):
     responses = rows_of(RESPONSES)
     tasks[0].update(prompt_0="Another.")
     tasks[0]["rubric"][2].update(title="Other.")
-    _weight(tasks[1:])
+    _raise_weight(tasks[1:])
     responses[1].update(response="Other.")
     files = [
         write_jsonl(tmp_path / name, rows)

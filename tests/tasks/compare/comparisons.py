@@ -43,17 +43,17 @@ ALL_MET: Decisions = {
 }
 """The decisions with which every task has the score 1."""
 WORSE_IN_RISK: Decisions = {
-    "t1": [1, 0, 1, 0],
-    "t2": [1, 0],
-    "t3": [1, 0, 1],
-    "t4": [1, 1],
+    "t1": [1.0, 0.0, 1.0, 0.0],
+    "t2": [1.0, 0.0],
+    "t3": [1.0, 0.0, 1.0],
+    "t4": [1.0, 1.0],
 }
 """`ALL_MET` with four criteria of the category Risk handled wrongly, one in each task."""
 MIXED: Decisions = {
-    "t1": [0, 1, 1, 1],
-    "t2": [1, 1],
-    "t3": [0, 0, 1],
-    "t4": [0, 0],
+    "t1": [0.0, 1.0, 1.0, 1.0],
+    "t2": [1.0, 1.0],
+    "t3": [0.0, 0.0, 1.0],
+    "t4": [0.0, 0.0],
 }
 
 
@@ -93,8 +93,10 @@ def judged(
     of_response: Row | None = None,
     **verdict_values: Any,
 ) -> Rows:
-    """A response to each task, and a verdict on each criterion; further columns of both are given
-    by name.
+    """A response to each task, and a verdict on each criterion.
+
+    `of_response` are further columns of the responses, the other names those of the verdicts. An
+    explanation says which model a verdict is on, and its value.
     """
     response_values = of_response or {}
     rows = {"responses": [], "verdicts": []}

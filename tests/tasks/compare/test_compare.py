@@ -193,7 +193,7 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
 
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published):
     first_trial = selected(ALL_MET, "t1", "t2")
-    second_trial = {"t1": [1, 1, 0, 0], "t2": [0, None]}
+    second_trial = {"t1": [1.0, 1.0, 0.0, 0.0], "t2": [0.0, None]}
     reader = published(
         tasks_of({"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}),
         judged(first_trial, "a"),
@@ -215,7 +215,7 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published):
     assert verdicts["n_undecided"] == 0
     assert verdicts["n_left_out"] == 0
     assert flip["first_explanations"] == ["why in a: 1.0"]
-    assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0"]
+    assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0.0"]
     assert flip["first_decision"] == "met"
     assert flip["second_decision"] == "met in 1 of 2 trials"
 

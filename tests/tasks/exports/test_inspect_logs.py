@@ -61,7 +61,11 @@ def sample(
 
 
 def expected(model: str, judge: str, task: int, trial: int) -> float | None:
-    """Equation 1: points / positive weights; None while a criterion is undecided."""
+    """Equation 1: points / positive weights (10 + 5); None while a criterion is undecided.
+
+    The fixture `inspected` has no verdict of the judge `mild` on the seventh task, and only a
+    failure of the model `poor` on the eighth.
+    """
     values = values_of(model, judge, task, trial)
     is_unjudged = judge == "mild" and task == 6
     has_failed = model == "poor" and task == 7
@@ -380,10 +384,10 @@ def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
     }
 
     assert {response.model for response in responses.values()} == {"good"}
-    (grading,) = responses["t1", 1].gradings
-    assert grading.judge == "strict"
+    (judgement,) = responses["t1", 1].judgements
+    assert judgement.judge == "strict"
     # 5 of 15 points.
-    assert grading.own_scores["score"] == pytest.approx(1 / 3)
+    assert judgement.own_scores["score"] == pytest.approx(1 / 3)
 
 
 VERSION = "inspect-ai==0.3.285"

@@ -56,7 +56,7 @@ def is_even(cell: Row) -> bool:
     return cell["criterion"][-1] in "02468"
 
 
-def err(cell: Row) -> bool:
+def erring_decision(cell: Row) -> bool:
     """Return the decision of a judge who errs on every seventh verdict of a response."""
     number = int(cell["task"][1:]) + int(cell["criterion"].partition("-c")[2])
     return truth(cell) != (number % 7 == 0)
@@ -74,7 +74,7 @@ def shared(tmp_path_factory) -> Job:
         for cell in response_cells()
     ]
     verdicts = [
-        cell | {"judge": "a-judge", "criteria_met": err(cell)}
+        cell | {"judge": "a-judge", "criteria_met": erring_decision(cell)}
         for cell in verdict_cells()
     ]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
@@ -317,7 +317,7 @@ def test_labels_of_a_sheet_count_without_its_other_columns(job, tmp_path):
 
 def test_a_judge_s_verdicts_on_the_rows_of_a_sheet_are_no_labels(job, tmp_path):
     rows = [
-        row | {"judge": "a-judge", "criteria_met": err(row)}
+        row | {"judge": "a-judge", "criteria_met": erring_decision(row)}
         for row in drawn_sheet(job, tmp_path / "a.csv", 100)
     ]
 

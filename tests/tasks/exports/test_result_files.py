@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tasks.config.job import Job
-from tasks.exports.result_files import USUAL, export_data_sets
+from tasks.exports.result_files import DEFAULT_TABLES, export_data_sets
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tests.kit import copied, job_on, row, rows_in, written
@@ -67,7 +67,7 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
     return sorted(map(dict, rows), key=repr)
 
 
-@pytest.mark.parametrize("name", USUAL)
+@pytest.mark.parametrize("name", DEFAULT_TABLES)
 def test_both_loaders_give_the_stored_rows(library, folder, job, name):
     rows = in_order(stored(job, name))
     loaded = library.load_dataset(
@@ -85,12 +85,12 @@ def test_both_loaders_give_the_stored_rows(library, folder, job, name):
 def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(
     library, folder
 ):
-    assert list(library.load_from_disk(str(folder))) == list(USUAL)
-    assert library.get_dataset_config_names(str(folder)) == list(USUAL)
+    assert list(library.load_from_disk(str(folder))) == list(DEFAULT_TABLES)
+    assert library.get_dataset_config_names(str(folder)) == list(DEFAULT_TABLES)
     assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
 
 
-@pytest.mark.parametrize("name", USUAL)
+@pytest.mark.parametrize("name", DEFAULT_TABLES)
 def test_the_card_has_the_meaning_of_every_column(folder, name):
     card = (folder / "README.md").read_text()
     section = card.partition(f"\n## {name}\n")[2].partition("\n## ")[0]

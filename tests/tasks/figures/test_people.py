@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
 import sql
-from tasks.figures.scope import filled
+from tasks.figures.scope import with_literals
 from tasks.figures.shown.judges import against_people
 from tests.kit import REVISION, Fill, Rows, admitted, criterion, response, verdict
 
@@ -93,7 +93,7 @@ def stored_rows(decisions: Decisions) -> Rows:
 def rows(decisions: Decisions, published: Fill) -> dict[str, dict[str, Any]]:
     """The rows of the figure, by grader."""
     reader = published(stored_rows(decisions))
-    counts = reader.rows(filled(sql.read("figures/people/people"), PARAMETERS))
+    counts = reader.rows(with_literals(sql.read("figures/people/people"), PARAMETERS))
     return {row["grader"]: row for row in against_people(counts)}
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import sql
 from tasks.figures.figure import table_columns
-from tasks.figures.scope import Table, filled, literal
+from tasks.figures.scope import Table, literal, with_literals
 from tasks.figures.shown import FIGURES
 from tests.tasks.report.synthetic.attacks import ATTACKS
 
@@ -62,11 +62,11 @@ def test_no_rows_are_a_table_with_columns_of_their_types():
 
 def test_a_parameter_without_a_value_is_refused():
     with pytest.raises(KeyError, match="dataset_revision"):
-        filled("select $benchmark, $dataset_revision", {"benchmark": "prbench"})
+        with_literals("select $benchmark, $dataset_revision", {"benchmark": "prbench"})
 
 
 def test_a_value_that_looks_like_a_parameter_is_not_filled_again():
-    text = filled("select $a, $b", {"a": "$b", "b": "$a"})
+    text = with_literals("select $a, $b", {"a": "$b", "b": "$a"})
 
     assert text == "select '$b', '$a'"
 
@@ -74,12 +74,12 @@ def test_a_value_that_looks_like_a_parameter_is_not_filled_again():
 def test_a_dollar_in_a_text_a_name_or_a_comment_is_no_parameter():
     query = "select '$a''$a' as \"$a\", $a -- not $a\n"
 
-    assert filled(query, {"a": 1}) == "select '$a''$a' as \"$a\", 1 -- not $a\n"
+    assert with_literals(query, {"a": 1}) == "select '$a''$a' as \"$a\", 1 -- not $a\n"
 
 
-def test_a_column_without_a_title_is_named():
+def test_an_error_names_a_column_without_a_title():
     with pytest.raises(LookupError, match=r"'halves' in sql/schema.yml"):
-        table_columns("model halves")
+        table_columns("model", "halves")
 
 
 @pytest.mark.parametrize("name", FIGURES)

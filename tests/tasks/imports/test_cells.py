@@ -88,6 +88,7 @@ READ = {
     ),
     "a call of a tool alone": ([{"role": "assistant", "content": None}], None),
 }
+"""Case -> a cell, and the text that is read."""
 REFUSED = {
     "binary in another encoding": (b"\xff\xfe", "bytes"),
     "a list": (["A response."], "list"),
@@ -105,7 +106,8 @@ REFUSED = {
     "a moment": (datetime(2026, 11, 3, tzinfo=UTC), "datetime"),
     "a number as content": ([{"role": "assistant", "content": 3}], "int"),
 }
-Bring = Callable[[Job, Path], object]
+"""Case -> a cell, and the type that the refusal names."""
+ImportFile = Callable[[Job, Path], object]
 
 
 @pytest.fixture(scope="module")
@@ -140,11 +142,11 @@ def response_file(folder: Path, **cells: Any) -> Path:
     return write_jsonl(folder / "x.jsonl", [row])
 
 
-def refusal(bring_in: Bring, job: Job, file: Path) -> PipelineError:
+def refusal(import_file: ImportFile, job: Job, file: Path) -> PipelineError:
     """The refusal of a file in one line, after which nothing of it is stored."""
     parts = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line()) as caught:
-        bring_in(job, file)
+        import_file(job, file)
     assert set((job.warehouse / "parts").rglob("*.parquet")) == parts
     return caught.value
 
@@ -321,6 +323,9 @@ SHEETS = {
     "byte order marks and a stated separator": (
         "\ufeff\ufeffsep=;\r\n\ufefftask;model;response;trial\r\nt2;bell;Two.;2\r\n"
     ),
+    "blank lines around a stated separator": (
+        "\n\nsep=;\n\n \ntask;model;response;trial\nt2;bell;Two.;2\n"
+    ),
     "a number of pandas": "task,model,response,trial\nt2,bell,Two.,2.0\n",
     "spaces in the header": "task , model,response ,trial \nt2,bell,Two., 2\n",
     "empty columns at the end": "task,model,response,trial,,\nt2,bell,Two.,2,,\n",
@@ -456,10 +461,10 @@ BRINGS_NOTHING = {
 
 @pytest.mark.parametrize("case", BRINGS_NOTHING)
 def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared, tmp_path, case):
-    bring_in, content, reason = BRINGS_NOTHING[case]
+    import_file, content, reason = BRINGS_NOTHING[case]
     (tmp_path / "x.csv").write_text(content)
 
-    error = refusal(bring_in, shared, tmp_path / "x.csv")
+    error = refusal(import_file, shared, tmp_path / "x.csv")
 
     assert reason in str(error)
     assert error.exit_code == 2

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.certify.verifying import verify
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
+from tasks.dataset.foreign_files import MOST_BYTES, UnsafeFile, open_inside
 from tasks.exports.tables import export_tables
 from tasks.imports.documents import convert
 from tasks.imports.responses import import_responses
@@ -168,7 +168,7 @@ def test_a_link_that_replaces_a_checked_name_is_not_followed(
     monkeypatch.setattr(Path, "resolve", replace_after_the_check)
     (secret.parent / "t2.md").write_text("Outside.")
 
-    with pytest.raises((NotInside, OSError)):
+    with pytest.raises((UnsafeFile, OSError)):
         open_inside(folder, "ada/t2.md")
 
 
@@ -180,7 +180,7 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(
 ):
     (folder / name).symlink_to(secret)
 
-    with pytest.raises(NotInside, match="leads out of"):
+    with pytest.raises(UnsafeFile, match="leads out of"):
         convert([folder / name], folder, is_quiet=True)
 
 

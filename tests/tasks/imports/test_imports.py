@@ -1,4 +1,6 @@
-"""Imports of responses and verdicts made elsewhere: of all rows, or refused in one line."""
+"""Imports of responses and verdicts made elsewhere: all rows of a file are stored, or it is refused
+in one line.
+"""
 
 import json
 from collections.abc import Callable
@@ -32,7 +34,7 @@ from tests.tasks.imports.conftest import ingested
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-Write = Callable[[list[Row]], Path]
+WriteRows = Callable[[list[Row]], Path]
 RESPONSE = {
     "task": "t1",
     "model": "ada",
@@ -57,18 +59,23 @@ def shared(tmp_path_factory) -> Job:
 
 
 @pytest.fixture
-def file(tmp_path) -> Write:
-    """Write rows as JSON Lines."""
+def write_rows(tmp_path) -> WriteRows:
+    """Write rows as JSON Lines, and return the path of the file."""
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
 
-def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str):
+def assert_refused(
+    job: Job,
+    import_file: Callable[[Job, Path], object],
+    path: Path,
+    reason: str,
+):
     """Assert that a file is refused in one line with this reason, and that nothing of it is
     stored.
     """
     parts = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line(reason)):
-        bring_in(job, file)
+        import_file(job, path)
     assert set((job.warehouse / "parts").rglob("*.parquet")) == parts
 
 
@@ -86,9 +93,9 @@ def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared):
     ]
 
 
-def test_a_row_is_stored_once(shared, file):
-    assert import_responses(shared, file([RESPONSE])).rows == 0
-    assert import_verdicts(shared, file([VERDICT])).rows == 0
+def test_a_row_is_stored_once(shared, write_rows):
+    assert import_responses(shared, write_rows([RESPONSE])).rows == 0
+    assert import_verdicts(shared, write_rows([VERDICT])).rows == 0
 
 
 LONG = "word " * 40_000
@@ -132,40 +139,26 @@ def test_a_response_is_read_from_every_form_of_file(
     assert values_in(job, query) == [("t2", response)]
 
 
-REFUSED_RESPONSES = [
-    ([{"task": "t1", "response": "x"}], "`model` is missing"),
-    ([{"task": "t1", "model": "ada"}], "`response` is missing"),
-    ([RESPONSE | {"trial": 0}], "`trial` is 0"),
-    ([RESPONSE | {"trial": "²"}], "`trial` is '²'"),
-    ([RESPONSE | {"response": "Another."}], "row 1"),
-    (
-        [RESPONSE | {"trial": 10**9}],
-        "row 1: `trial` is 1000000000; it is a whole number",
-    ),
-    ([RESPONSE | {"trial": 2}, RESPONSE | {"task": "t9"}], "row 2"),
-]
-
-
-def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job, file):
+def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job, write_rows):
     dated = RESPONSE | {"model": "bell", "vintage": "2026-11-03"}
     undated = RESPONSE | {"model": "bell", "vintage": " "}
 
     later_job = job.model_copy(update={"vintage": "later"})
 
-    import_responses(later_job, file([dated, undated]))
+    import_responses(later_job, write_rows([dated, undated]))
 
     query = "select vintage from responses where model = 'bell' order by vintage"
     assert values_in(job, query) == [("2026-11-03",), ("later",)]
 
 
-def test_an_empty_response_has_failed(job, file):
-    import_responses(job, file([RESPONSE | {"model": "bell", "response": " "}]))
+def test_an_empty_response_has_failed(job, write_rows):
+    import_responses(job, write_rows([RESPONSE | {"model": "bell", "response": " "}]))
 
     query = "select status, text from responses where model = 'bell'"
     assert values_in(job, query) == [("empty", None)]
 
 
-def _twice() -> bytes:
+def _parquet_with_a_column_twice() -> bytes:
     """The content of a Parquet file with two columns of one name."""
     columns = [pa.array(["t2"])] * 3
     table = pa.Table.from_arrays(columns, names=["task", "response", "response"])
@@ -235,7 +228,7 @@ UNREADABLE = {
     ),
     "a column twice in Parquet": (
         "x.parquet",
-        _twice(),
+        _parquet_with_a_column_twice(),
         "x.parquet: has the column 'response' twice",
     ),
     "a cell less": (
@@ -260,9 +253,9 @@ UNREADABLE = {
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared, tmp_path, case):
     name, content, reason = UNREADABLE[case]
     (tmp_path / name).write_bytes(content)
-    refuse(
+    assert_refused(
         shared,
-        lambda job, f: import_responses(job, f, "ada"),
+        lambda job, path: import_responses(job, path, "ada"),
         tmp_path / name,
         reason,
     )
@@ -285,6 +278,9 @@ AS_WRITTEN = [
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_csv_cell_is_the_text_that_is_written_there(job, tmp_path, end):
+    """A cell is quoted only if it must be. Blank lines are left out, and a quoted empty cell is an
+    empty response, whose text is NULL.
+    """
     lines = ["", "task,trial,response"]
     for trial, text in enumerate(AS_WRITTEN, start=1):
         quoted_text = text.replace('"', '""')
@@ -296,6 +292,40 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job, tmp_path, end):
 
     responses = rows_in(job, "from responses where model = 'bell' order by trial")
     assert [row["text"] for row in responses] == [*AS_WRITTEN, None]
+
+
+REFUSED_RESPONSES = [
+    ([{"task": "t1", "response": "x"}], "`model` is missing"),
+    ([{"task": "t1", "model": "ada"}], "`response` is missing"),
+    ([RESPONSE | {"trial": 0}], "`trial` is 0"),
+    ([RESPONSE | {"trial": "²"}], "`trial` is '²'"),
+    (
+        [RESPONSE | {"response": "Another."}],
+        "row 1: a different response already exists",
+    ),
+    (
+        [RESPONSE | {"trial": 10**9}],
+        "row 1: `trial` is 1000000000; it is a whole number",
+    ),
+    (
+        [RESPONSE | {"trial": 2}, RESPONSE | {"task": "t9"}],
+        "row 2: task 't9' is not in revision",
+    ),
+    (
+        [RESPONSE | {"vintage": "2026-13-45"}],
+        "vintage '2026-13-45' is not a date",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "reason"), REFUSED_RESPONSES)
+def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
+    shared,
+    write_rows,
+    rows,
+    reason,
+):
+    assert_refused(shared, import_responses, write_rows(rows), reason)
 
 
 # verdicts
@@ -321,7 +351,7 @@ DECISIONS = [
 @pytest.mark.parametrize(("decision", "value", "status"), DECISIONS)
 def test_a_decision_is_read_in_every_way_of_writing_it(
     job,
-    file,
+    write_rows,
     decision,
     value,
     status,
@@ -333,14 +363,16 @@ def test_a_decision_is_read_in_every_way_of_writing_it(
         "judge": "dora",
     }
 
-    import_verdicts(job, file([cell | decision]))
+    import_verdicts(job, write_rows([cell | decision]))
 
     query = "select value, status from verdicts where judge = 'dora'"
     assert values_in(job, query) == [(value, status)]
 
 
-def test_a_verdict_may_name_the_response_that_was_read(job, file):
-    import_verdicts(job, file([VERDICT | {"judge": "dora", "response": "A response."}]))
+def test_a_verdict_may_name_the_response_that_was_read(job, write_rows):
+    import_verdicts(
+        job, write_rows([VERDICT | {"judge": "dora", "response": "A response."}])
+    )
 
     assert values_in(job, "select 1 from verdicts where judge = 'dora'") == [(1,)]
 
@@ -359,30 +391,31 @@ WORDS = {
 @pytest.mark.parametrize("column", ["verdict", "value", "criteria_met"])
 def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     job,
-    file,
+    write_rows,
     column,
 ):
     undecided = VERDICT | {"criteria_met": None}
+    # Each word is the judge of its row, too, so that no two are the same verdict.
     rows = [undecided | {column: word, "judge": word} for word in WORDS]
 
-    import_verdicts(job, file(rows), grading="ternary")
+    import_verdicts(job, write_rows(rows), grading="ternary")
 
     query = "select judge, value from verdicts where judge <> 'imported'"
     values = {word.strip(): value for word, value in WORDS.items()}
     assert dict(values_in(job, query)) == values
 
 
-def test_a_word_that_is_no_decision_is_refused(shared, file):
+def test_a_word_that_is_no_decision_is_refused(shared, write_rows):
     rows = [VERDICT | {"criteria_met": "unsatisfied"}]
 
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
-        import_verdicts(shared, file(rows), grading="ternary")
+        import_verdicts(shared, write_rows(rows), grading="ternary")
 
 
-def test_the_same_file_for_another_judge_is_another_batch(job, file):
-    rows = file([VERDICT | {"judge": None}])
+def test_the_same_file_for_another_judge_is_another_batch(job, write_rows):
+    path = write_rows([VERDICT | {"judge": None}])
     for judge in ("dora", "emil"):
-        import_verdicts(job, rows, judge=judge)
+        import_verdicts(job, path, judge=judge)
 
     [verdict] = rows_in(job, "from verdicts where judge = 'dora'")
     retract(job, verdict["import_batch"])
@@ -421,53 +454,45 @@ REFUSED_VERDICTS = [
 ]
 
 
-@pytest.mark.parametrize(("rows", "reason"), REFUSED_RESPONSES)
-def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
-    shared,
-    file,
-    rows,
-    reason,
-):
-    refuse(shared, import_responses, file(rows), reason)
-
-
 @pytest.mark.parametrize(("rows", "reason"), REFUSED_VERDICTS)
 def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
     shared,
-    file,
+    write_rows,
     rows,
     reason,
 ):
-    refuse(shared, import_verdicts, file(rows), reason)
+    assert_refused(shared, import_verdicts, write_rows(rows), reason)
 
 
 UNKNOWN = "2 rows skipped whose task or criterion is not in the data set"
 
 
-def test_responses_to_unknown_tasks_are_skipped_on_demand(job, file):
+def test_responses_to_unknown_tasks_are_skipped_on_demand(job, write_rows):
     rows = [RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")]
 
-    report = import_responses(job, file(rows), skip_unknown=True)
+    report = import_responses(job, write_rows(rows), skip_unknown=True)
 
     assert report.rows == 1
     assert report.notes[-1] == UNKNOWN
 
 
-def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job, file):
+def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job, write_rows):
     verdict = VERDICT | {"judge": "dora"}
-    rows = file([verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}])
+    path = write_rows(
+        [verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}]
+    )
 
     reason = r"task 't9' is not in revision .* \(--skip-unknown skips"
     with pytest.raises(PipelineError, match=f"row 1: {reason}"):
-        import_verdicts(job, rows)
-    report = import_verdicts(job, rows, skip_unknown=True)
+        import_verdicts(job, path)
+    report = import_verdicts(job, path, skip_unknown=True)
 
     assert report.rows == 1
     assert report.notes[-1] == UNKNOWN
 
 
-def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
-    rows = file(
+def test_options_give_task_judge_and_grading_to_rows_without_them(job, write_rows):
+    path = write_rows(
         [
             {
                 "task": "",
@@ -486,10 +511,10 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
 
     reason = r"`task` is missing; add it \(--task ID gives it to all rows\)"
     with pytest.raises(PipelineError, match=reason):
-        import_verdicts(job, rows)
+        import_verdicts(job, path)
     import_verdicts(
         job,
-        rows,
+        path,
         task="t1",
         judge="emil",
         grading="ternary",
@@ -499,8 +524,8 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job, file):
     assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
 
 
-def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
-    tmp_path, file
+def test_the_occurrence_identifies_one_of_several_criteria_with_the_same_text(
+    tmp_path, write_rows
 ):
     rubric = good_rubric("t1")
     title = rubric[0]["title"]
@@ -508,17 +533,19 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
     data = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", rubric=rubric)])
     job = job_on(data, tmp_path / "warehouse")
     ingest(job)
-    import_responses(job, file([RESPONSE]))
+    import_responses(job, write_rows([RESPONSE]))
     verdict = VERDICT | {"criterion": title}
 
-    reason = r"asks .* twice; give its id, its `category` or its `occurrence`"
+    reason = (
+        "has the criterion .* twice; give its id, its `category` or its `occurrence`"
+    )
     with pytest.raises(PipelineError, match=reason):
-        import_verdicts(job, file([verdict]))
+        import_verdicts(job, write_rows([verdict]))
     with pytest.raises(PipelineError, match="has no criterion"):
-        import_verdicts(job, file([verdict | {"occurrence": 3}]))
+        import_verdicts(job, write_rows([verdict | {"occurrence": 3}]))
     # An unknown category is ignored: other data may name categories differently.
     unmet = {"occurrence": "2", "category": "Other", "criteria_met": False}
-    import_verdicts(job, file([verdict | {"occurrence": 1}, verdict | unmet]))
+    import_verdicts(job, write_rows([verdict | {"occurrence": 1}, verdict | unmet]))
 
     query = """
         select position, value
@@ -543,7 +570,7 @@ def batch_of(job: Job, table: str = "responses") -> str:
     ("table", "content", "n_responses"),
     [
         ("responses", "1 responses and 1 verdicts", 1),
-        ("verdicts", ": 1 verdicts", 2),
+        ("verdicts", ": 1 verdicts", 2),  # without "0 responses and"
     ],
 )
 def test_a_retracted_import_goes_with_verdicts_on_it(
@@ -551,9 +578,9 @@ def test_a_retracted_import_goes_with_verdicts_on_it(
     content,
     n_responses,
     job,
-    file,
+    write_rows,
 ):
-    import_responses(job, file([RESPONSE | {"model": "bell"}]))
+    import_responses(job, write_rows([RESPONSE | {"model": "bell"}]))
     batch = batch_of(job, table)
 
     assert f"{content} retracted" in retract(job, batch).line
@@ -567,13 +594,15 @@ def test_an_unknown_batch_is_not_retracted(shared):
 
 
 def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(
-    job, file
+    job, write_rows
 ):
     command = "prbench import responses rows.jsonl"
     run = row("runs", run_id="a-later-run", command=command)
     written(job.warehouse, {"runs": [run]})
-    rows = file([RESPONSE | {"task": "t2"}, RESPONSE | {"task": "t2", "trial": 2}])
-    import_responses(job.model_copy(update={"run_id": "a-later-run"}), rows)
+    path = write_rows(
+        [RESPONSE | {"task": "t2"}, RESPONSE | {"task": "t2", "trial": 2}]
+    )
+    import_responses(job.model_copy(update={"run_id": "a-later-run"}), path)
     retract(job, batch_of(job, "verdicts"))
 
     later_batch, verdict_batch, response_batch = batches(job)
@@ -593,7 +622,7 @@ VERDICTS = "select * exclude (cost_usd) from verdicts order by all"
 
 
 @pytest.mark.slow
-def test_importing_a_file_again_restores_its_rows_and_verdicts(job, file, server):
+def test_importing_a_file_again_restores_its_rows_and_verdicts(job, write_rows, server):
     judge = {
         "name": "openai/judge",
         "label": "judge",
@@ -608,9 +637,10 @@ def test_importing_a_file_again_restores_its_rows_and_verdicts(job, file, server
     assert counts(job) == (0, 0)
 
     judged(job)
-    report = import_responses(job, file([RESPONSE]))
+    report = import_responses(job, write_rows([RESPONSE]))
     judged(job)
 
+    # One imported verdict, and ten of the judge, who was called only in the beginning.
     assert "1 responses and 11 verdicts restored" in report.line
     assert rows_in(job, RESPONSES) == responses
     assert rows_in(job, VERDICTS) == verdicts

@@ -28,10 +28,10 @@ from tests.tasks.dataset.rows import HUB_SCHEMA
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-Rows = list[dict[str, Any]]
+RowList = list[dict[str, Any]]
 
 
-def write_parquet(path: Path, rows: Rows) -> Path:
+def write_parquet(path: Path, rows: RowList) -> Path:
     pq.write_table(pa.Table.from_pylist(rows, schema=HUB_SCHEMA), path)
     return path
 
@@ -147,7 +147,7 @@ def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
 # mistakes of users
 
 
-def lacking(row: dict[str, Any], column: str) -> Rows:
+def lacking(row: dict[str, Any], column: str) -> RowList:
     return [{name: value for name, value in row.items() if name != column}]
 
 

@@ -36,7 +36,7 @@ CHEAP: dict[str, Any] = {
     "trials": 2,
     "logprobs": True,
 }
-Rows = list[dict[str, Any]]
+RowList = list[dict[str, Any]]
 Key = tuple[str, str]
 """A task and a criterion."""
 
@@ -99,11 +99,12 @@ def two_sound_judges(request, number: int) -> HttpResponse:
     if not is_judge_request(request) or request["model"] == "strong":
         return well_behaved(request, number)
     prompt = prompt_of(request)
-    # The second repetition sends the same prompt again.
+    # Both repetitions send the same prompt: of the requests with it, the odd ones are the second's.
     is_second = number % 2 == 1
     wavers = is_second and share_of("waver", prompt) < 0.3
     is_wrong = wavers or share_of("err", prompt) < 0.2
-    content = {"explanation": "cheaply", "criteria_met": meets(prompt) != is_wrong}
+    decision = not meets(prompt) if is_wrong else meets(prompt)
+    content = {"explanation": "cheaply", "criteria_met": decision}
     return HttpResponse(
         json.dumps(content), certainty=0.5 + share_of("sure", prompt) / 2
     )
@@ -111,7 +112,7 @@ def two_sound_judges(request, number: int) -> HttpResponse:
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-WHENS: dict[str, dict[str, Any]] = {
+CONDITIONS: dict[str, dict[str, Any]] = {
     "disagreement": {"disagreement": True},
     "weight": {"weight_above": 6},
     "categories": {"categories": ["Financial Accuracy", "Legal Accuracy"]},
@@ -131,7 +132,7 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def all_verdicts(provider: FaultServer, tmp_path_factory) -> Rows:
+def all_verdicts(provider: FaultServer, tmp_path_factory) -> RowList:
     """The verdicts of both judges on everything, the cheap judge's twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
@@ -145,7 +146,7 @@ def server() -> Iterator[FaultServer]:
         yield server
 
 
-def verdicts_of(job: Job) -> Rows:
+def verdicts_of(job: Job) -> RowList:
     query = """
         select verdicts.*, weight, category
         from verdicts inner join criteria
@@ -170,7 +171,7 @@ def n_calls_to(model: str, server: FaultServer) -> int:
     return sum(called_model == model for called_model, _ in calls_of(server).elements())
 
 
-def replayed_reasons(repetitions: Rows, when: dict[str, Any]) -> list[str]:
+def replayed_reasons(repetitions: RowList, when: dict[str, Any]) -> list[str]:
     """The reasons to escalate a criterion, computed from the cheap judge's stored rows alone."""
     first_row = repetitions[0]
     compared = repetitions if when.get("disagreement") else [first_row]
@@ -181,7 +182,8 @@ def replayed_reasons(repetitions: Rows, when: dict[str, Any]) -> list[str]:
         reasons.append("failed")
     if len(values) > 1 and not has_failed:
         reasons.append("disagreement")
-    if abs(first_row["weight"]) > when.get("weight_above", 10):
+    highest_weight = 10
+    if abs(first_row["weight"]) > when.get("weight_above", highest_weight):
         reasons.append("weight")
     if first_row["category"] in when.get("categories", ()):
         reasons.append("category")
@@ -193,7 +195,7 @@ def replayed_reasons(repetitions: Rows, when: dict[str, Any]) -> list[str]:
     return reasons
 
 
-def replayed(rows: Rows, when: dict[str, Any]) -> dict[Key, Outcome]:
+def replayed(rows: RowList, when: dict[str, Any]) -> dict[Key, Outcome]:
     """The outcomes of a cascade, from both judges' stored verdicts."""
     rows_by_judge = defaultdict(list)
     for row in rows:
@@ -224,7 +226,7 @@ def outcomes_of(job: Job) -> dict[Key, Outcome]:
     return outcomes
 
 
-@pytest.mark.parametrize("name", WHENS)
+@pytest.mark.parametrize("name", CONDITIONS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
     name,
     all_verdicts,
@@ -232,7 +234,7 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     server,
     tmp_path,
 ):
-    when = WHENS[name]
+    when = CONDITIONS[name]
     expected = replayed(all_verdicts, when)
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
     sampled(job)
@@ -246,6 +248,7 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     assert 0 < n_escalated < len(expected)
     assert n_calls_to("strong", server) == n_escalated
     assert n_calls_to("cheap", server) == n_repetitions * len(expected)
+    # The cascade makes no call that the two judges on their own do not make.
     assert calls_of(server) <= calls_of(provider)
 
 
@@ -279,7 +282,7 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     rows = [row for row in verdicts_of(job) if row["judge"] == "careful"]
     assert len(server.book) == n_before
     assert outcomes_of(job) == expected
-    assert distinct(rows, "prompt_tokens") == {0}
+    assert distinct(rows, "prompt_tokens") == {0}  # repeated replies count as free
 
 
 def strong_is_unreadable(request, number: int) -> HttpResponse:

@@ -93,13 +93,15 @@ PIECES = {
     "systemone": [4, 4, 4, 4, 4, 3],
     "chat": [4, 4, 4, 4, 4, 3],
 }
-"""The sizes of the pieces of the two rubrics."""
+"""The sizes of the pieces into which the rubrics of the two tasks are divided."""
+N_CRITERIA = 23
+"""The criteria of both tasks."""
 KEYS = ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY")
 NEVER_READABLE = 10**6
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
-Make = Callable[..., Job]
-Rows = list[dict[str, Any]]
+MakeJob = Callable[..., Job]
+RowList = list[dict[str, Any]]
 
 
 def job_of(
@@ -136,19 +138,22 @@ def provider(port: int = 0) -> Iterator[FaultServer]:
         yield server
 
 
-class Sampled(NamedTuple):
-    """A warehouse with responses, and the port of their provider."""
+class StoredResponses(NamedTuple):
+    """A warehouse with responses, and the port of their provider.
+
+    Later providers have the same port: the address of a model is part of its identity.
+    """
 
     warehouse: Path
     port: int
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory) -> Sampled:
+def responses(tmp_path_factory) -> StoredResponses:
     with provider() as server:
         job = job_of(server, tmp_path_factory.mktemp("sampled") / "warehouse", OPENAI)
         sampled(prepared(job))
-        return Sampled(job.warehouse, urlsplit(server.api_base).port or 0)
+        return StoredResponses(job.warehouse, urlsplit(server.api_base).port or 0)
 
 
 @pytest.fixture(params=JUDGES)
@@ -157,16 +162,16 @@ def kind(request) -> str:
 
 
 @pytest.fixture
-def server(sample: Sampled) -> Iterator[FaultServer]:
+def server(responses: StoredResponses) -> Iterator[FaultServer]:
     """A new provider on the port of the responses' provider."""
-    with provider(sample.port) as server:
+    with provider(responses.port) as server:
         yield server
 
 
 @pytest.fixture
-def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
+def make(responses: StoredResponses, server: FaultServer, tmp_path) -> MakeJob:
     """Make jobs with the given judge on a copy of the warehouse."""
-    warehouse = Path(shutil.copytree(sample.warehouse, tmp_path / "warehouse"))
+    warehouse = Path(shutil.copytree(responses.warehouse, tmp_path / "warehouse"))
     return lambda judge, **settings: job_of(server, warehouse, judge, **settings)
 
 
@@ -191,7 +196,7 @@ CASCADE = {
 }
 
 
-def verdicts(job: Job) -> Rows:
+def verdicts(job: Job) -> RowList:
     """The verdicts, each task's in the order of its rubric."""
     query = """
         select verdicts.* exclude (run_id, created_at, latency_s)
@@ -217,7 +222,9 @@ def cost_nano(server: FaultServer, since: int = 0, model: str = "") -> int:
     """The cost of the paid calls of a judge in billionths of a dollar."""
     total = 0
     for prompt_tokens, reply_tokens in token_counts(server, since, model):
-        total += round(1e3 * (0.7 * prompt_tokens + 1.3 * reply_tokens))
+        prompt_price = PRICE["input_usd_per_mtok"] * prompt_tokens
+        reply_price = PRICE["output_usd_per_mtok"] * reply_tokens
+        total += round(1e3 * (prompt_price + reply_price))
     return total
 
 
@@ -226,7 +233,11 @@ def token_counts(
     since: int = 0,
     model: str = "",
 ) -> list[tuple[int, int]]:
-    """The tokens of each paid call of a judge: prompt, reply."""
+    """The tokens of each paid call of a judge: prompt, reply.
+
+    The server stores no replies: its present behaviour makes them again, so it must depend on
+    request and number alone, and be the one that those calls met.
+    """
     counts = []
     for entry in server.paid[since:]:
         if is_judge_request(entry.request) and model in entry.request["model"]:
@@ -236,12 +247,12 @@ def token_counts(
     return counts
 
 
-def nano_of(rows: Rows) -> int:
+def nano_of(rows: RowList) -> int:
     """The cost of rows in billionths of a dollar."""
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
-def total(rows: Rows, column: str) -> float:
+def total(rows: RowList, column: str) -> float:
     return sum(row[column] for row in rows)
 
 
@@ -251,20 +262,20 @@ class FirstRun(NamedTuple):
     kind: str
     planned: Planned
     report: StageReport
-    rows: Rows
+    rows: RowList
     requests: list[Request]
     token_counts: list[tuple[int, int]]
     cost_nano: int
 
 
 @pytest.fixture(scope="module", params=JUDGES)
-def first_run(request, sample: Sampled, tmp_path_factory) -> FirstRun:
+def first_run(request, responses: StoredResponses, tmp_path_factory) -> FirstRun:
     warehouse = tmp_path_factory.mktemp("first") / "warehouse"
-    shutil.copytree(sample.warehouse, warehouse)
-    with pytest.MonkeyPatch.context() as patch, provider(sample.port) as server:
+    shutil.copytree(responses.warehouse, warehouse)
+    with pytest.MonkeyPatch.context() as patch, provider(responses.port) as server:
         publish_few(patch)
         job = job_of(server, warehouse, JUDGES[request.param])
-        planned = plan(job)[-1]
+        planned = plan(job)[-1]  # the row of the judge, after that of the model
         report = judged(job)
         return FirstRun(
             request.param,
@@ -277,7 +288,7 @@ def first_run(request, sample: Sampled, tmp_path_factory) -> FirstRun:
         )
 
 
-def entries_of(requests: Sequence[Request]) -> Rows:
+def entries_of(requests: Sequence[Request]) -> RowList:
     """The entries on criteria in the replies to requests."""
     entries = []
     for request in requests:
@@ -287,8 +298,8 @@ def entries_of(requests: Sequence[Request]) -> Rows:
 
 def test_each_criterion_has_a_verdict_of_its_own(first_run):
     assert first_run.report.failures == {}
-    assert first_run.report.rows == 23
-    assert len(first_run.rows) == 23
+    assert first_run.report.rows == N_CRITERIA
+    assert len(first_run.rows) == N_CRITERIA
 
 
 def test_each_piece_is_one_planned_request(first_run):
@@ -365,6 +376,7 @@ def without_second(entries: list[Any]) -> list[Any]:
 
 
 def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(kind, make, server):
+    # Both replies of a run: to the prompt, and to the reminder.
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind])
 
@@ -388,7 +400,8 @@ def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind], retention={"replies_days": 1})
     judged(job)
-    with monkeypatch.context() as patch:  # replies of undecided calls are not pruned
+    # Two days later the replies of decided calls are pruned, those of undecided ones are not.
+    with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
         tidy(job)
     first_cost_nano = cost_nano(server)
@@ -411,8 +424,11 @@ UNREADABLE: dict[str, Behaviour] = {
 
 
 @pytest.fixture
-def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch) -> Job:
-    """A job whose judge lists no verdict on some criteria."""
+def unreadable_job(kind: str, make: MakeJob, server: FaultServer, monkeypatch) -> Job:
+    """A job whose judge never gives a readable verdict on some criteria.
+
+    After two runs such a failure is settled: only `retry_failed` requests it again.
+    """
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
     server.behaviour = UNREADABLE[kind]
     return make(JUDGES[kind], limits={"attempts": 2})
@@ -429,8 +445,9 @@ def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_ret
         n_calls.append(len(requests))
 
     n_pieces = len(PIECES[kind])
-    n_retried = n_calls.pop(3)
-    assert n_calls == [2 * n_pieces, 2 * n_pieces, 0, 0]
+    n_first, n_second, n_settled, n_retried, n_settled_again = n_calls
+    assert n_first == n_second == 2 * n_pieces
+    assert n_settled == n_settled_again == 0
     assert n_pieces <= n_retried <= 2 * n_pieces
 
 
@@ -488,7 +505,7 @@ def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
 
     n_calls = [len(requests_to_judge(server, job)) for _ in range(3)]
 
-    assert n_calls == [46, 46, 46]
+    assert n_calls == [2 * N_CRITERIA] * 3  # each with a reminder
 
 
 def reversing(request, number: int) -> HttpResponse:
@@ -499,7 +516,7 @@ def reversing(request, number: int) -> HttpResponse:
     entries = json.loads(reply.text or "")
     if number == 0:
         return replace(reply, text=json.dumps(without_second(entries)))
-    for entry in entries:
+    for entry in entries:  # each kind of judge reads one of the two keys
         entry["criteria_met"] = not entry.get("criteria_met")
         entry["probability"] = 1 - entry.get("probability", 0)
     return replace(reply, text=json.dumps(entries))
@@ -550,7 +567,7 @@ def test_lost_rows_are_restored_from_the_ledger_without_a_call(
     assert verdicts(without_rows) == verdicts(job)
 
 
-def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
+def test_a_changed_threshold_decides_by_the_stored_probabilities_without_a_call(
     make,
     server,
 ):
@@ -558,6 +575,7 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
     judged(first_job)
     n_first = len(verdicts(first_job))
     ledger = first_job.warehouse / "ledger"
+    # Pruning everything must keep a decision model's replies: they hold the probabilities.
     prune(ledger, math.inf, lambda cells: dict.fromkeys(cells, True))
     job = make({**OPENAI, "threshold": 0.75})
 
@@ -596,7 +614,7 @@ def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
     judged(job)
 
     rows = verdicts(job)
-    assert len(rows) == 23
+    assert len(rows) == N_CRITERIA
     for row in rows:
         assert row["value"] is None
         assert row["status"] in {"parse_error", "provider_error"}
@@ -684,7 +702,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     server,
     monkeypatch,
 ):
-    monkeypatch.undo()  # here scores are published
+    monkeypatch.undo()  # of `without_scores`: this test reads scores
     second = second_judge(server)
     for judged_threshold in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": judged_threshold}, other_judges=[second]))
@@ -735,7 +753,8 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     escalated = [row for row in rows if row["decided_by"] == "second"]
     decided_at_once = [row for row in rows if row["decided_by"] == "judge"]
     assert len(rows) == len(first_probabilities)
-    assert len(escalated) == n_unsure > 0
+    assert n_unsure > 0
+    assert len(escalated) == n_unsure
     assert {tuple(row["escalated_because"]) for row in escalated} == {("confidence",)}
     assert distinct(escalated, "n_in_call") == {n_in_call}
     assert all(row["confidence"] >= 0.75 for row in decided_at_once)
@@ -768,18 +787,22 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
     assert judged(job).failures == {}
 
 
-def test_an_unused_threshold_is_refused_and_part_of_no_identity():
+def test_a_grading_by_default_and_by_name_are_the_same_configuration():
     benchmark = load_benchmark("researchrubrics")  # ternary by default
     by_default = Judge(name="openai/judge", kind="decisions")
     ternary = Judge(name="openai/judge", kind="decisions", grading="ternary")
-    with_threshold = Judge(name="openai/judge", kind="decisions", threshold=0.7)
 
     (default_config,) = configs_of(by_default, benchmark)
     (ternary_config,) = configs_of(ternary, benchmark)
 
     assert default_config.judge_config_hash == ternary_config.judge_config_hash
+
+
+def test_a_threshold_is_refused_where_the_grading_is_ternary_by_default():
+    judge = Judge(name="openai/judge", kind="decisions", threshold=0.7)
+
     with pytest.raises(UsageError, match="threshold"):
-        configs_of(with_threshold, benchmark)
+        configs_of(judge, load_benchmark("researchrubrics"))
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
@@ -837,7 +860,7 @@ def judge_arrangements(job: Job):
 
 
 def influenced(request, number: int) -> HttpResponse:
-    """A decision model that decides every criterion but the first of a call as unmet."""
+    """A decision model that decides all criteria of a call but the first as unmet."""
     reply = well_behaved(request, number)
     if "questions" not in request:
         return reply
@@ -849,16 +872,20 @@ def influenced(request, number: int) -> HttpResponse:
 
 @dataclass
 class Neighbours:
-    """A sample that an influenced judge has decided in all arrangements."""
+    """A sample that an influenced judge has decided in all arrangements.
+
+    Attributes:
+        n_pieces: requests of the run that judged the responses before.
+        n_requests: requests of the first `judge_arrangements`.
+        n_repeated: requests of the second one.
+    """
 
     job: Job
     n_pieces: int
-    """The number of calls of the run before."""
     n_requests: int
     n_repeated: int
-    """The number of requests that a second time takes."""
 
-    def rows(self, arrangement: str) -> Rows:
+    def rows(self, arrangement: str) -> RowList:
         query = "from neighbour_verdicts where arrangement = ?"
         return rows_in(self.job, query, arrangement)
 
@@ -875,13 +902,13 @@ class Neighbours:
 
 
 @pytest.fixture(scope="module")
-def neighbours(sample: Sampled, tmp_path_factory) -> Neighbours:
+def neighbours(responses: StoredResponses, tmp_path_factory) -> Neighbours:
     warehouse = tmp_path_factory.mktemp("neighbours") / "warehouse"
-    shutil.copytree(sample.warehouse, warehouse)
-    with provider(sample.port) as server:
+    shutil.copytree(responses.warehouse, warehouse)
+    with provider(responses.port) as server:
         server.behaviour = influenced
         job = job_of(server, warehouse, SYSTEM_ONE)
-        job = job.model_copy(update={"n_responses": 2})
+        job = job.model_copy(update={"n_neighbour_responses": 2})
         judged(job)
         n_before = len(server.judge_requests)
         judge_arrangements(job)
@@ -903,7 +930,7 @@ def test_neighbours_measures_the_effect_that_the_judge_has(neighbours):
 
     effect = neighbours.effect()
 
-    assert effect["n"] == len(changes) == 23
+    assert effect["n"] == len(changes) == N_CRITERIA
     assert effect["change"] == pytest.approx(sum(changes) / len(changes))
     assert effect["change"] < -0.2
 
@@ -924,8 +951,9 @@ def test_neighbours_repeats_no_call(neighbours):
 
 
 @pytest.mark.long
-def test_no_score_includes_verdicts_of_neighbours(neighbours):
-    assert rows_in(neighbours.job, "from verdicts where judge like '%(alone)%'") == []
+def test_the_table_of_verdicts_that_scores_read_has_none_of_neighbours(neighbours):
+    assert distinct(verdicts(neighbours.job), "judge") == {"judge"}
+    assert len(verdicts(neighbours.job)) == N_CRITERIA
 
 
 @pytest.mark.long
@@ -935,7 +963,7 @@ def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_meas
     tmp_path,
     monkeypatch,
 ):
-    monkeypatch.undo()  # here scores are published
+    monkeypatch.undo()  # of `without_scores`: this test reads scores
     server.behaviour = influenced
     job = copied(neighbours.job, tmp_path / "copy")
     source = write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
@@ -965,7 +993,7 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
     if has_own_template:
         template = shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "own.txt")
         judge = {**CHAT, "template": str(template)}
-    job = make(judge).model_copy(update={"n_responses": 1})
+    job = make(judge).model_copy(update={"n_neighbour_responses": 1})
     query = """
         select distinct arrangement, value is null as is_undecided from neighbour_verdicts
         order by arrangement
@@ -984,9 +1012,12 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
 
 NIGHT = "2026-11-26"
 OF_CONTROL_SET = "from control_set inner join verdicts using (verdict_id)"
+CONTROL_VERDICTS = "select * exclude (created_at) from control_verdicts order by all"
 
 
-def job_with_control_set(make: Make, server: FaultServer, *, is_lacking: bool) -> Job:
+def job_with_control_set(
+    make: MakeJob, server: FaultServer, *, is_lacking: bool
+) -> Job:
     """A job with a control set; if it is lacking, no piece has a verdict on its second criterion."""
     if is_lacking:
         server.behaviour = spoiled(without_second, NEVER_READABLE)
@@ -1039,8 +1070,8 @@ def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
     tonight = job.model_copy(update={"night": NIGHT})
     killed = copied(tonight, tmp_path / "killed")
     asyncio.run(judge_control_set(tonight))
-    rows = rows_in(tonight, "from control_verdicts")
-    Warehouse(killed.warehouse).write("control_verdicts", rows[:1])
+    first_row = rows_in(tonight, "from control_verdicts")[0]
+    Warehouse(killed.warehouse).write("control_verdicts", [first_row])
     Warehouse(killed.warehouse).publish()
     shutil.copytree(
         tonight.warehouse / "ledger",
@@ -1050,7 +1081,7 @@ def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
 
     asyncio.run(judge_control_set(killed))
 
-    assert nano_of(rows_in(killed, "from control_verdicts")) == nano_of(rows)
+    assert rows_in(killed, CONTROL_VERDICTS) == rows_in(tonight, CONTROL_VERDICTS)
 
 
 SECRET = "sk-of-a-test-1234567890"

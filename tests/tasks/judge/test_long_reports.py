@@ -48,7 +48,7 @@ REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
 """80,000 characters; the only full evidence for a criterion is the last paragraph."""
 SHORT = f"A short report. {PROOF}"
 NIGHT = "2026-11-22"
-Rows = list[dict[str, Any]]
+RowList = list[dict[str, Any]]
 
 
 def loaded_encoding() -> Any:
@@ -160,7 +160,7 @@ class World:
         self.server.behaviour = self.judge
         return judged(self.job(**judge))
 
-    def rows(self, query: str) -> Rows:
+    def rows(self, query: str) -> RowList:
         return rows_in(self.folder / "w", query)
 
     def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
@@ -176,7 +176,7 @@ class World:
         """The status of each verdict on the long report."""
         return {title: row["status"] for title, row in self.verdicts().items()}
 
-    def evidence(self, criterion: str) -> Rows:
+    def evidence(self, criterion: str) -> RowList:
         verdict_id = self.verdicts()[criterion]["verdict_id"]
         return self.rows(
             f"from evidence where verdict_id = '{verdict_id}' order by round, chunk_number"

@@ -31,46 +31,51 @@ from tests.tasks.judge.values import distinct
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 LIMIT = 4
+"""Half of the sample's tasks."""
 N_CRITERIA = 47
-"""Half of the sample."""
+"""The criteria of these tasks."""
+LOSE_RESPONSE = 0
 CHAT = "/v1/chat/completions"
 BATCH = "/v1/batches"
 
 
-class Sampled(NamedTuple):
-    """A warehouse with the responses to half of the sample, and the port of their provider."""
+class StoredResponses(NamedTuple):
+    """A warehouse with the responses to half of the sample, and the port of their provider.
+
+    Later providers have the same port: the address of a model is part of its identity.
+    """
 
     warehouse: Path
     port: int
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory) -> Sampled:
+def responses(tmp_path_factory) -> StoredResponses:
     with FaultServer() as server:
         models = [endpoint("a", server.api_base, max_tokens=1000)]
         job = prepared(
             job_on("sample", tmp_path_factory.mktemp("sampled"), models=models)
         )
         sampled(job.model_copy(update={"limit": LIMIT}))
-        return Sampled(job.warehouse, urlsplit(server.api_base).port or 0)
+        return StoredResponses(job.warehouse, urlsplit(server.api_base).port or 0)
 
 
 @pytest.fixture
-def server(sample: Sampled, monkeypatch) -> Iterator[FaultServer]:
+def server(responses: StoredResponses, monkeypatch) -> Iterator[FaultServer]:
     """A new provider on the same port, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer(port=sample.port) as server:
+    with FaultServer(port=responses.port) as server:
         yield server
 
 
-Make = Callable[..., Job]
+MakeJob = Callable[..., Job]
 
 
 @pytest.fixture
-def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
+def make(responses: StoredResponses, server: FaultServer, tmp_path) -> MakeJob:
     """Make jobs on half of the sample with all responses and one judge."""
 
-    def job(
+    def make_job(
         name="warehouse",
         mode="batch",
         *,
@@ -85,14 +90,14 @@ def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
         }
         job = job_on(
             "sample",
-            Path(shutil.copytree(sample.warehouse, tmp_path / name)),
+            Path(shutil.copytree(responses.warehouse, tmp_path / name)),
             models=[endpoint("a", server.api_base, max_tokens=1000)],
             judges=[endpoint("judge", server.api_base, **judge)],
             limits={"batch_wait_s": batch_wait_s, "attempts": 2},
         )
         return job.model_copy(update={"limit": LIMIT})
 
-    return job
+    return make_job
 
 
 def verdicts_of(job: Job) -> list[dict[str, Any]]:
@@ -117,7 +122,7 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server, make):
 
     assert [report.rows for report in reports] == [0, 0, N_CRITERIA, 0]
     assert reports[0].skipped == N_CRITERIA
-    assert "47 calls" in reports[0].warnings[0]
+    assert f"{N_CRITERIA} calls" in reports[0].warnings[0]
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
@@ -133,7 +138,9 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make):
 
 
 def striking_once(status: int) -> tuple[Callable[[str], int | None], Counter[str]]:
-    """Strikes of each first request, and the number of requests so far."""
+    """A fault for the first request to each method and path, and the number of requests to each so
+    far; a status, or `LOSE_RESPONSE`.
+    """
     n_requests = Counter()
 
     def strikes(request):
@@ -157,12 +164,13 @@ def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_pa
     server,
     make,
 ):
-    server.strikes, n_requests = striking_once(0)
+    server.strikes, n_requests = striking_once(LOSE_RESPONSE)
 
     report = judged(make(batch_wait_s=60.0))
 
     repeated = [request for request in n_requests if n_requests[request] > 1]
     assert report.rows == N_CRITERIA
+    # Requests look like "POST /v1/files".
     assert {request.split("/")[2] for request in repeated} == {"batches", "files"}
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
@@ -178,12 +186,12 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, ma
     warning = first_report.warnings[0]
     assert first_report.rows == 0
     assert first_report.skipped == N_CRITERIA
-    assert "batch batch_000001 is still running, with 47 calls" in warning
+    assert f"batch batch_000001 is still running, with {N_CRITERIA} calls" in warning
     assert "Struck" in warning
     assert report.rows == N_CRITERIA
 
 
-@pytest.mark.parametrize("broken_line", [None, b"[]\n", b"[" * 100_000 + b"\n"])
+@pytest.mark.parametrize("broken_line", [b"cut", b"[]\n", b"[" * 100_000 + b"\n"])
 def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     broken_line,
     server,
@@ -192,7 +200,9 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     def written(line, number):
         if number != 5:
             return line
-        return broken_line or line[: line.index(b"response")] + b"\n"
+        if broken_line == b"cut":
+            return line[: line.index(b"response")] + b"\n"
+        return broken_line
 
     server.written = written
     job = make()
@@ -209,6 +219,7 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
 
 
 def fails_at_first(request, number: int) -> HttpResponse:
+    # About every fifth prompt.
     is_struck = is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
     if is_struck and number == 0:
         return HttpResponse(status=500)
@@ -226,7 +237,7 @@ def talks_at_first(request, number: int) -> HttpResponse:
     ("behaviour", "status"),
     [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")],
 )
-def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
+def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_submits_them(
     behaviour,
     status,
     server,
@@ -368,7 +379,7 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
 
     with contextlib.closing(Ledger(tmp_path / "ledger")) as ledger:
         for call in calls:
-            history = ledger.history(call.key(call.parameters(target.parameters)))
+            history = ledger.history(call.key(call.parameters()))
             assert len(history.entries) == 1
     spends = [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")]
     assert sorted(run.n_submitted for run in runs) == [0, 30]

@@ -122,7 +122,7 @@ class Calling:
     def spend(self, reply: Reply):
         """Record that a reply has become a failed row on disk."""
         with closing(Ledger(self.folder)) as ledger:
-            ledger.mark_used(list(reply.paid))
+            ledger.mark_spent(list(reply.ledger_keys))
 
     @property
     def reasons_to_stop(self) -> dict[str, str | None]:

@@ -135,7 +135,7 @@ def test_the_embedded_model_has_started_when_its_address_is_known(monkeypatch):
 
     library = SimpleNamespace(CommonParams=MagicMock, Server=start)
     monkeypatch.setitem(sys.modules, "xllamacpp", library)
-    monkeypatch.setattr(embedded, "_started", None)
+    monkeypatch.setattr(embedded, "_running_server", None)
     monkeypatch.setattr(embedded, "weights_path", lambda: Path("weights"))
 
     address = embedded.api_base()
@@ -158,7 +158,7 @@ def test_the_embedded_model_has_started_when_its_address_is_known(monkeypatch):
     ],
 )
 def test_the_embedded_model_computes_on_idle_processors_alone(n_cpus, load, n_threads):
-    assert embedded.idle_threads(n_cpus, load) == n_threads
+    assert embedded.n_threads_to_use(n_cpus, load) == n_threads
 
 
 ROUTES = ("hosted_vllm/", "openai/")

@@ -2,6 +2,7 @@
 retried.
 """
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.llm.calls import sending
 from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.failures import retry_after_s
 from tests.faults.behaviours import prompt_of
@@ -369,6 +371,18 @@ def test_no_requested_wait_stops_a_model(wait, calling, serve):
     assert reply.status == "ok"
     assert reply.attempts == 2
     assert calling.reason_to_stop is None
+
+
+def test_an_error_without_a_message_is_no_timeout(monkeypatch):
+    async def lose_connection(*_):
+        raise ConnectionResetError
+
+    monkeypatch.setattr(sending, "_request", lose_connection)
+
+    reply = asyncio.run(sending.send(call_to("http://127.0.0.1:9/v1"), {}))
+
+    assert reply.status == "provider_error"
+    assert reply.error == "ConnectionResetError:"
 
 
 def test_no_wait_is_begun_that_ends_after_the_deadline(calling, serve):

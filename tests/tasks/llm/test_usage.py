@@ -15,7 +15,7 @@ from tasks.llm.request import Prices
 from tasks.llm.usage import Tokens, openai_form, tokens_in
 from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, calls_to, in_turn
-from tests.tasks.llm.transport.test_ends import JSON, reply_to
+from tests.tasks.llm.transport.test_ends import EVENTS, JSON, reply_to
 
 PRICES = Prices(1.0, 0.1, 10.0, "a list")
 XAI_USAGE = {
@@ -141,9 +141,7 @@ def growing_event(
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
 def test_the_last_of_a_stream_s_growing_reports_counts(route, calling, serve):
     stream = growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
-    server = serve(
-        HttpResponse(raw=stream.encode(), headers={"Content-Type": "text/event-stream"})
-    )
+    server = serve(HttpResponse(raw=stream.encode(), headers=EVENTS))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
@@ -177,35 +175,32 @@ def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling, se
 
 
 PLAIN = {"prompt_tokens": 1_000, "completion_tokens": 100}
+ADDING_UP = PLAIN | {"total_tokens": 1_100}
 NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
-    "a total that is too large": (PLAIN | {"total_tokens": 5_000}, 5_000),
-    "a total that is too small": (PLAIN | {"total_tokens": 1_050}, 1_100),
-    "a negative total": (PLAIN | {"total_tokens": -1}, 1_100),
-    "an absurd total": (PLAIN | {"total_tokens": 10**15}, 1_100),
+    "a total that is too large": ({"total_tokens": 5_000}, 5_000),
+    "a total that is too small": ({"total_tokens": 1_050}, 1_100),
+    "a negative total": ({"total_tokens": -1}, 1_100),
+    "an absurd total": ({"total_tokens": 10**15}, 1_100),
     "a total between two readings": (
-        PLAIN
-        | {
+        {
             "total_tokens": 1_200,
             "completion_tokens_details": {"reasoning_tokens": 300},
         },
         1_400,
     ),
     "more reasoning than completion inside": (
-        PLAIN
-        | {
+        {
             "total_tokens": 1_100,
             "completion_tokens_details": {"reasoning_tokens": 300},
         },
         1_400,
     ),
     "more cached tokens than prompt inside": (
-        PLAIN
-        | {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}},
+        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}},
         4_100,
     ),
     "reasoning stated twice, differently": (
-        PLAIN
-        | {
+        {
             "total_tokens": 1_400,
             "reasoning_tokens": 300,
             "completion_tokens_details": {"reasoning_tokens": 0},
@@ -213,7 +208,7 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
         1_400,
     ),
 }
-"""Reports, and the tokens that a cap assumes."""
+"""What a report states beside `PLAIN`, and the tokens that a cap assumes."""
 
 
 @pytest.mark.parametrize(("case", "route"), in_turn(NOT_ADDING_UP, USAGE_ROUTES))
@@ -225,7 +220,7 @@ def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_
 ):
     usage, assumed_tokens = NOT_ADDING_UP[case]
 
-    reply = reply_with(usage, route, calling, serve)
+    reply = reply_with(PLAIN | usage, route, calling, serve)
 
     assert reply.text == "A debt."
     assert counts(reply) == UNKNOWN
@@ -278,14 +273,13 @@ def test_without_a_total_the_counts_are_those_that_are_stated(
 
 CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
     "in the details": (
-        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 400}},
+        {"prompt_tokens_details": {"cached_tokens": 400}},
         1_000,
         400,
     ),
-    "at the top": ({"total_tokens": 1_100, "cached_tokens": 400}, 1_000, 400),
+    "at the top": ({"cached_tokens": 400}, 1_000, 400),
     "as hits": (
         {
-            "total_tokens": 1_100,
             "prompt_cache_hit_tokens": 400,
             "prompt_cache_miss_tokens": 600,
         },
@@ -293,7 +287,7 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         400,
     ),
     "as reads inside": (
-        {"total_tokens": 1_100, "cache_read_input_tokens": 400},
+        {"cache_read_input_tokens": 400},
         1_000,
         400,
     ),
@@ -318,7 +312,6 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
     ),
     "at the top beside null details": (
         {
-            "total_tokens": 1_100,
             "cached_tokens": 400,
             "prompt_tokens_details": {"cached_tokens": None},
         },
@@ -327,7 +320,6 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
     ),
     "null": (
         {
-            "total_tokens": 1_100,
             "cached_tokens": None,
             "prompt_tokens_details": None,
         },
@@ -335,13 +327,12 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         None,
     ),
     "null in the details": (
-        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": None}},
+        {"prompt_tokens_details": {"cached_tokens": None}},
         1_000,
         None,
     ),
     "stated twice, differently": (
         {
-            "total_tokens": 1_100,
             "cached_tokens": 9,
             "prompt_tokens_details": {"cached_tokens": 0},
         },
@@ -349,12 +340,12 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         None,
     ),
     "negative": (
-        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": -400}},
+        {"prompt_tokens_details": {"cached_tokens": -400}},
         1_000,
         None,
     ),
     "absurd": (
-        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 10**15}},
+        {"prompt_tokens_details": {"cached_tokens": 10**15}},
         1_000,
         None,
     ),
@@ -370,7 +361,7 @@ def test_cached_tokens_are_found_and_the_prompt_includes_them(
 ):
     usage, prompt_tokens, cached_tokens = CACHES[case]
 
-    reply = reply_with(PLAIN | usage, route, calling, serve)
+    reply = reply_with(ADDING_UP | usage, route, calling, serve)
 
     n_discounted = cached_tokens or 0
     microdollars = (
@@ -396,13 +387,15 @@ def test_a_completion_of_null_tokens_is_unknown_and_not_free(route, calling, ser
 
 
 def gemini(usage: dict[str, int]) -> dict[str, Any]:
+    """A response to a prompt of 100 tokens."""
     content = {"role": "model", "parts": [{"text": "A debt."}]}
     candidate = {
         "content": content,
         "finishReason": "STOP",
         "index": 0,
     }
-    return {"candidates": [candidate], "usageMetadata": usage}
+    usage_metadata = {"promptTokenCount": 100, **usage}
+    return {"candidates": [candidate], "usageMetadata": usage_metadata}
 
 
 def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
@@ -423,7 +416,6 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
     [
         (
             {
-                "promptTokenCount": 100,
                 "candidatesTokenCount": 20,
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 150,
@@ -432,7 +424,6 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
         ),
         (
             {
-                "promptTokenCount": 100,
                 "candidatesTokenCount": 50,
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 150,
@@ -441,7 +432,6 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
         ),
         (
             {
-                "promptTokenCount": 100,
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 130,
                 "cachedContentTokenCount": 40,
@@ -450,7 +440,6 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
         ),
         (
             {
-                "promptTokenCount": 100,
                 "candidatesTokenCount": 20,
                 "toolUsePromptTokenCount": 7,
                 "totalTokenCount": 127,
@@ -459,7 +448,6 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
         ),
         (
             {
-                "promptTokenCount": 100,
                 "candidatesTokenCount": 20,
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 999,

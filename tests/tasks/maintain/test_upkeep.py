@@ -254,6 +254,7 @@ def remove_longest(job: Job, reason: str = "") -> str:
 
 
 def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
+    """Return whether any file of the ledger has a text, by default that of the long response."""
     contents = [
         path.read_bytes()
         for path in (job.warehouse / "ledger").iterdir()
@@ -263,6 +264,7 @@ def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
 
 
 def rebuild(job: Job):
+    """Publish the database anew, from the stored rows alone."""
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
 
@@ -428,7 +430,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job):
 
 @without_scores
 def test_the_ledger_does_not_bring_a_removed_response_back(job, monkeypatch):
-    # as if another ledger file had the reply, or a backup of the ledger had been restored
+    # The reply stays in the ledger, as if a backup of the ledger had been restored.
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
 
     remove_longest(job)

@@ -32,6 +32,23 @@ def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_leng
     assert planned.assumed == "responses of 500 to 2,000 tokens"
 
 
+def test_replies_that_a_limit_makes_equally_long_are_still_assumed():
+    planned = planned_calls(
+        "sample",
+        "a-model",
+        1_000,
+        PerCall(100, basis=COUNTED),
+        PRICES,
+        reply_limit=200,
+    )
+
+    assert planned.cost_usd is None
+    assert planned.cost_usd_low == pytest.approx(2.1)
+    assert planned.cost_usd_high == pytest.approx(2.1)
+    assert planned.basis == "assumed"
+    assert planned.assumed == "responses of 200 to 200 tokens"
+
+
 def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_counted():
     planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
 
 _SWITCHES = (
     "--no-sandbox",
@@ -88,6 +88,10 @@ class Visit:
         self.value(
             "document.querySelectorAll('details').forEach((part) => { part.open = true; })"
         )
+
+    def locator(self, selector: str, **options: Any) -> Locator:
+        """Return the elements of the page that a selector finds."""
+        return self.page.locator(selector, **options)
 
     def value(self, expression: str) -> Any:
         """Return the value of a script in the page."""

@@ -169,7 +169,7 @@ def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser, research_sit
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()
         visit.page.get_by_label("Exploration").select_option("Low")
-        assert visit.page.locator("#count").inner_text() == "4 of 12 tasks"
+        assert visit.locator("#count").inner_text() == "4 of 12 tasks"
         visit.page.get_by_role("button", name="Reset").click()
         visit.page.get_by_label("Words").fill("shallow")
         visit.page.wait_for_function(
@@ -184,14 +184,14 @@ def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 
-        assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
-        assert visit.page.locator("#criteria .tag", has_text="mandatory").count() == 8
+        assert "Conceptual breadth" in visit.locator("#about").inner_text()
+        assert visit.locator("#criteria .tag", has_text="mandatory").count() == 8
         assert visit.faults == []
 
 
 def decisions(visit: Visit, number: int) -> dict[str, str]:
     """Return the decision of each judge that is listed for a criterion."""
-    criterion = visit.page.locator("#criteria tbody").nth(number)
+    criterion = visit.locator("#criteria tbody").nth(number)
     rows = criterion.locator("tr:not(.criterion)")
     decision_by_judge = {}
     for row in rows.all():
@@ -218,5 +218,5 @@ def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(
                 is_partly_met = decision_by_judge[judge] == "partly met"
                 binary = decision_by_judge.get(f"{judge} (as binary)")
                 assert binary == ("not met" if is_partly_met else None)
-        assert visit.page.locator("#criteria .tag.dispute").count() == n_disputed
+        assert visit.locator("#criteria .tag.dispute").count() == n_disputed
         assert visit.faults == []

@@ -1,5 +1,5 @@
-"""Selecting the hard subset, and how much it depends on its panel, against all panels
-enumerated.
+"""Selecting the hard subset, and how much it depends on its panel: compared with an enumeration of
+all panels.
 """
 
 from fractions import Fraction
@@ -51,7 +51,7 @@ def test_a_tie_in_exact_figures_is_a_tie(scores):
 @given(SCORES, st.data())
 def test_no_task_that_is_left_out_is_harder_than_one_in(scores, data):
     size = data.draw(st.integers(1, len(scores)))
-    # Exact sums of the same floats, so that only true ties are ties.
+    # Exact sums of the same floats, each rounded only once, when it becomes a float.
     sums = {task: float(sum(map(Fraction, values))) for task, values in scores.items()}
 
     selected = hardness.select_hardest(scores, size)
@@ -107,8 +107,9 @@ World = list[list[list[int]]]
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """One to five tasks, by two or three models with one or two trials each."""
-    n_models = st.lists(st.integers(1, 2), min_size=2, max_size=3)
-    n_trials = draw(n_models.filter(lambda n: sum(n) <= 5))
+    trial_counts = st.lists(st.integers(1, 2), min_size=2, max_size=3)
+    # The enumeration grows fast with the number of responses to a task.
+    n_trials = draw(trial_counts.filter(lambda counts: sum(counts) <= 5))
     trials_by_model = [
         st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials
     ]
@@ -116,7 +117,7 @@ def worlds(draw: st.DrawFn) -> World:
     return draw(st.lists(task, min_size=1, max_size=5))
 
 
-def inclusion_probabilities(world: World, size: int) -> list[float]:
+def resampled_probabilities(world: World, size: int) -> list[float]:
     values = np.array([list(chain(*models)) for models in world], dtype=float)
     n_trials = [len(trials) for trials in world[0]]
     return hardness.inclusion_probabilities(values, n_trials, size).tolist()
@@ -129,7 +130,7 @@ def test_the_probabilities_are_those_of_all_panels(world, data):
 
     exact = list(map(float, probabilities(world, size)))
 
-    assert inclusion_probabilities(world, size) == pytest.approx(exact, abs=NOISE)
+    assert resampled_probabilities(world, size) == pytest.approx(exact, abs=NOISE)
 
 
 @given(
@@ -163,8 +164,8 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials():
     exact = list(map(float, probabilities(world, 1)))
 
     assert 0.0 < exact[0] < 1.0
-    assert inclusion_probabilities(world, 1) == pytest.approx(exact, abs=NOISE)
+    assert resampled_probabilities(world, 1) == pytest.approx(exact, abs=NOISE)
 
 
 def test_a_single_response_to_each_task_gives_only_one_panel():
-    assert inclusion_probabilities([[[5]], [[1]], [[5]]], 1) == [0.0, 1.0, 0.0]
+    assert resampled_probabilities([[[5]], [[1]], [[5]]], 1) == [0.0, 1.0, 0.0]

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.files import NotHere
+from tasks.imports.files import NotInDataSet
 from tasks.imports.matching import Wording
 from tasks.imports.results.importing import import_results, match_all
 from tasks.imports.results.records import Decision
@@ -455,7 +455,7 @@ def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
 def matches(
     *decisions: tuple[float, float],
     is_reordered: bool = True,
-) -> list[tuple[Decision, Wording] | NotHere]:
+) -> list[tuple[Decision, Wording] | NotInDataSet]:
     """Match decisions (weight, value) with three criteria of one text: `a` of weight 5, `b` and `c`
     of weight 3.
     """

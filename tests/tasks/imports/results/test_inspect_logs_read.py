@@ -179,6 +179,36 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
     assert marks == [(True,)]
 
 
+@pytest.mark.parametrize("may_hide", [True, False])
+def test_a_log_of_ours_states_for_each_decision_whether_it_may_hide_a_failure(
+    job, tmp_path, may_hide
+):
+    def exported(sample: dict[str, Any]):
+        for score in sample["scores"].values():
+            for item in score["metadata"]["criteria"]:
+                item["may_hide_failures"] = may_hide
+
+    import_results(job, [brief_log(tmp_path / "x.json", exported)])
+
+    marks = values_in(job, "select distinct may_hide_failures from verdicts")
+    assert marks == [(may_hide,)]
+
+
+def test_one_of_several_tasks_with_one_conversation_has_to_be_named(tmp_path):
+    twin = {**rows()[0], "task": "twin"}
+    source = write_jsonl(tmp_path / "finance.jsonl", [*rows(), twin])
+    job = job_on(source, tmp_path / "warehouse")
+    ingest(job)
+
+    def nameless(sample: dict[str, Any]):
+        sample["id"] = None
+        sample["metadata"] = {}
+
+    line = refused(job, [brief_log(tmp_path / "x.json", nameless)])
+
+    assert "2 tasks with this conversation, none named by the log, are in" in line
+
+
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job, tmp_path):
     archive = Archive(LOGS / "brief.eval", (LOGS / "brief.eval").read_bytes())
     spec = archive.json("header.json")["eval"]

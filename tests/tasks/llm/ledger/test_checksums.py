@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.llm.calls.batches import Submissions, SubmittedCall
-from tasks.llm.ledger.entries import SEALED, SPEND_KEY, Entry, recorded
+from tasks.llm.ledger.entries import SEALED, SPEND_KEY, Entry, statements_recording
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.opening import damage_in, mend
 from tasks.llm.replies import Reply
@@ -89,7 +89,7 @@ def state_of(folder: Path) -> State:
             for stored_entry in history.entries:
                 call = (stored_entry.call_key, stored_entry.attempt)
                 state.replies[call] = stored_entry.reply
-        for submission in Submissions(ledger, "an endpoint").open():
+        for submission in Submissions(ledger, "an endpoint").open_submissions():
             state.batched_calls.update(submission.calls)
     state.spend = sums(folder)
     return state
@@ -239,8 +239,8 @@ def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy):
             with database(copy) as connection:
                 connection.execute("update spend set cost_usd = 2 * cost_usd")
                 connection.execute("update spent set attempt = attempt + 64")
-            await ledger.write(*recorded([judge_entry(5, attempt=3)]))
-            ledger.mark_used([("key-0", 2)])
+            await ledger.write(*statements_recording([judge_entry(5, attempt=3)]))
+            ledger.mark_spent([("key-0", 2)])
 
     asyncio.run(add())
 

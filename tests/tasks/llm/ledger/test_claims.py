@@ -78,7 +78,7 @@ def test_the_locks_of_a_process_end_with_it(tmp_path, locks):
 
     process.kill()
 
-    asyncio.run(asyncio.wait_for(locks.released("a call"), 60))
+    asyncio.run(asyncio.wait_for(locks.wait_until_released("a call"), 60))
     assert not locks.is_held("a call")
 
 
@@ -128,7 +128,7 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
         """Make the calls, and mark the refused ones as failed rows on disk."""
         replies = [await gateway.complete(call) for call in calls]
         for reply in replies[2:]:
-            ledger.mark_used(reply.paid)
+            ledger.mark_spent(reply.ledger_keys)
         return [reply.status for reply in replies]
 
     async with calling.opened() as (gateway, ledger):

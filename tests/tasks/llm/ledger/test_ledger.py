@@ -106,7 +106,7 @@ def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
     assert n_requests == 1
     assert reply_after_row.text == "now"
     assert reply_after_row.attempts == 1
-    assert reply_after_row.paid != first_reply.paid
+    assert reply_after_row.ledger_keys != first_reply.ledger_keys
 
 
 def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling, serve):

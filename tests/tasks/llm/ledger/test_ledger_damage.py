@@ -264,7 +264,7 @@ def test_open_batches_spent_failures_and_sums_outlive_damage(name, copy, capsys)
 
     assert "damaged" in printed
     with closing(Ledger(copy)) as ledger:
-        (submission,) = Submissions(ledger, "an endpoint").open()
+        (submission,) = Submissions(ledger, "an endpoint").open_submissions()
         assert ledger.history("a failed one").next_attempt == 4
     assert submission.batch_id == "batch-1"
     assert submission.calls == (SubmittedCall("key", "cell", "{}"),)
@@ -348,7 +348,7 @@ async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_writ
         with pytest.raises(PipelineError, match="cut off"):
             await submissions.begin([])
 
-        assert submissions.open() == []
+        assert submissions.open_submissions() == []
 
 
 def record_on(folder: Path, n_acknowledged: "Synchronized[int]"):

@@ -322,7 +322,7 @@ class Simulation:
         n_tokens, n_turns, share, ends = move
         reservations = Reservations(self.budget)
         await self.hold(0, n_turns_before)
-        while not reservations.has_room("key", Usage(None, n_tokens)):
+        while not reservations.reserve("key", Usage(None, n_tokens)):
             if self.budget.is_spent:
                 return
             await asyncio.sleep(0)

@@ -300,7 +300,7 @@ async def test_a_failure_of_unknown_latency_is_no_earlier_silence():
     for _ in range(6):
         admission = await limits.acquire(Admission("a"))
         limits.release(admission, Reply("timeout", latency_s=None, failure=LATE))
-        limits.endpoints["a"].closed_until_s = 0.0
+        limits.endpoints["a"].paused_until_s = 0.0
 
     assert limits.endpoints["a"].stopped is None
 
@@ -328,11 +328,11 @@ async def test_waiting_calls_are_refused_at_the_stop_time_and_the_one_under_way_
     )
 
     assert min(times_s) >= limits.stop_at_s
-    assert limits.too_late == 3
+    assert limits.n_too_late == 3
     limits.release(admission, Reply("ok", prompt_tokens=1, completion_tokens=1))
     await refused(limits.acquire(Admission("a")))
     assert limits.n_calls == 1
-    assert limits.too_late == 4
+    assert limits.n_too_late == 4
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch):
@@ -395,7 +395,7 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
     async with open_run_context(job) as context:
         context.add_notices(earlier_report)
         await refused(context.gateway(stage, "a-model").complete(call_to(DEAD_ADDRESS)))
-        n_refused = context.limiters[purpose].too_late
+        n_refused = context.limiters[purpose].n_too_late
         context.add_notices(later_report)
 
     warning = "stopped at 07:30 UTC, the stop time; finished work is kept"

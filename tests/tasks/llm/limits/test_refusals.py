@@ -29,6 +29,13 @@ from tests.tasks.llm.conftest import (
 pytestmark = pytest.mark.usefixtures("hurried")
 
 GOOD = HttpResponse("fine")
+
+
+def error_body(http_status: int = 200, /, **error: Any) -> HttpResponse:
+    """A response with this error, without the other fields of OpenAI's format."""
+    return json_body({"error": error}, http_status)
+
+
 VIOLATION = {
     "code": "permission-denied",
     "error": "Content violates usage guidelines. Failed check: X.",
@@ -41,23 +48,17 @@ REFUSALS = {
     "403 without JSON": HttpResponse(status=403, raw=b"<html>Forbidden</html>"),
     "403 of a gateway": failed(403, "Blocked by policy."),
     "403 that says flagged": failed(403, "Your input was flagged."),
-    "200 with a code": json_body({"error": {"message": "Forbidden.", "code": 403}}),
-    "200 with a code as a text": json_body(
-        {"error": {"message": "Forbidden.", "code": "403"}}
-    ),
+    "200 with a code": error_body(message="Forbidden.", code=403),
+    "200 with a code as a text": error_body(message="Forbidden.", code="403"),
     "200 with a code beside the error": json_body({"code": 403, "error": "Forbidden."}),
     "200 with a code and a message": json_body({"code": 401, "msg": "Not allowed."}),
-    "500 with a code": json_body(
-        {"error": {"message": "Forbidden.", "code": 403}}, 500
-    ),
-    "502 with a status": json_body(
-        {"error": {"message": "Forbidden.", "status": 404}}, 502
-    ),
+    "500 with a code": error_body(500, message="Forbidden.", code=403),
+    "502 with a status": error_body(502, message="Forbidden.", status=404),
 }
 """Replies that may mean the key, the account or the model, or only this request."""
 ACCOUNT_FAILURES = {
     "402": json_body(VIOLATION, 402),
-    "200 with 402": json_body({"error": {"message": "no", "code": 402}}),
+    "200 with 402": error_body(message="no", code=402),
     "no credits": failed(402, "Insufficient Balance"),
     "too few credits": failed(
         402, "This request requires more credits, or fewer max_tokens."
@@ -231,28 +232,15 @@ def test_if_the_account_allows_no_prompt_the_run_says_so_and_sends_each_once(
 
 
 TEMPORARY = {
-    "429 with a code": json_body(
-        {"error": {"message": "Forbidden.", "code": 402}}, 429
-    ),
-    "429 with earlier errors": json_body(
-        {
-            "error": {
-                "message": "Provider returned error",
-                "code": 429,
-                "metadata": {"previous_errors": [{"code": 404}]},
-            }
-        },
+    "429 with a code": error_body(429, message="Forbidden.", code=402),
+    "429 with earlier errors": error_body(
         429,
+        message="Provider returned error",
+        code=429,
+        metadata={"previous_errors": [{"code": 404}]},
     ),
-    "503 with details": json_body(
-        {
-            "error": {
-                "message": "no",
-                "code": 503,
-                "details": [{"status": 404}],
-            }
-        },
-        503,
+    "503 with details": error_body(
+        503, message="no", code=503, details=[{"status": 404}]
     ),
     "500 with a quoted error": json_body(
         {"detail": "upstream said {'code': 403, 'message': 'x'}"}, 500
@@ -502,9 +490,8 @@ def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accept
 
 
 REFUSED_CONTENT = {
-    "DeepSeek": json_body(
-        {"error": {"message": "Content Exists Risk", "code": "invalid_request_error"}},
-        400,
+    "DeepSeek": error_body(
+        400, message="Content Exists Risk", code="invalid_request_error"
     ),
     "DashScope": json_body(
         {
@@ -513,8 +500,8 @@ REFUSED_CONTENT = {
         },
         400,
     ),
-    "DashScope, as OpenAI": json_body(
-        {"error": {"code": "data_inspection_failed", "message": "no"}}, 400
+    "DashScope, as OpenAI": error_body(
+        400, code="data_inspection_failed", message="no"
     ),
     "Zhipu": json_body(
         {
@@ -523,16 +510,12 @@ REFUSED_CONTENT = {
         },
         400,
     ),
-    "Zhipu, a number": json_body({"error": {"code": 1301, "message": "no"}}, 400),
-    "Moonshot": json_body(
-        {"error": {"message": "considered high risk", "type": "content_filter"}}, 400
+    "Zhipu, a number": error_body(400, code=1301, message="no"),
+    "Moonshot": error_body(400, message="considered high risk", type="content_filter"),
+    "Volcengine": error_body(
+        400, code="InputTextSensitiveContentDetected", message="no"
     ),
-    "Volcengine": json_body(
-        {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}, 400
-    ),
-    "StepFun": json_body(
-        {"error": {"message": "blocked", "type": "censorship_blocked"}}, 451
-    ),
+    "StepFun": error_body(451, message="blocked", type="censorship_blocked"),
     "Gemini": failed(
         400,
         "It contains sensitive words that violate Google's Responsible AI practices.",
@@ -555,9 +538,7 @@ REFUSED_CONTENT = {
             "choices": None,
         }
     ),
-    "Anthropic": json_body(
-        {"error": {"message": "Output blocked by content filtering policy"}}, 400
-    ),
+    "Anthropic": error_body(400, message="Output blocked by content filtering policy"),
     "OpenAI": failed(
         400,
         "Your prompt was flagged as potentially violating our usage policy.",
@@ -566,9 +547,7 @@ REFUSED_CONTENT = {
     "a code with 403": failed(403, "no", "content_policy_violation"),
     "a code with 401": failed(401, "no", "content_filter"),
     "a code with 500": failed(500, "no", "data_inspection_failed"),
-    "a code with 200": json_body(
-        {"error": {"code": "data_inspection_failed", "message": "no"}}
-    ),
+    "a code with 200": error_body(code="data_inspection_failed", message="no"),
 }
 
 

@@ -273,14 +273,14 @@ class OneNode:
         get_ready, reply = next(self.senders)
         outcomes = Future()
 
-        def start(attempts, *_):
+        def reply_to_attempts(attempts, *_):
             if reply is not None:
                 replies = [(number, reply) for number, *_ in attempts]
                 outcomes.set_result((time.monotonic(), replies))
 
         return SimpleNamespace(
             get_ready=SimpleNamespace(remote=get_ready),
-            start=SimpleNamespace(remote=start),
+            start=SimpleNamespace(remote=reply_to_attempts),
             outcomes=SimpleNamespace(
                 remote=lambda: SimpleNamespace(future=lambda: outcomes)
             ),

@@ -22,19 +22,24 @@ from tests.tasks.llm.conftest import (
     in_turn,
     json_body,
 )
+from tests.tasks.llm.transport.test_ends import (
+    CHAT,
+    EVENTS,
+    USAGE,
+    completion_body,
+    event,
+)
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
 
 def chunk(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-    body = {
-        "id": "c",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+    choice = {
+        "index": 0,
+        "delta": delta,
+        "finish_reason": finish_reason,
     }
-    return b"data: " + json.dumps(body).encode() + b"\n\n"
+    return event(choices=[choice]).encode()
 
 
 FIRST = chunk({"role": "assistant", "content": "Half of"})
@@ -55,8 +60,7 @@ BROKEN_STREAMS = {
     in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"]),
 )
 def test_a_stream_that_breaks_off_is_never_a_reply(broken, route, calling, serve):
-    headers = {"Content-Type": "text/event-stream"}
-    server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers=headers))
+    server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers=EVENTS))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
@@ -67,23 +71,7 @@ def test_a_stream_that_breaks_off_is_never_a_reply(broken, route, calling, serve
 
 def completion(**replaced: Any) -> HttpResponse:
     """A completion with a report of usage, or with whatever replaces its fields."""
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": "hi"},
-        "finish_reason": "stop",
-    }
-    body = {
-        "id": "c",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [choice],
-        "usage": {
-            "prompt_tokens": 1,
-            "completion_tokens": 1,
-            "total_tokens": 2,
-        },
-    }
+    body = json.loads(completion_body({"content": "hi"}))
     return json_body({**body, **replaced})
 
 
@@ -147,7 +135,7 @@ PAID = {
 
 @pytest.mark.parametrize(
     ("kind", "route"),
-    in_turn(PAID, [route for route in ROUTES if route != "responses"]),
+    in_turn(PAID, CHAT),
 )
 def test_a_paid_completion_without_a_text_is_a_permanent_failure(
     kind,
@@ -161,7 +149,7 @@ def test_a_paid_completion_without_a_text_is_a_permanent_failure(
     reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.status == status
-    assert reply.prompt_tokens == 1
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
     assert len(server.book) == 1
 
 
@@ -304,7 +292,7 @@ def test_a_good_reply_to_a_reminder_makes_a_verdict(calling, serve):
     assert verdict.status == "met"
     assert reply.status == "ok"
     assert reply.attempts == 2
-    assert len(reply.paid) == 2
+    assert len(reply.ledger_keys) == 2
 
 
 CUT = HttpResponse("{", finish_reason="length")
@@ -337,20 +325,14 @@ def test_a_failed_verdict_costs_both_replies(calling, serve):
     assert reply.cost_usd == pytest.approx(0.006)
 
 
-CHAT = [route for route in ROUTES if route != "responses"]
-GOOD = {
-    "prompt_tokens": 7,
-    "completion_tokens": 3,
-    "total_tokens": 10,
-}
 USAGES: dict[str, Any] = {
     "nothing": None,
     "a text": "many",
     "a list": [1, 2],
     "figures as texts": {"prompt_tokens": "7", "completion_tokens": "3"},
     "no numbers": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
-    "one figure is a text": GOOD | {"completion_tokens": "three"},
-    "halves": GOOD | {"completion_tokens": 2.5},
+    "one figure is a text": USAGE | {"completion_tokens": "three"},
+    "halves": USAGE | {"completion_tokens": 2.5},
 }
 
 
@@ -372,7 +354,7 @@ def test_an_odd_usage_is_unknown_and_the_reply_stays(usage, route, calling, serv
 @pytest.mark.parametrize("route", CHAT)
 def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route, calling, serve):
     usage = {
-        **GOOD,
+        **USAGE,
         "prompt_tokens_details": {"cached_tokens": "most"},
         "completion_tokens_details": "no",
         "total_tokens": "x",

@@ -1,4 +1,4 @@
-"""The basis of a verdict: prompt and reply, rewritten criteria, evidence from chunks; and a task
+"""The grounds of a verdict: prompt and reply, rewritten criteria, evidence from chunks; and a task
 without messages.
 """
 
@@ -11,7 +11,6 @@ from playwright.sync_api import Browser
 
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.figures.addresses import task_key
-from tasks.llm.ledger.entries import Entry
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template
 from tasks.rules.text.characters import visible
@@ -21,6 +20,7 @@ from tests.kit import (
     Rows,
     add_calls,
     admitted,
+    call_entry,
     combined,
     job_on,
     row,
@@ -64,7 +64,7 @@ def responses_to(conversation: str, name: str) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def exchanges(tmp_path_factory) -> Path:
+def exchange_site(tmp_path_factory) -> Path:
     """The drill-down of two tasks; a judge with the shipped template judged a long response to the
     first, the second has no message yet.
 
@@ -72,6 +72,7 @@ def exchanges(tmp_path_factory) -> Path:
     on the third model's response; the fourth model responded to both conversations.
     """
     folder = tmp_path_factory.mktemp("exchanges")
+    # A job needs a file for its revision; the tasks come from the rows below.
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     silent = response_rows_of(["t1"], "m3")
     for verdict_row in silent["verdicts"]:
@@ -81,7 +82,7 @@ def exchanges(tmp_path_factory) -> Path:
         response_rows_of(["t1"], "m2", conversation_id="an earlier one"),
         silent,
         responses_to("an earlier one", "older"),
-        responses_to("a-conversation", "newer"),
+        responses_to("a-conversation", "newer"),  # the current one of the kit's rows
     )
     for verdict_row in tables["verdicts"]:
         verdict_row["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
@@ -99,35 +100,27 @@ def exchanges(tmp_path_factory) -> Path:
     cell = tables["verdicts"][0]["verdict_id"]
     # The second reply is to a reminder.
     for number, text in enumerate(("no JSON", REPLY)):
-        reply = Reply("ok", text)
-        finished_at_s = 1e9 + number
-        entry = Entry(
+        entry = call_entry(
             f"call-{number}",
-            1,
-            cell,
-            "a-run",
-            "m",
-            "",
-            "{}",
-            reply,
-            True,
-            finished_at_s,
+            cell=cell,
+            reply=Reply("ok", text),
+            finished_at_s=1e9 + number,
         )
         add_calls(job, entry)
     return drill(job, folder / "site")
 
 
 @pytest.fixture
-def visit(exchanges: Path, browser: Browser) -> Iterator[Visit]:
+def visit(exchange_site: Path, browser: Browser) -> Iterator[Visit]:
     """A visit that must end without faults."""
-    with visiting(browser, exchanges) as visit:
-        yield visit
-        assert visit.faults == []
+    with visiting(browser, exchange_site) as opened:
+        yield opened
+        assert opened.faults == []
 
 
 def parts_of_exchange(visit: Visit) -> dict[str, str | None]:
     """Return the texts of the first opened exchange, by their titles."""
-    exchange = visit.page.locator(".exchange").first
+    exchange = visit.locator(".exchange").first
     exchange.locator("summary").click()
     exchange.locator("h4").first.wait_for()
     titles = exchange.locator("h4").all_inner_texts()
@@ -154,7 +147,7 @@ def test_the_placeholders_of_a_template_are_in_bold(visit):
 
     parts_of_exchange(visit)
 
-    template = visit.page.locator(".exchange pre").first
+    template = visit.locator(".exchange pre").first
     names = template.locator("strong").all_inner_texts()
     assert names == re.findall("<<[a-z_]+>>", TEMPLATE)
 
@@ -174,7 +167,7 @@ def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder
 def test_each_judged_criterion_has_an_exchange(visit):
     visit.open(FIRST_TASK)
 
-    assert visit.page.locator(".exchange").count() == 2
+    assert visit.locator(".exchange").count() == 2
 
 
 @pytest.mark.parametrize(
@@ -191,9 +184,9 @@ def test_each_judged_criterion_has_an_exchange(visit):
 )
 def test_a_page_says_what_became_of_prompt_and_reply(visit, model, selector, text):
     visit.open(f"{FIRST_TASK}&a={key_of(model)}")
-    visit.page.locator(".exchange summary").first.click()
+    visit.locator(".exchange summary").first.click()
 
-    assert text in visit.page.locator(selector).first.inner_text()
+    assert text in visit.locator(selector).first.inner_text()
 
 
 def test_a_page_that_another_host_serves_shows_the_prompt(visit):
@@ -210,11 +203,11 @@ def test_a_page_that_another_host_serves_shows_the_prompt(visit):
 def test_a_conversation_is_shown_before_it_is_assembled(visit):
     visit.open(SECOND_TASK)
 
-    turns = visit.page.locator("#conversation .turn").all_inner_texts()
+    turns = visit.locator("#conversation .turn").all_inner_texts()
 
     texts = [turn.split("\n", 1)[1].strip() for turn in turns]
     assert texts == ["Is it so?", "It says 7.", "It is."]
-    assert "not assembled" in visit.page.locator("#conversation").inner_text()
+    assert "not assembled" in visit.locator("#conversation").inner_text()
 
 
 @pytest.mark.parametrize(
@@ -222,13 +215,13 @@ def test_a_conversation_is_shown_before_it_is_assembled(visit):
     [
         ("words=t1-c1", ["t1"]),
         ("words=grüße more.&responses=on", ["t1"]),
-        ("words=grüße", []),
+        ("words=grüße", []),  # responses are searched only on demand
     ],
 )
 def test_tasks_are_searched_in_criteria_and_responses(visit, search, task_ids):
     visit.open(f"tasks.html#{search}")
 
-    links = visit.page.locator("#tasks .tabulator-row .tabulator-frozen a")
+    links = visit.locator("#tasks .tabulator-row .tabulator-frozen a")
     assert links.all_inner_texts() == task_ids
 
 
@@ -313,13 +306,13 @@ def site(tmp_path_factory) -> Path:
 def test_evidence_is_shown_as_text_below_the_verdict(browser, site):
     with visiting(browser, site) as visit:
         visit.open(FIRST_TASK)
-        visit.page.locator("details.evidence summary").click()
+        visit.locator("details.evidence summary").click()
 
-        terms = visit.page.locator(".evidence dt").all_inner_texts()
+        terms = visit.locator(".evidence dt").all_inner_texts()
         assert terms == ["Chunk 1 of 2", "Chunk 2 of 2", "Round 2, notes 1 of 1"]
-        descriptions = visit.page.locator(".evidence dd").all_inner_texts()
+        descriptions = visit.locator(".evidence dd").all_inner_texts()
         assert descriptions == ["nothing", "\n".join(QUOTES), "parse error"]
-        text = visit.page.locator("details.evidence").inner_text()
+        text = visit.locator("details.evidence").inner_text()
         assert "Searched in 3 chunks, something found in 1" in text
         assert visit.faults == []
 
@@ -328,7 +321,7 @@ def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser, site):
     with visiting(browser, site) as visit:
         visit.open(FIRST_TASK)
 
-        text = visit.page.locator(".explanation:has(.tag)").inner_text()
+        text = visit.locator(".explanation:has(.tag)").inner_text()
         assert text == f"asked as {REWRITTEN_TITLE}"
         assert visit.faults == []
 
@@ -337,7 +330,7 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser, site):
     with visiting(browser, site) as visit:
         visit.open(SECOND_TASK)
 
-        texts = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
+        texts = visit.locator(".explanation:has(.tag)").all_inner_texts()
         assert sorted(texts) == [
             "decided by cheap",
             f"decided by strong {ATTACK}, because of weight, confidence unknown",

@@ -57,28 +57,28 @@ def test_attacks_in_texts_and_names_do_nothing(browser, hostile_site):
     tasks = data(hostile_site)["index"]["tasks"]
     with visiting(browser, hostile_site) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
-        visit.page.locator("[name=b]").select_option(index=2)
+        visit.locator("[name=b]").select_option(index=2)
         for task in tasks[1:12]:
-            visit.page.locator("#next").click()
-            visit.page.locator("h1", has_text=visible(task["task_id"])).wait_for()
+            visit.locator("#next").click()
+            visit.locator("h1", has_text=visible(task["task_id"])).wait_for()
             visit.open_all_details()
-            links = visit.page.locator(".markdown a[href]:visible").all()
+            links = visit.locator(".markdown a[href]:visible").all()
             for link in links:
                 assert re.match("(https?|mailto):", link.get_attribute("href") or "")
             for link in links[:1]:
                 link.hover()
-        visit.page.locator("#as-text").check()
-        visit.page.locator(".anchor").first.click()
-        visit.page.locator(".marked").first.wait_for()
+        visit.locator("#as-text").check()
+        visit.locator(".anchor").first.click()
+        visit.locator(".marked").first.wait_for()
 
         assert visit.faults == []
 
 
 def test_tasks_are_filtered_by_labels_and_words(visit, contents):
     visit.open("tasks.html")
-    visit.page.locator("[name=field]").select_option("Legal")
-    visit.page.locator("[name=hard]").select_option("hard")
-    visit.page.locator("[name=words]").fill("LEGAL-3")
+    visit.locator("[name=field]").select_option("Legal")
+    visit.locator("[name=hard]").select_option("hard")
+    visit.locator("[name=words]").fill("LEGAL-3")
 
     tasks = contents["index"]["tasks"]
     expected = [
@@ -88,8 +88,8 @@ def test_tasks_are_filtered_by_labels_and_words(visit, contents):
     ]
     wait_for_count(visit, ".tabulator-row", len(expected))
     assert len(expected) > 1
-    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
-    counts = texts(visit.page.locator("#count"))
+    assert texts(visit.locator(".tabulator-frozen a")) == expected
+    counts = texts(visit.locator("#count"))
     assert counts == [f"{len(expected)} of {len(tasks)} tasks"]
 
 
@@ -99,7 +99,7 @@ def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit):
 
     visit.page.get_by_role("button", name="Reset").click()
 
-    visit.page.locator(".tabulator-row").nth(1).wait_for()
+    visit.locator(".tabulator-row").nth(1).wait_for()
 
 
 def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit, contents):
@@ -113,9 +113,9 @@ def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit, contents
     visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
     # Large enough for all rows.
     visit.page.set_viewport_size({"width": 1280, "height": 6000})
-    column = visit.page.locator(f".tabulator-cell[tabulator-field='{key}']")
+    column = visit.locator(f".tabulator-cell[tabulator-field='{key}']")
     column.filter(has_text=" to ").first.wait_for()
-    heading = visit.page.locator(f".tabulator-col[tabulator-field='{key}']")
+    heading = visit.locator(f".tabulator-col[tabulator-field='{key}']")
 
     for is_descending in (True, False):
         heading.click()
@@ -137,21 +137,21 @@ def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(visit, conten
     visit.open(f"task.html#task={task['task_id']}&a={entry}&ta=2")
 
     assert "**" in response["text"]
-    assert visit.page.locator("#responses .markdown strong").count() > 1
-    visit.page.locator("#as-text").check()
-    assert visit.page.locator("#responses .exact").text_content() == response["text"]
+    assert visit.locator("#responses .markdown strong").count() > 1
+    visit.locator("#as-text").check()
+    assert visit.locator("#responses .exact").text_content() == response["text"]
 
 
 def test_assistant_turns_are_rendered_as_markdown_and_user_turns_word_for_word(
     visit, contents
 ):
     visit.open(f"task.html#task={contents['index']['tasks'][0]['task_id']}")
-    assistant = visit.page.locator("#conversation .turn.assistant").first
-    user = visit.page.locator("#conversation .turn.user").first
+    assistant = visit.locator("#conversation .turn.assistant").first
+    user = visit.locator("#conversation .turn.user").first
 
     assert assistant.locator(".markdown strong").count() == 1
     assert user.locator(".exact").count() == 1
-    visit.page.locator("#as-text").check()
+    visit.locator("#as-text").check()
     assert (assistant.locator(".exact").text_content() or "").startswith("**")
 
 
@@ -180,13 +180,13 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
             marks.append("⇄ met → not met" if status == "met" else "⇄ not met → met")
 
     visit.open(f"task.html#task={key}&a={first}")
-    visit.page.locator("[name=b]").select_option(f"{second} 1")
-    visit.page.locator("[name=show]").select_option("flips")
+    visit.locator("[name=b]").select_option(f"{second} 1")
+    visit.locator("[name=show]").select_option("flips")
 
     wait_for_count(visit, "#criteria tbody", len(flipped_criteria))
     assert len(marks) > 3
-    assert sorted(texts(visit.page.locator("td .flip"))) == sorted(marks)
-    count = visit.page.locator("#n-criteria").inner_text()
+    assert sorted(texts(visit.locator("td .flip"))) == sorted(marks)
+    count = visit.locator("#n-criteria").inner_text()
     assert f"{len(flipped_criteria)} flipped" in count
 
 
@@ -195,7 +195,7 @@ def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit, contents):
 
     visit.open(f"task.html#task={task_key('finance-13')}&a={entry}&show=failures")
 
-    assert texts(visit.page.locator("#criteria tbody tr:nth-child(2) .badge")) == [
+    assert texts(visit.locator("#criteria tbody tr:nth-child(2) .badge")) == [
         "⚠ parse error",
         "⚠ refused",
         "⚠ truncated",
@@ -203,9 +203,9 @@ def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit, contents):
         "⚠ timeout",
         "⚠ provider error",
     ]
-    assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
+    assert "no reply within 600 s" in visit.locator("#criteria").inner_text()
     points = r"\d+ to \d+ of \d+ points, 8 of 14 criteria decided"
-    text = visit.page.locator("#responses").inner_text()
+    text = visit.locator("#responses").inner_text()
     assert re.search(rf"0\.\d+ to 0\.\d+ \({points}\)", text)
 
 
@@ -215,11 +215,11 @@ def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit, content
 
     visit.open(f"task.html#task={task_key('finance-04')}&a={first}&b={second}")
 
-    articles = visit.page.locator("#responses article")
+    articles = visit.locator("#responses article")
     articles.filter(has_text="No response: truncated.").first.wait_for()
-    badges = texts(visit.page.locator("#criteria td[data-label^=A] .badge"))
+    badges = texts(visit.locator("#criteria td[data-label^=A] .badge"))
     assert set(badges) == {"∅ no response"}
-    assert visit.page.locator("td .flip").count() == 0
+    assert visit.locator("td .flip").count() == 0
 
 
 def test_a_task_without_a_response_says_so_in_one_line(browser, tmp_path):
@@ -227,9 +227,9 @@ def test_a_task_without_a_response_says_so_in_one_line(browser, tmp_path):
     with visiting(browser, site) as visit:
         visit.open("task.html")
 
-        text = visit.page.locator("#responses").inner_text()
+        text = visit.locator("#responses").inner_text()
         assert text == "No model in this report has a response to this task."
-        headings = texts(visit.page.locator("h2:visible"))
+        headings = texts(visit.locator("h2:visible"))
         assert headings == ["Conversation", "Responses", "Criteria and verdicts"]
         assert visit.faults == []
 
@@ -246,13 +246,13 @@ def test_every_verdict_has_a_link(browser, world_drilldown, contents):
     ]
     with visiting(browser, world_drilldown) as visit:
         visit.open(f"task.html#task={key}&a={entry}")
-        anchor = visit.page.locator("#criteria tbody").nth(8).locator(".anchor").first
+        anchor = visit.locator("#criteria tbody").nth(8).locator(".anchor").first
         address = anchor.evaluate("(link) => link.href")
 
     with visiting(browser, world_drilldown, PHONE) as visit:
         visit.open(address.rpartition("/")[2])
 
-        marked_cell = visit.page.locator("td.marked")
+        marked_cell = visit.locator("td.marked")
         assert explanation in marked_cell.inner_text()
         assert 0 <= (marked_cell.bounding_box() or {"y": -1})["y"] < PHONE[1]
         assert visit.faults == []
@@ -277,7 +277,7 @@ def test_all_verdicts_are_counted_and_the_first_1000_listed(visit, contents):
 
     n_verdicts = len(shown_verdicts(contents))
     assert n_verdicts > 1000
-    assert visit.page.locator("#count").get_attribute("data-total") == str(n_verdicts)
+    assert visit.locator("#count").get_attribute("data-total") == str(n_verdicts)
     assert visit.value("Tabulator.findTable('#verdicts')[0].getDataCount()") == 1000
 
 
@@ -291,27 +291,27 @@ def test_verdicts_are_searched_by_status_category_and_words(visit, contents):
         expected += status == "unmet" and has_category and has_words
     visit.open("verdicts.html")
 
-    visit.page.locator("[name=status]").select_option("unmet")
-    visit.page.locator("[name=category]").select_option("Handling Uncertainty")
-    visit.page.locator("[name=words]").fill("certainty FACTS")
+    visit.locator("[name=status]").select_option("unmet")
+    visit.locator("[name=category]").select_option("Handling Uncertainty")
+    visit.locator("[name=words]").fill("certainty FACTS")
 
     wait_for_count(visit, f"#count[data-total='{expected}']", 1)
     assert expected > 10
-    assert set(texts(visit.page.locator("#verdicts .badge"))) == {"✗ not met"}
+    assert set(texts(visit.locator("#verdicts .badge"))) == {"✗ not met"}
 
 
 def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit):
     visit.open("verdicts.html#status=undecided&words=")
     visit.page.get_by_role("combobox", name="Judge").select_option("")
-    visit.page.locator(".tabulator-row").nth(5).wait_for()
+    visit.locator(".tabulator-row").nth(5).wait_for()
     visit.page.get_by_role("combobox", name="Verdict").select_option("timeout")
-    row = visit.page.locator(".tabulator-row", has_text="timeout").first
+    row = visit.locator(".tabulator-row", has_text="timeout").first
 
     row.get_by_role("link").click()
 
     visit.page.wait_for_url("**/task.html#*")
-    visit.page.locator("td.marked", has_text="no reply within 600 s").wait_for()
-    assert "timeout" in visit.page.locator("td.marked").inner_text()
+    visit.locator("td.marked", has_text="no reply within 600 s").wait_for()
+    assert "timeout" in visit.locator("td.marked").inner_text()
 
 
 def test_a_page_says_which_data_cannot_be_loaded(browser, world_drilldown, tmp_path):
@@ -338,7 +338,7 @@ def test_an_open_page_keeps_working_when_the_report_is_written_again(browser, tm
         store(job, response_rows_of(["t1", "t2"], "m1", "night", **columns))
         drill(job, site)
 
-        visit.page.locator("#next").click()
+        visit.locator("#next").click()
 
-        visit.page.locator("#responses", has_text="m1 says t2.").wait_for()
+        visit.locator("#responses", has_text="m1 says t2.").wait_for()
         assert visit.faults == []

@@ -15,7 +15,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import LedgerReader
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
-from tests.kit import add_calls
+from tests.kit import add_calls, call_entry
 from tests.tasks.report.drilldown.drilled import (
     Row,
     data,
@@ -41,17 +41,12 @@ def entry(
     parameters: str = "{}",
 ) -> Entry:
     """A reply on a verdict; by default of the first call that was made for the verdict."""
-    return Entry(
+    return call_entry(
         call or f"call of {cell}",
-        1,
-        cell,
-        "a-run",
-        "m",
-        "",
-        parameters,
-        Reply("ok", text),
-        True,
-        at_s,
+        cell=cell,
+        parameters=parameters,
+        reply=Reply("ok", text),
+        finished_at_s=at_s,
     )
 
 

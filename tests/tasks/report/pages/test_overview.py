@@ -244,7 +244,7 @@ def test_a_notice_says_that_a_report_is_of_a_part(scope, splits, name, _):
         f"This report shows only {name}. It includes own hard selections if all their tasks are in"
         " it, and leaves out figures that are measured over all splits at once."
     )
-    assert part.narrowed_to == name
+    assert part.split_limit == name
     assert (text in texts(part, "warn")) == bool(name)
 
 

@@ -58,7 +58,7 @@ _LINKS_ON_SCREEN = """
 def test_pages_are_in_groups_whose_first_ones_are_on_screen(browser, world_site, size):
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
-        groups = visit.page.locator(".group strong").all_inner_texts()
+        groups = visit.locator(".group strong").all_inner_texts()
         results, *other_groups = visit.value(_LINKS_ON_SCREEN)
 
         assert groups == ["Results", "Tasks and verdicts", "Judges", "Data"]
@@ -74,7 +74,7 @@ def test_pages_are_in_groups_whose_first_ones_are_on_screen(browser, world_site,
 def test_the_first_screen_says_of_when_the_report_is(browser, world_site, size):
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
-        as_of = visit.page.locator(".as-of")
+        as_of = visit.locator(".as-of")
         box = as_of.bounding_box()
 
         assert re.fullmatch(
@@ -89,8 +89,8 @@ def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser, world_si
     with visiting(browser, world_site) as visit:
         visit.open("index.html")
 
-        assert visit.page.locator(".boards thead svg").count() > 0
-        assert "<svg" not in visit.page.locator(".boards").first.inner_text()
+        assert visit.locator(".boards thead svg").count() > 0
+        assert "<svg" not in visit.locator(".boards").first.inner_text()
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(
 ):
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
-        leader = visit.page.locator(".leader").first.bounding_box()
-        notice = visit.page.locator(".notice").first.bounding_box()
-        charts = visit.page.locator("#changes .chart svg").all()
+        leader = visit.locator(".leader").first.bounding_box()
+        notice = visit.locator(".notice").first.bounding_box()
+        charts = visit.locator("#changes .chart svg").all()
         boxes = [chart.bounding_box() for chart in charts]
 
         assert leader
@@ -154,7 +154,7 @@ def test_no_text_of_a_model_or_a_judge_does_anything(browser, hostile_site, name
 
 def _column(visit: Visit, figure: str, heading: str) -> list[str]:
     selector = f"#{figure} .tabulator-cell[tabulator-field$='{heading}']"
-    return visit.page.locator(selector).all_inner_texts()
+    return visit.locator(selector).all_inner_texts()
 
 
 def _scores(visit: Visit) -> list[float]:
@@ -164,14 +164,14 @@ def _scores(visit: Visit) -> list[float]:
 
 def _open_leaderboard(visit: Visit):
     visit.open("index.html")
-    visit.page.locator("#leaderboard .numbers > summary").click()
-    visit.page.locator("#leaderboard .tabulator-row").first.wait_for()
+    visit.locator("#leaderboard .numbers > summary").click()
+    visit.locator("#leaderboard .tabulator-row").first.wait_for()
 
 
 def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser, world_site):
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
-        heading = visit.page.locator(
+        heading = visit.locator(
             "#leaderboard [tabulator-field=leaderboard-mean_score][role=columnheader]"
         )
 
@@ -194,15 +194,15 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
 ):
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
-        visit.page.locator("#choice summary").click()
+        visit.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
-        visit.page.locator("#choice").get_by_label("birch-2").check()
-        visit.page.locator("#choice").get_by_label("elm-chat").check()
+        visit.locator("#choice").get_by_label("birch-2").check()
+        visit.locator("#choice").get_by_label("elm-chat").check()
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
 
         models = _column(visit, "leaderboard", "leaderboard-model")
         judges = _column(visit, "leaderboard", "leaderboard-judge_config")
-        board = visit.page.locator(".boards:visible tbody").first
+        board = visit.locator(".boards:visible tbody").first
         ranked_models = board.locator("td:nth-child(2):visible").all_inner_texts()
         _open_leaderboard(visit)
         later_models = _column(visit, "leaderboard", "leaderboard-model")
@@ -225,10 +225,10 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
             "document.querySelectorAll('.boards tr > :first-child').forEach((each) =>"
             " each.remove())"
         )
-        visit.page.locator("#choice summary").click()
+        visit.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
-        visit.page.locator("#choice").get_by_label("birch-2").check()
-        board = visit.page.locator(".boards:visible table").first
+        visit.locator("#choice").get_by_label("birch-2").check()
+        board = visit.locator(".boards:visible table").first
         rows = board.locator("tbody tr:visible")
         interval = rows.get_by_role("img").get_attribute("aria-label")
 
@@ -250,8 +250,8 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
 ):
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
-        count = visit.page.locator("#n-models")
-        checked_boxes = visit.page.locator("#choice input:checked")
+        count = visit.locator("#n-models")
+        checked_boxes = visit.locator("#choice input:checked")
         assert count.inner_text() == "6 of 7 shown, the best by strict-judge"
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
         assert count.inner_text() == "6 of 7 shown, the best by mild-judge"
@@ -266,8 +266,8 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
         assert len(set(ticks)) == 1
         assert ticks[0].count("%") > 2
 
-        visit.page.locator("#choice summary").click()
-        visit.page.locator("#choice").get_by_label("birch-2").uncheck()
+        visit.locator("#choice summary").click()
+        visit.locator("#choice").get_by_label("birch-2").uncheck()
         # As from another page: the choice is kept, and is in the link again.
         visit.open("categories.html")
         assert visit.page.url.endswith("categories.html?judge=mild-judge")
@@ -288,5 +288,5 @@ def test_without_scripts_all_numbers_can_still_be_read(browser, world_site):
     with visiting(browser, world_site, java_script_enabled=False) as visit:
         visit.page.goto(f"{world_site.as_uri()}/index.html")
 
-        assert visit.page.locator("#leaderboard td").first.is_visible()
-        assert visit.page.locator(".leader:visible").count() == 1
+        assert visit.locator("#leaderboard td").first.is_visible()
+        assert visit.locator(".leader:visible").count() == 1

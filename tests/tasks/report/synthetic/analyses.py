@@ -2,6 +2,7 @@
 comparisons.
 """
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -98,7 +99,7 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
         "field": "Finance",
     }
     members = {
-        node: [number for number in leaves if node in _way(number[2])]
+        node: [leaf for leaf in leaves if node in _path_to(leaf[2])]
         for node in range(len(PARENTS))
     }
     return {
@@ -122,7 +123,7 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
                 **tree,
                 node_id=f"node-{node}",
                 position=node,
-                level=len(_way(node)) - 1,
+                level=len(_path_to(node)) - 1,
                 parent_id=None if parent < 0 else f"node-{parent}",
                 is_leaf=node not in PARENTS,
                 name=None if node == len(PARENTS) - 1 else taint(NAMES[node]),
@@ -146,13 +147,13 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
 
 def weakness_rows(measures: Sequence[dict[str, Any]]) -> Rows:
     """A confirmed weakness for the first score, and one that is not confirmed for the second."""
-    actual = []
+    candidates = []
     for number, score in enumerate(measures[:2]):
         common = {
             name: score[name]
             for name in score.keys() - {"n_criteria", "n_decided", "ci_low", "ci_high"}
         }
-        actual.append(
+        candidates.append(
             row(
                 "weakness_candidates",
                 **{
@@ -171,17 +172,32 @@ def weakness_rows(measures: Sequence[dict[str, Any]]) -> Rows:
                 },
             )
         )
-    return {"weakness_candidates": actual}
+    return {"weakness_candidates": candidates}
 
 
-def _way(node: int) -> tuple[int, ...]:
-    return (*_way(PARENTS[node]), node) if node >= 0 else ()
+def _path_to(node: int) -> tuple[int, ...]:
+    """The nodes from the root, whose parent is -1, to a node."""
+    return (*_path_to(PARENTS[node]), node) if node >= 0 else ()
 
 
 PEOPLE = ("Reviewer One", "Reviewer Two")
 MODEL = "reviewer-model"
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
 _PROBABILITY = 0.5
+
+
+def _findings(number: int, position: int, trial: int, taint: Taint) -> str:
+    findings = []
+    for check_index, name in enumerate(CHECKS):
+        remainder = (number * 5 + position * (check_index + 2) + trial // 2) % 7
+        findings.append(
+            {
+                "name": name,
+                "passes": remainder > 0,
+                "reason": taint(f"It is {name}, or not."),
+            }
+        )
+    return json.dumps(findings)
 
 
 def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
@@ -202,9 +218,10 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
         for posed in posed_tasks
         for criterion in posed.task.criteria
     ]
-    sample = [
-        criterion for criterion in reviewed if (criterion[0] + criterion[1]) % 2 == 0
-    ]
+    sample = []
+    for number, position, key in reviewed:
+        if (number + position) % 2 == 0:
+            sample.append((number, position, key))
     people = [taint.name(name) for name in PEOPLE]
     model = taint.name(MODEL)
     expert_reviews = []
@@ -223,6 +240,21 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
                 import_batch="a-batch",
             )
             expert_reviews.append(review)
+    model_reviews = []
+    for trial, (number, position, key) in itertools.product((1, 2), reviewed):
+        has_failed = (number, position) == (0, 0)
+        review = row(
+            "model_reviews",
+            **key,
+            review_id=f"{trial} {number} {position}",
+            reviewer=model,
+            reviewer_config_hash="a-configuration",
+            review_trial=trial,
+            created_at=at(trial),
+            status="timeout" if has_failed else "ok",
+            findings=None if has_failed else _findings(number, position, trial, taint),
+        )
+        model_reviews.append(review)
     return {
         "review_samples": [
             row(
@@ -238,48 +270,13 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
             for _, _, key in sample
         ],
         "expert_reviews": expert_reviews,
-        "model_reviews": [
-            row(
-                "model_reviews",
-                **key,
-                review_id=f"{trial} {number} {position}",
-                reviewer=model,
-                reviewer_config_hash="a-configuration",
-                review_trial=trial,
-                created_at=at(trial),
-                status="timeout" if (number, position) == (0, 0) else "ok",
-                findings=(
-                    None
-                    if (number, position) == (0, 0)
-                    else json.dumps(
-                        [
-                            {
-                                "name": name,
-                                "passes": (
-                                    (
-                                        number * 5
-                                        + position * (check_index + 2)
-                                        + trial // 2
-                                    )
-                                    % 7
-                                    > 0
-                                ),
-                                "reason": taint(f"It is {name}, or not."),
-                            }
-                            for check_index, name in enumerate(CHECKS)
-                        ]
-                    )
-                ),
-            )
-            for trial in (1, 2)
-            for number, position, key in reviewed
-        ],
+        "model_reviews": model_reviews,
     }
 
 
 SHEET = "a-sheet-of-verdicts"
-_OFF = -0.03
-"""The change of each score by labels."""
+_CHANGE_BY_LABELS = -0.03
+"""The debiased score minus the judge's."""
 
 
 def label_rows(people: str, revision: str, tables: Rows) -> Rows:
@@ -338,8 +335,8 @@ def debiased_rows(judged: Iterable[Row]) -> Rows:
     measures = []
     for judge_score in judged:
         for name, value, margin in (
-            ("debiased", judge_score["value"] + _OFF, 0.06),
-            ("labels_alone", judge_score["value"] + 2 * _OFF, 0.11),
+            ("debiased", judge_score["value"] + _CHANGE_BY_LABELS, 0.06),
+            ("labels_alone", judge_score["value"] + 2 * _CHANGE_BY_LABELS, 0.11),
             ("judge_power", 0.7, 0.0),
             ("effective_labels", 60.0, 0.0),
         ):
@@ -363,11 +360,11 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
         name: best[name]
         for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")
     }
-    actual = []
+    looks = []
     for number, compared in enumerate(compared_rows):
         for block in (1, 2):
             is_open = number == 1 or block == 1
-            actual.append(
+            looks.append(
                 row(
                     "stopping_looks",
                     **judge_config,
@@ -396,4 +393,4 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
                     created_at=at(block),
                 )
             )
-    return {"stopping_looks": actual}
+    return {"stopping_looks": looks}

@@ -21,13 +21,14 @@ from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, NIGHTS, run_of
 from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, Row
 
+RowsByValue = dict[str, list[Row]]
 N_CONTROL = 60
 _DRIFT_SHARE = 0.6
+"""The share of decisions that become met in the night of the drift, if they are not."""
 _USUAL_SHARE = 0.03
-"""The share of unmet verdicts that become met in the night of the drift; the share that changes in
-other nights.
-"""
+"""The share of decisions that change in another night."""
 _FAILED_SHARE = 0.005
+"""The share of calls that fail in any night."""
 
 
 def control_rows(
@@ -41,7 +42,9 @@ def control_rows(
     `nights` are the labels of the nights, by day.
     """
     decided = [
-        row for row in verdicts if row["value"] is not None and row["trial"] == 1
+        verdict
+        for verdict in verdicts
+        if verdict["value"] is not None and verdict["trial"] == 1
     ]
     control_set = decided[:: len(decided) // N_CONTROL][:N_CONTROL]
     set_id = digest("control set", [verdict["verdict_id"] for verdict in control_set])
@@ -155,8 +158,8 @@ def check_rows(
     refused: str,
     tables: Rows,
 ) -> Rows:
-    """The checks of the last night: two failed ones with their keys, and the task that one of them
-    refused.
+    """The checks of the last night: two of them failed, with the keys of their failing rows; and the
+    task that one of the two refused.
     """
     benchmark = load_benchmark("prbench")
     failing_keys = {
@@ -250,20 +253,19 @@ def run_rows(
     for night, label in nights.items():
         outcome = "below_bar" if night == NIGHTS[-1] else "done"
         runs[run_of(night)] = (label, "prbench nightly", outcome)
-    calls = {
-        purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()
-    }
+    calls = {}
+    for purpose, table in _TABLES.items():
+        calls[purpose] = _by("run_id", tables[table])
+        calls[purpose].pop(IMPORT_RUN, None)  # imported rows had no calls
     spend = []
     for purpose, rows_by_run in calls.items():
-        rows_by_run.pop(IMPORT_RUN, None)  # imported rows had no calls
         for run_id, run_calls in rows_by_run.items():
             models = _by("model" if purpose == "sample" else "judge", run_calls)
             for model, model_calls in models.items():
                 spend.append(_spent(run_id, purpose, model, model_calls))
     document = settings.model_dump(mode="json")
-    document["dataset"]["source"] = (
-        "data"  # the real folder differs from build to build
-    )
+    # The real folder differs from build to build.
+    document["dataset"]["source"] = "data"
     config = json.dumps(document, sort_keys=True)
     return {
         "runs": [_run(run_id, facts, config, calls) for run_id, facts in runs.items()],
@@ -275,8 +277,11 @@ def _run(
     run_id: str,
     facts: tuple[str | None, str, str],
     config: str,
-    calls: dict[str, Rows],
+    calls: dict[str, RowsByValue],
 ) -> Row:
+    """A run; its facts are the night, the command and the outcome, its calls are by purpose and
+    run.
+    """
     night, command, outcome = facts
     rows = []
     for rows_by_run in calls.values():
@@ -319,7 +324,8 @@ def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
     )
 
 
-def _by(column: str, rows: Iterable[Row]) -> Rows:
+def _by(column: str, rows: Iterable[Row]) -> RowsByValue:
+    """The rows by their value in a column."""
     groups = defaultdict(list)
     for call in rows:
         groups[call[column]].append(call)

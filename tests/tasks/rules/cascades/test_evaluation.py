@@ -286,7 +286,7 @@ class Case:
 
 CATEGORIES = ("Accuracy", "Style", "(none)")
 NAMES = st.lists(st.sampled_from("ab"), unique=True, max_size=2).map(tuple)
-WHENS = st.builds(
+CONDITIONS = st.builds(
     When,
     disagreement=st.booleans(),
     weight_above=st.none() | st.integers(0, 10).map(float),
@@ -321,7 +321,7 @@ def reasons_on(when: When, case: Case) -> list[str]:
     )
 
 
-@given(WHENS, CASES)
+@given(CONDITIONS, CASES)
 def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when, case):
     repetitions = case.first_values if when.disagreement else case.first_values[:1]
     is_escalated = (
@@ -340,7 +340,7 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when,
     assert bool(reasons_on(when, case)) == is_escalated
 
 
-@given(WHENS, st.lists(CASES, min_size=1, max_size=8))
+@given(CONDITIONS, st.lists(CASES, min_size=1, max_size=8))
 def test_many_criteria_are_decided_as_each_alone(when, cases):
     # NumPy makes NaN of None.
     facts = Facts(

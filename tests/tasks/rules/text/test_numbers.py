@@ -2,7 +2,13 @@
 
 import pytest
 
-from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, true_minus
+from tasks.rules.text.numbers import (
+    coverage_text,
+    list_text,
+    number,
+    rank_notes,
+    true_minus,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +55,7 @@ def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(share,
     [("abca", "a, b, c"), ("abcd", "a, b, c, d"), ("abcdef", "a, b, c, d, and 2 more")],
 )
 def test_a_note_has_four_names_and_the_number_of_the_others(names, text):
-    assert some(names) == text
+    assert list_text(names) == text
 
 
 def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score():
