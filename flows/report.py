@@ -28,7 +28,7 @@ def write_report(
 ) -> int:
     """Write the report of the published data, and return its size in bytes.
 
-    Other writers of the folder end first.
+    It waits for other writers of the folder to finish.
 
     Args:
         job: the job whose benchmark is reported on.

@@ -113,8 +113,8 @@ def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
 def _count_rows(splits: Splits) -> Counter[str]:
     """Return the number of rows of each task id.
 
-    It is the largest number of rows in a split, or of different contents. An id in two splits with
-    the same content counts once.
+    It is the larger of two numbers: of its rows in any one split, and of its different contents in
+    all splits. So an id in two splits with the same content counts once.
     """
     contents = set()
     for members in splits.values():

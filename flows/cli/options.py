@@ -412,10 +412,10 @@ def command(
 ) -> Callable[[Function], click.Command]:
     """Make a function a command with these shared options.
 
-    It receives them as a `Context`, its first argument, with its own options whose names are fields
-    of `Arguments` (such as `vocabularies`); all others are keyword arguments. `group` is the
-    command's group, if any. `texts` replaces the help of options that have a special meaning for
-    this command. The `settings` are click's.
+    Its first argument is a `Context` with them. An option of its own that is named like a field of
+    `Arguments` (such as `vocabularies`) is there too, in `Context.arguments`; all others are
+    keyword arguments. `group` is the command's group, if any. `texts` replaces the help of options
+    that have a special meaning for this command. The `settings` are click's.
     """
 
     def decorate(function: Function) -> click.Command:

@@ -232,7 +232,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
     job = context.job
     if context.arguments.splits:
-        source_of(job)
+        source_of(job)  # raises if a split is unknown
     if refuse_other_version(job.warehouse) is not None:
         return  # something is stored, and this version can read it
     if must_be_stored:

@@ -76,7 +76,10 @@ class ComparePage(NamedTuple):
 
 
 def compare_page(job: Job, choices: Mapping[str, str], folder: Path) -> ComparePage:
-    """Return the content of the page for an address; invalid parameters are ignored.
+    """Return the content of the page for an address.
+
+    Unknown parameters and an unknown kind are ignored; other invalid values give a page that says
+    what is wrong (`trouble`).
 
     Args:
         job: the job whose benchmark is compared, on its splits unless the address names one.
@@ -213,6 +216,7 @@ def _figures(
     detail = difference_details(reader, result, result.differences[:1])
     differences = rows_of(result)
     difference = with_verdicts(differences[0], detail["verdicts"][0])
+    # The details are those of the first difference only.
     differences[0] = difference
     for flip in detail["flips"]:
         _complete(flip, difference)

@@ -71,7 +71,7 @@ def _signals_cancel(cancel: Callable[[], object]) -> Iterator[None]:
     handlers = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # None: a handler that is not Python's, which could not be restored.
-        if signal.getsignal(number) not in {signal.SIG_IGN, None}:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
             handlers[number] = signal.signal(number, stop)
     try:
         yield

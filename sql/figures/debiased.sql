@@ -54,6 +54,7 @@ select
     judge_config,
     split,
     is_hard,
+    -- An entry is a sampling of a model; it is shown as the model.
     entry as model,
     model as model_label,
     is_own_hard,

@@ -1,6 +1,7 @@
 -- Spearman's rank correlation of length and score: of each model over its tasks
 -- (level `tasks`), or over the models of one sampling (`models`), under one
--- judge. With two models it is always 1 or -1, so it has no meaning.
+-- judge. With two models it is always 1 or -1, so it has no meaning, and only a
+-- request for all levels returns it.
 --
 -- with: figures/lengths/shown_scores
 select

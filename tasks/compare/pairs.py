@@ -33,7 +33,7 @@ the compared names, except for pipeline runs.
 _SHORTEST = 6
 """Fewest characters of a name that stand for the whole name."""
 _LISTED = 12
-"""Number of vintages in a message; the others are only counted."""
+"""Most vintages or models that a message lists; the others are only counted."""
 _IDENTITY = (
     "dataset_revision",
     "model",
@@ -300,6 +300,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     sides_by_name = _sides_by_name(comparison, kind, names, sides)
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
     equal_attributes = _equal_attributes(kind, is_every=comparison.vintage == EVERY_VINTAGE)
+    # Names without a common split are paired over all splits, so that `compare` can report it.
     are_paired_by_split = is_current and not _are_apart(sides_by_name)
     first_sides, *groups = sides_by_name.values()
     model_run_pairs = list[ModelRunPair]()

@@ -1,4 +1,4 @@
-"""Reading of files from outside: only regular files, and no name or link that leads out of a folder.
+"""Reading of files from outside: only regular files, and no name or link out of a folder.
 
 What is read into memory has a bounded size. The bound on nested JSON is in
 `tasks/rules/text/json_text.py`.
@@ -66,15 +66,10 @@ def open_regular(path: Path) -> BufferedReader:
         OSError: it does not exist, or cannot be read.
     """
     descriptor = os.open(path, _FILE_FLAGS & ~os.O_NOFOLLOW)
-    return bounded(_regular_file(descriptor, path), path)
-
-
-def _regular_file(descriptor: int, path: Path) -> BufferedReader:
-    """Return an open file if it is a regular one; otherwise close it and refuse it."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UnsafeFile(f"{path}: is not a regular file; put one there")
-    return os.fdopen(descriptor, "rb")
+    return bounded(os.fdopen(descriptor, "rb"), path)
 
 
 def read_regular(path: Path) -> bytes:
@@ -135,8 +130,8 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
     memory bounds it (`bounded`).
 
     A link is followed if it stays within the folder. The path from the folder to the file is opened
-    one part at a time without following links, and the opened file itself is checked, so that
-    nothing else is read if a name is replaced meanwhile.
+    one part at a time without following links, so that a name that is replaced meanwhile leads to
+    no other folder.
 
     Raises:
         UnsafeFile: it is elsewhere, or is a pipe, a device or a folder.
@@ -154,7 +149,10 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
             for part in (str(folder.resolve()), *subfolders):
                 parent = os.open(part, _FOLDER_FLAGS, dir_fd=parent)
                 stack.callback(os.close, parent)
-            return _regular_file(os.open(file_name, _FILE_FLAGS, dir_fd=parent), path)
+            mode = os.stat(file_name, dir_fd=parent, follow_symlinks=False).st_mode
+            if not stat.S_ISREG(mode):
+                raise UnsafeFile(f"{path}: is not a regular file; put one there")
+            return os.fdopen(os.open(file_name, _FILE_FLAGS, dir_fd=parent), "rb")
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from error
 

@@ -82,7 +82,7 @@ class JudgedCriterion:
     def finish(self, reply: Reply, verdict: Verdict | None) -> None:
         """Set the outcome: the last reply with the usage of all; no verdict if it failed.
 
-        A failure spends only its last reply: the others can be used again.
+        Only the last reply is spent: earlier ones can be used again.
         """
         usage = sum_usage([*self.earlier_replies, reply], reply)
         self.reply = replace(usage, ledger_keys=reply.ledger_keys)
@@ -170,7 +170,7 @@ class CriterionJudge:
         prompt = self.prompt(text, judged.criterion)
         call = self.call(reply_spec, prompt, judged.verdict_id, priority)
         if n_chunks:
-            call = call.live  # it depends on other calls, so no batch can hold it
+            call = call.live  # if it may be: it depends on other calls, so no batch can hold it
         reply, verdict = await call_and_parse(self.gateway, call, reply_spec)
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
             judged.earlier_replies.append(reply)

@@ -42,7 +42,7 @@ def criteria_to_judge(
     judge_config: JudgeConfig,
     response_ids: Sequence[str],
 ) -> tuple[WantedTasks, list[CriterionToJudge]]:
-    """Return the wanted tasks, and the undecided criteria of some responses."""
+    """Return the wanted tasks, and the criteria to judge of some responses (see `criteria_of`)."""
     with context.warehouse.reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
         parameters = missing_work.undecided_parameters(job, judge_config)
@@ -55,7 +55,9 @@ def criteria_of(
     wanted_tasks: WantedTasks,
     parameters: Mapping[str, Any],
 ) -> list[CriterionToJudge]:
-    """Return the undecided criteria of responses, in the order of the responses and the rubric.
+    """Return the undecided criteria of responses, with the decided ones of the same calls
+    (`is_missing` is false), in the order of the responses and the rubric; those of calls that
+    failed before are last.
 
     `parameters` are those of the query `missing_verdicts`.
     """

@@ -19,7 +19,8 @@ from tasks.run.calls import run_all
 class WholeCall(NamedTuple):
     """A call that holds a whole response, with its number of missing criteria.
 
-    `call` is None if it needs no batch.
+    `call` is None if it needs no batch, as for a group that the ledger decides; its criteria are
+    counted all the same.
     """
 
     call: Call | None
@@ -80,7 +81,8 @@ class ResponseJudge(CriterionJudge):
     ) -> ContextFit | None:
         """Judge a criterion by the whole response or, if it is too long, by the evidence in it.
 
-        Return the limit of the judge that was found with the response.
+        Return the fit to use for the other criteria: a smaller one if the judge refused the
+        response or a chunk as too long, else the one that was given.
         """
         text = judged.criterion.response_text
         try:

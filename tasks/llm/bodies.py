@@ -51,8 +51,8 @@ class Body:
     most_bytes: int = 0
     encoding: str = ""
     may_be_cut: bool = False
-    """True for a file of JSON lines, the results of a batch: it ends at the limit of bytes, so that
-    no paid result before the limit is lost.
+    """True for a file of JSON lines, the results of a batch: it ends with the last piece wholly
+    below the limit of bytes, so that the paid results before it are not lost.
     """
     is_streamed_chat: bool = False
     """True if a streamed chat completion in OpenAI's form was requested."""
@@ -82,8 +82,9 @@ class Body:
     is_unreadable: bool = False
     """True for a completion whose choices are no messages."""
     decisions: bytes | None = None
-    """The original body of a decision model. LiteLLM gets it without the decisions: it matches them
-    by their order, and fails on all of them if it cannot read one.
+    """The original body of a decision model, which returns `answers` in place of choices. LiteLLM
+    gets it without the decisions: it matches them by their order, and fails on all of them if it
+    cannot read one.
     """
 
     def __post_init__(self) -> None:

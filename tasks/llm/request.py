@@ -191,7 +191,7 @@ class Call:
 
 
 class Usage(NamedTuple):
-    """The usage of a call, or its highest possible usage; None if unknown."""
+    """The usage of a call, or its highest possible usage; a figure is None if unknown."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -356,7 +356,7 @@ def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
 
 
 def highest_usage_of(call: Call, parameters: Parameters) -> Usage:
-    """Return the highest possible usage of one attempt; None if unknown."""
+    """Return the highest possible usage of one attempt; its figures are None if unknown."""
     prompt_tokens = most_prompt_tokens(call.messages, parameters)
     reply_tokens = most_reply_tokens(call.target, parameters)
     if reply_tokens is None:

@@ -166,7 +166,7 @@ def _difference_of_models(model_a: _Estimates, model_b: _Estimates) -> Results:
     )
     reason = model_a.no_figure or model_b.no_figure
     if reason is None and len(shared_tasks) < 2:
-        reason = "fewer than two tasks in common"
+        reason = "no task in common"
     differences = []
     if reason is None:
         for corrected_a, corrected_b in zip(model_a.corrected, model_b.corrected, strict=True):

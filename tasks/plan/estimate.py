@@ -54,7 +54,7 @@ class Planned:
 
     Attributes:
         label: the label of the model or judge that is called.
-        cost_usd: None if lengths are assumed, unless the calls are free. `cost_usd_low` and
+        cost_usd: None if lengths are assumed, unless they cost nothing. `cost_usd_low` and
             `cost_usd_high` then use the lengths that `assumed` names. Without a price all are None.
         note: what is unknown, and why, such as "its price is unknown; set its `price`".
         judged_before: a sentence on stored verdicts under another template, which a judge repeats,
@@ -207,9 +207,10 @@ def planned_calls(
     cost = _cost_usd(prices, calls, per_call)
     cost_low = _cost_usd(prices, calls, shortest)
     cost_high = _cost_usd(prices, calls, longest)
-    if cost_high == 0.0:
-        # A free call is free at any length.
-        cost = cost_high
+    # Equal costs are certain, unless it is a limit that makes the assumed lengths equal.
+    has_free_lengths = cost_high == 0.0 or shortest != longest
+    if cost_low is not None and cost_low == cost_high and has_free_lengths:
+        cost = cost_low
         assumed = []
     return Planned(
         purpose,

@@ -152,7 +152,7 @@ class FaultServer(Book):
         struck = self.strikes(f"{http.method} {http.path}")
         if struck:
             return await bodies.send_json(http, bodies.error_json("Struck."), struck)
-        if struck == 0:
+        if struck == 0:  # the request is processed, but its response is lost
             await http.read()
             bodies.cut(http)
         return await handler(http)

@@ -228,7 +228,7 @@ def test_a_flow_whose_work_is_not_known_always_has_work(name, tmp_path):
 
 @pytest.fixture
 def written_report(tmp_path) -> Job:
-    """A job whose report has a few pages that are no longer written, and is up to date."""
+    """A job with a report of a few stand-in pages, which counts as up to date."""
     job = job_on("sample", tmp_path)
     Warehouse(job.warehouse).publish()
     site = Site(job.report_index.parent)

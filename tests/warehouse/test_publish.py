@@ -105,17 +105,19 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
 
 
 @pytest.mark.slow
-def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse, tmp_path):
+def test_a_database_that_was_extended_has_the_rows_of_one_built_at_once(
+    warehouse, tmp_path
+):
     warehouse.write("responses", [response("t1"), response("t2")])
     warehouse.publish()
     warehouse.write("runs", [row("runs", run_id="r")])
     warehouse.write("responses", [response("t3")])
     warehouse.publish()
-    anew = Warehouse(tmp_path / "anew")
-    shutil.copytree(warehouse.store.root, anew.store.root)
-    anew.publish()
+    whole = Warehouse(tmp_path / "whole")
+    shutil.copytree(warehouse.store.root, whole.store.root)
+    whole.publish()
 
-    with warehouse.reader() as extended, anew.reader() as rebuilt:
+    with warehouse.reader() as extended, whole.reader() as rebuilt:
         for model in sql.models():
             if model.kind != "step":
                 query = f"from {model.name} order by all"

@@ -1,7 +1,8 @@
 -- Which verdicts flipped between two nights of a model, and what is the effect in
 -- points?
 with judge as (
-    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    -- The judge: the main one. For another one, a condition that leaves one row, such as
+    -- `where judge = 'its name' and judge_trial = 1`.
     select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
         judge_trial
     from judge_configurations

@@ -31,6 +31,7 @@ with means as (
 
 sizes as (
     select breakdown_sizes.*, model_runs.model_run_id, model_runs.n_trials,
+        -- as in breakdown_values
         hash(model_run_id, breakdown, label, score_name) as series_id,
         n_criteria_wanted * model_runs.n_trials as n_verdicts_wanted
     from intermediate.breakdown_sizes

@@ -77,7 +77,10 @@ _MOST_AROUND = 8
 
 
 def around_border(rows: Rows) -> Rows:
-    """Return the last selected tasks and the first ones that are not selected."""
+    """Return the last selected tasks and the first ones that are not selected.
+
+    The rows are in the order of the query: those of a field from the hardest on.
+    """
     near_rows = []
     for field_rows in grouped(rows, "field").values():
         selected_rows = [row for row in field_rows if row["is_selected"]]

@@ -344,7 +344,7 @@ class LogSource:
         self.content = b"" if path.is_dir() else foreign_files.read_regular(path)
         self.is_zip = self.content.startswith(b"PK\x03\x04")
         with suppress(UnicodeDecodeError):
-            self.text = self.content.decode("utf-8-sig")
+            self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
         self.rows: Sequence[LogRow] = []
         self.document: LogRow = {}
         if self.text.lstrip().startswith("{"):

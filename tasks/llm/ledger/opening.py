@@ -16,8 +16,8 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted
 
 MOST_CHECKED_BYTES = 256 << 20
-"""A file up to this size is checked for damage when it is opened; a larger one only after a failed
-read.
+"""A file up to this size is checked whole for damage when it is opened; of a larger one only the
+money, and the rest after a failed read.
 """
 _TABLES_WITH_CHECKSUMS = ("calls", *SEALED)
 """The tables whose rows have checksums."""

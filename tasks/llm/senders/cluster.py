@@ -167,6 +167,7 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
     """
     _clear_abandoned()
     folder = Path(mkdtemp(prefix=_PREFIX))
+    # Its name until it is locked: `_clear_abandoned` of another process removes an unlocked token.
     file = folder / "new"
     file.touch(0o600)
     file.write_text(_SECRET, encoding="ascii")

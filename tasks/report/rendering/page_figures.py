@@ -64,7 +64,8 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     head = [_ROW.format(Markup("").join(headings)) for headings in (upper, lower) if headings]
     body = ""
     for row in rows:
-        # `Markup.format` would take several times as long, which matters with so many cells.
+        # `dated` escapes the text. `Markup.format` would take several times as long, which matters
+        # with so many cells.
         cells = "".join(
             f"{tag}{dated(_shown(column, row))}</td>"
             for tag, column in zip(tags, columns, strict=True)

@@ -10,7 +10,8 @@ Samples of verdicts to label have probabilities in proportion to the expected in
 label.
 
 The variance that unlabelled verdicts add to a corrected mean is the sum of `c^2 (1 - pi) / pi`
-times the expected squared error (`debiased.py`); for a given number of labels it is smallest with
+times the expected squared error (`debiased.py`), where c is what a verdict contributes to the mean
+and pi the probability of its label; for a given number of labels it is smallest with
 probabilities in proportion to `|c| sqrt(expected squared error)` (Saerndal, Swensson and Wretman,
 "Model Assisted Survey Sampling", 1992, section 12.2; for PPI: Zrnic and Candes, "Active Statistical
 Inference", 2024).

@@ -1,4 +1,4 @@
-"""`prbench conditions`: the output for people and for programs, and what is refused."""
+"""`prbench conditions`: what it computes, stores and names."""
 
 import shutil
 from pathlib import Path

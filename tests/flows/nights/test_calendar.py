@@ -35,7 +35,7 @@ def changes(zone_name: str) -> tuple[datetime, ...]:
 
 @cache
 def unlike_zones() -> tuple[str, ...]:
-    """One of the zones with each course of the clocks, in ten years, near their changes."""
+    """One zone for each distinct history of offsets in ten years, near their changes."""
     names = {}
     for name in ZONES:
         zone = ZoneInfo(name)
@@ -130,7 +130,7 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
     has_next_begun = times[2] - started_at <= timedelta(seconds=10)
 
     assert is_over(nightly, times[1], started_at) == has_next_begun
-    # cron states no time, so the moment itself must be enough.
+    # cron passes no scheduled time: the start alone must be enough.
     if not has_next_begun:
         assert night_of(nightly, started_at) == night_of(nightly, times[1])
 

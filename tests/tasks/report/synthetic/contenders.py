@@ -12,10 +12,9 @@ NIGHTS = ("2026-10-01", "2026-10-02", "2026-10-03", "2026-10-04", "2026-10-05")
 OLDER_NIGHT = "2026-09-28"
 """A night on an older revision of the data set."""
 DRIFT_NIGHT = NIGHTS[2]
+"""In this night the first judge is more lenient."""
 DROP_NIGHT = NIGHTS[4]
-"""In the first night the first judge is more lenient; in the second one the model `DROPPING` is
-much worse.
-"""
+"""In this night the model `DROPPING` is much worse."""
 DROPPING = "fir-flash"
 IMPORTED_MODEL = "grove-external"
 PEOPLE = "lawyers"
