@@ -185,7 +185,7 @@ def test_the_ledger_is_read_unless_another_machine_writes(empty_job, monkeypatch
 
     assert [row["calls"] for row in run_cost(empty_job, "run")] == [2]
     # Two machines that open the same ledger damage it.
-    monkeypatch.setattr(Warehouse, "elsewhere", lambda _: "node7")
+    monkeypatch.setattr(Warehouse, "other_host", lambda _: "node7")
     assert [row["calls"] for row in run_cost(empty_job, "run")] == [1]
     assert store_calls(empty_job) == 0
 
