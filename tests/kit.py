@@ -52,7 +52,6 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 """Rows by table."""
 Patch = pytest.MonkeyPatch
-Printed = pytest.CaptureFixture[str]
 Fill = Callable[..., Reader]
 """The fixture `published`: writes rows by table, and returns a reader on them; tests may call it
 several times.

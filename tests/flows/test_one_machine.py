@@ -99,7 +99,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 
     assert f"{data}: node7 wrote here last; waiting up to " in refusal
     reason = "node7 writes this warehouse, or did so until it failed"
-    assert f"prbench: {data}: {reason}, and only one machine can" in refusal
+    assert f"prbench: {data}: {reason}, and only one machine can at" in refusal
     states = {finding["what"]: finding["state"] for finding in findings}
     assert states["another machine"] == "unknown"
     assert f"{data}: node7 no longer writes here; this machine takes over" in takeover

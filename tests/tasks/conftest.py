@@ -1,5 +1,6 @@
 """Warehouses that several tests read, each filled once; and a store."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -24,6 +25,15 @@ def server(monkeypatch) -> Iterator[FaultServer]:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as running:
         yield running
+
+
+@pytest.fixture
+def without_addresses(monkeypatch):
+    """Unset every address of models in the environment, and set a key."""
+    for name in list(os.environ):
+        if name.endswith(("_API_BASE", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
 
 
 @pytest.fixture

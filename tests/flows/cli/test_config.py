@@ -366,7 +366,8 @@ def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_
 
     error = refusal(Arguments(warehouse=tmp_path))
 
-    assert f"{tmp_path} (--warehouse): contains apt and is no warehouse" in error
+    beginning = f"warehouse {tmp_path} (--warehouse)"
+    assert f"{beginning}: contains apt and is no warehouse" in error
     assert list(tmp_path.iterdir()) == [tmp_path / "apt"]
 
 

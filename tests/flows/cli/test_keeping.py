@@ -222,8 +222,8 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job, ru
 
     # Counted are b, c and e. Of the others, a is published, d has no reply yet, f is of an ended
     # run, and g of an analysis, which is no run.
-    counts = "3 replies (1 of j, 2 of m)"
-    assert f"not yet published: {counts}; no run pays for them again" in output
+    line = "In the ledger, not yet published: 3 replies (1 of j, 2 of m)"
+    assert f"{line}; no run pays for them again" in output
 
 
 def test_calls_are_read_from_the_latest_back_to_a_batch_of_ended_runs(job, monkeypatch):

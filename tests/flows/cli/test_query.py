@@ -138,7 +138,7 @@ def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(
 ):
     run_here("sql", HOSTILE, "-o", tmp_path / "q.csv")
 
-    text = (tmp_path / "q.csv").read_text("utf-8")
+    text = (tmp_path / "q.csv").read_text()
     assert text == "'=x,label,n,mark\n'=1+1,<script>[a](javascript:b)|`c`,-1.5,''-1\n"
     assert run_here("sql", HOSTILE, "--format", "csv") == text
 

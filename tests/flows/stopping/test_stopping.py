@@ -5,7 +5,6 @@ socket.
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from tests.flows.stopping.stopping_world import (
     n_samples,
 )
 from tests.golden.outputs import DIGITS, kept
+from tests.kit import Row
 
 pytestmark = pytest.mark.slow
 STOPPING = {"block": BLOCK, "seed": 3}
@@ -28,7 +28,6 @@ _LOOKS = (
     " sequence_low, sequence_high from stopping_looks order by block, model, compared_model"
 )
 _BOARD = "select * exclude (first_response_at) from leaderboard where is_primary order by model"
-RowList = list[dict[str, Any]]
 
 
 @dataclass
@@ -37,13 +36,13 @@ class StoppedRun:
     a run that fills in the rest.
     """
 
-    capped_looks: RowList
+    capped_looks: list[Row]
     entries: list[Entry]
     repeated_entries: list[Entry]
-    looks: RowList
-    board: RowList
+    looks: list[Row]
+    board: list[Row]
     filling_entries: list[Entry]
-    filled_board: RowList
+    filled_board: list[Row]
 
 
 @pytest.fixture(scope="module")

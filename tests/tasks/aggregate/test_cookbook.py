@@ -184,9 +184,10 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
 def test_failed_requests_are_counted_by_night_and_cause(reader):
     retries = reader.rows(RECIPES["retries"].query)
 
-    counts = {retry["cause"]: retry["failed_requests"] for retry in retries}
-    assert {retry["night"] for retry in retries} == {NIGHT}
-    assert counts == {"HTTP 429": 2, "timeout": 1}
+    counts = [
+        (retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries
+    ]
+    assert counts == [(NIGHT, "HTTP 429", 2), (NIGHT, "timeout", 1)]
 
 
 def test_the_spend_of_a_night_is_that_of_its_runs(reader):

@@ -162,7 +162,8 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
 
     drift, falls_line = message.lines[:2]
     assert message.title == "judge a-judge drifted (prbench, 2026-11-22)"
-    assert "repeated its first decision on 91.0% of 200 control verdicts" in drift
+    repetition = "repeated its first decision on 91.0% of 200 control verdicts"
+    assert f"a-judge {repetition}" in drift
     assert falls_line == (
         "Perhaps caused by that: 3 models fell on finance_hard: .53 to .41:"
         " alpha, beta, gamma."

@@ -132,7 +132,7 @@ def test_no_certificate_lacks_figures(tmp_path):
 
 def test_figures_without_their_intervals_are_not_certified(sample_job, tmp_path):
     job = copied(sample_job, tmp_path / "copied")
-    labels = list(csv.DictReader(LABELS.read_text("utf-8").splitlines()))
+    labels = list(csv.DictReader(LABELS.read_text().splitlines()))
     for label in labels:
         label["judge"] = "third"
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", labels))

@@ -8,7 +8,6 @@ import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from tasks.config.job import DataRevision
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import UsageError
-from tests.kit import job_on, one_line, response, write_jsonl, written
+from tests.kit import Row, job_on, one_line, response, write_jsonl, written
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_calls, check_ids, read
 from tests.tasks.certify.conftest import Members, forged, members_of, with_row
@@ -200,9 +199,9 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
 
     result = verify(older)
 
-    time = "certificates bound the number of criteria in a call (n_in_call)"
+    change = "certificates bound the number of criteria in a call (n_in_call)"
     assert result.is_confirmed
-    assert f"Made before {time}: it was not checked" in result.lines
+    assert f"Made before {change}: it was not checked" in result.lines
 
 
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
@@ -214,10 +213,10 @@ def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_
 
     result = verify(forged(in_groups, tmp_path / "older.zip", forget_rules))
 
-    time = "current vintages depended on coverage"
-    figures = "is_latest and latest ranks"
+    change = "current vintages depended on coverage"
+    names = "is_latest and latest ranks"
     assert result.is_confirmed
-    assert f"Made before {time}: {figures} were not checked" in result.lines
+    assert f"Made before {change}: {names} were not checked" in result.lines
 
 
 def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
@@ -394,6 +393,8 @@ def test_a_verdict_whose_value_is_not_that_of_its_status_is_refused(
     with pytest.raises(Damaged, match=one_line(reason)):
         verify(forgery)
 
+    assert list(tmp_path.iterdir()) == [forgery]
+
 
 @pytest.mark.parametrize(
     ("change", "reason"),
@@ -481,6 +482,8 @@ def test_a_manifest_that_does_not_fit_its_archive_is_refused_in_one_line(
     with pytest.raises(Damaged, match=one_line(reason)):
         verify(forgery)
 
+    assert list(tmp_path.iterdir()) == [forgery]
+
 
 def test_what_is_no_certificate_is_refused(tmp_path):
     with pytest.raises(UsageError, match="is not a file; check the path"):
@@ -489,11 +492,10 @@ def test_what_is_no_certificate_is_refused(tmp_path):
         verify(certificates.zipped({"a": b"b"}, tmp_path / "other.zip"))
 
 
-RowList = list[dict[str, Any]]
 EVERYTHING = {"conversation": 8, "criterion": 98, "response": 4}
 
 
-def rows_of(path: Path) -> RowList:
+def rows_of(path: Path) -> list[Row]:
     return list(map(json.loads, path.read_text().splitlines()))
 
 
@@ -523,7 +525,7 @@ def test_a_data_set_an_export_and_a_warehouse_match(sample_job, certificate, tmp
         ]
 
 
-def _raise_weight(rows: RowList):
+def _raise_weight(rows: list[Row]):
     """Raise the weight of the third criterion of the first task."""
     notes = rows[0]["rubric"][2]["annotations"]
     notes[notes["weight_class"].replace(" ", "_") + "_weight"] += 1
@@ -562,8 +564,8 @@ def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
 
     result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", texts))
 
-    trial = f"to task {certified['task']} (trial 1, vintage base)"
-    response_name = f"response of {certified['model']} {trial}"
+    cell = f"to task {certified['task']} (trial 1, vintage base)"
+    response_name = f"response of {certified['model']} {cell}"
     assert result.missing == [response_name]
     assert result.n_others == 1
     assert result.n_checked == {"response": 3}

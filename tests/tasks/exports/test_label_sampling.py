@@ -289,9 +289,12 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
         select distinct model, factor
         from intermediate.sampled_labels
         inner join responses using (response_id)
+        order by model
     """
-    expected_factors = {"ada": 300 / n_ada, "bob model": 300 / n_bob}
-    assert dict(values_in(job, factor_query)) == pytest.approx(expected_factors)
+    assert values_in(job, factor_query) == [
+        ("ada", pytest.approx(300 / n_ada)),
+        ("bob model", pytest.approx(300 / n_bob)),
+    ]
     ((batch,),) = values_in(job, "select distinct import_batch from labellers")
     retract(job, batch)
     assert values_in(job, query) == []

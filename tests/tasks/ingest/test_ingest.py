@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +15,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import (
+    Row,
     good_row,
     good_rubric,
     job_on,
@@ -28,10 +28,8 @@ from tests.tasks.dataset.rows import HUB_SCHEMA
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-RowList = list[dict[str, Any]]
 
-
-def write_parquet(path: Path, rows: RowList) -> Path:
+def write_parquet(path: Path, rows: list[Row]) -> Path:
     pq.write_table(pa.Table.from_pylist(rows, schema=HUB_SCHEMA), path)
     return path
 
@@ -147,7 +145,7 @@ def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
 # mistakes of users
 
 
-def lacking(row: dict[str, Any], column: str) -> RowList:
+def lacking(row: Row, column: str) -> list[Row]:
     return [{name: value for name, value in row.items() if name != column}]
 
 

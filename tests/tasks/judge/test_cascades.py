@@ -26,7 +26,7 @@ from tests.faults.server import (
     meets,
     well_behaved,
 )
-from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
+from tests.kit import Row, endpoint, job_on, judged, prepared, rows_in, sampled
 from tests.tasks.judge.values import distinct
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
@@ -36,7 +36,6 @@ CHEAP: dict[str, Any] = {
     "trials": 2,
     "logprobs": True,
 }
-RowList = list[dict[str, Any]]
 Key = tuple[str, str]
 """A task and a criterion."""
 
@@ -132,7 +131,7 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def all_verdicts(provider: FaultServer, tmp_path_factory) -> RowList:
+def all_verdicts(provider: FaultServer, tmp_path_factory) -> list[Row]:
     """The verdicts of both judges on everything, the cheap judge's twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
@@ -146,7 +145,7 @@ def server() -> Iterator[FaultServer]:
         yield server
 
 
-def verdicts_of(job: Job) -> RowList:
+def verdicts_of(job: Job) -> list[Row]:
     query = """
         select verdicts.*, weight, category
         from verdicts inner join criteria
@@ -171,7 +170,7 @@ def n_calls_to(model: str, server: FaultServer) -> int:
     return sum(called_model == model for called_model, _ in calls_of(server).elements())
 
 
-def replayed_reasons(repetitions: RowList, when: dict[str, Any]) -> list[str]:
+def replayed_reasons(repetitions: list[Row], when: dict[str, Any]) -> list[str]:
     """The reasons to escalate a criterion, computed from the cheap judge's stored rows alone."""
     first_row = repetitions[0]
     compared = repetitions if when.get("disagreement") else [first_row]
@@ -195,7 +194,7 @@ def replayed_reasons(repetitions: RowList, when: dict[str, Any]) -> list[str]:
     return reasons
 
 
-def replayed(rows: RowList, when: dict[str, Any]) -> dict[Key, Outcome]:
+def replayed(rows: list[Row], when: dict[str, Any]) -> dict[Key, Outcome]:
     """The outcomes of a cascade, from both judges' stored verdicts."""
     rows_by_judge = defaultdict(list)
     for row in rows:

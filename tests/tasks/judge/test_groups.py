@@ -52,6 +52,7 @@ from tests.faults.server import (
     is_judge_request,
 )
 from tests.kit import (
+    Row,
     copied,
     endpoint,
     good_row,
@@ -64,7 +65,7 @@ from tests.kit import (
     values_in,
     write_jsonl,
 )
-from tests.tasks.judge.values import distinct
+from tests.tasks.judge.values import StoredResponses, distinct
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
@@ -101,7 +102,6 @@ NEVER_READABLE = 10**6
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 MakeJob = Callable[..., Job]
-RowList = list[dict[str, Any]]
 
 
 def job_of(
@@ -136,16 +136,6 @@ def provider(port: int = 0) -> Iterator[FaultServer]:
         for name in KEYS:
             patch.setenv(name, "none")
         yield server
-
-
-class StoredResponses(NamedTuple):
-    """A warehouse with responses, and the port of their provider.
-
-    Later providers have the same port: the address of a model is part of its identity.
-    """
-
-    warehouse: Path
-    port: int
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +186,7 @@ CASCADE = {
 }
 
 
-def verdicts(job: Job) -> RowList:
+def verdicts(job: Job) -> list[Row]:
     """The verdicts, each task's in the order of its rubric."""
     query = """
         select verdicts.* exclude (run_id, created_at, latency_s)
@@ -247,12 +237,12 @@ def token_counts(
     return counts
 
 
-def nano_of(rows: RowList) -> int:
+def nano_of(rows: list[Row]) -> int:
     """The cost of rows in billionths of a dollar."""
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
-def total(rows: RowList, column: str) -> float:
+def total(rows: list[Row], column: str) -> float:
     return sum(row[column] for row in rows)
 
 
@@ -262,7 +252,7 @@ class FirstRun(NamedTuple):
     kind: str
     planned: Planned
     report: StageReport
-    rows: RowList
+    rows: list[Row]
     requests: list[Request]
     token_counts: list[tuple[int, int]]
     cost_nano: int
@@ -288,7 +278,7 @@ def first_run(request, responses: StoredResponses, tmp_path_factory) -> FirstRun
         )
 
 
-def entries_of(requests: Sequence[Request]) -> RowList:
+def entries_of(requests: Sequence[Request]) -> list[Row]:
     """The entries on criteria in the replies to requests."""
     entries = []
     for request in requests:
@@ -885,7 +875,7 @@ class Neighbours:
     n_requests: int
     n_repeated: int
 
-    def rows(self, arrangement: str) -> RowList:
+    def rows(self, arrangement: str) -> list[Row]:
         query = "from neighbour_verdicts where arrangement = ?"
         return rows_in(self.job, query, arrangement)
 

@@ -257,7 +257,7 @@ def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_request
     job = make(n_tasks=2)
     sampled(job)
     stage(job)
-    stage(job)  # here: a redirect has stopped the model for the run before
+    stage(job)  # makes the calls that a redirect kept the first run from making
     n_calls = len(server.book)
     failures = f"from {table} where error is not null"
     (row,) = rows_in(job, failures)

@@ -27,7 +27,7 @@ from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
 from tests.faults.behaviours import criteria_of, criterion_of, failed, prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.kit import endpoint, job_on, judged, prepared, rows_in, write_jsonl
+from tests.kit import Row, endpoint, job_on, judged, prepared, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.judge.values import distinct
 from warehouse import Warehouse
@@ -48,7 +48,6 @@ REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
 """80,000 characters; the only full evidence for a criterion is the last paragraph."""
 SHORT = f"A short report. {PROOF}"
 NIGHT = "2026-11-22"
-RowList = list[dict[str, Any]]
 
 
 def loaded_encoding() -> Any:
@@ -160,7 +159,7 @@ class World:
         self.server.behaviour = self.judge
         return judged(self.job(**judge))
 
-    def rows(self, query: str) -> RowList:
+    def rows(self, query: str) -> list[Row]:
         return rows_in(self.folder / "w", query)
 
     def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
@@ -176,7 +175,7 @@ class World:
         """The status of each verdict on the long report."""
         return {title: row["status"] for title, row in self.verdicts().items()}
 
-    def evidence(self, criterion: str) -> RowList:
+    def evidence(self, criterion: str) -> list[Row]:
         verdict_id = self.verdicts()[criterion]["verdict_id"]
         return self.rows(
             f"from evidence where verdict_id = '{verdict_id}' order by round, chunk_number"

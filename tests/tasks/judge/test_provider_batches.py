@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -26,7 +26,7 @@ from tests.faults.server import (
     well_behaved,
 )
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
-from tests.tasks.judge.values import distinct
+from tests.tasks.judge.values import StoredResponses, distinct
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
@@ -37,16 +37,6 @@ N_CRITERIA = 47
 LOSE_RESPONSE = 0
 CHAT = "/v1/chat/completions"
 BATCH = "/v1/batches"
-
-
-class StoredResponses(NamedTuple):
-    """A warehouse with the responses to half of the sample, and the port of their provider.
-
-    Later providers have the same port: the address of a model is part of its identity.
-    """
-
-    warehouse: Path
-    port: int
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,18 @@
-"""The values of rows."""
+"""What tests of judges share."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class StoredResponses(NamedTuple):
+    """A warehouse with responses, and the port of their provider.
+
+    Later providers have the same port: the address of a model is part of its identity.
+    """
+
+    warehouse: Path
+    port: int
 
 
 def distinct(rows: Iterable[Mapping[str, Any]], column: str) -> set[Any]:

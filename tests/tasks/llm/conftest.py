@@ -125,13 +125,6 @@ class Calling:
             ledger.mark_spent(list(reply.ledger_keys))
 
     @property
-    def reasons_to_stop(self) -> dict[str, str | None]:
-        """Why models were stopped in the last run, by their endpoint."""
-        return {
-            name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()
-        }
-
-    @property
     def reason_to_stop(self) -> str | None:
         """Why the only model of the last run was stopped."""
         (endpoint,) = self.limiter.endpoints.values()
@@ -172,10 +165,15 @@ def json_body(body: object, status: int = 200) -> HttpResponse:
     return HttpResponse(status=status, raw=json.dumps(body).encode())
 
 
+async def until(is_so: Callable[[], object]):
+    """Wait until something is so."""
+    while not is_so():  # noqa: ASYNC110 - nothing notifies of it
+        await asyncio.sleep(0.01)
+
+
 async def first_request_at(server: FaultServer):
     """Wait until a request has arrived at a server."""
-    while not server.book:  # noqa: ASYNC110 - nothing notifies of it
-        await asyncio.sleep(0.01)
+    await until(lambda: server.book)
 
 
 def prompts_at(server: FaultServer) -> list[str]:

@@ -197,9 +197,9 @@ def every_state() -> list[tuple[str, str]]:
     states = []
     for state, decision_route in in_turn(STATES, DECISION_ROUTES):
         for route in ALL_ROUTES if state in MAIN_STATES else ("vllm", decision_route):
-            is_whole_alone = state == "no choices" and "streamed" in route
-            is_chat_alone = state in CHAT_STATES and route in DECISION_ROUTES
-            if not is_whole_alone and not is_chat_alone:
+            cannot_stream = state == "no choices" and "streamed" in route
+            cannot_decide = state in CHAT_STATES and route in DECISION_ROUTES
+            if not cannot_stream and not cannot_decide:
                 states.append((state, route))
     return states
 

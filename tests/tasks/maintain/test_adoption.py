@@ -2,7 +2,6 @@
 without a call.
 """
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,11 +29,7 @@ JUDGES = [
 
 
 @pytest.fixture
-def server(monkeypatch) -> Iterator[FaultServer]:
-    for name in list(os.environ):
-        if name.endswith(("_API_BASE", "_BASE_URL")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+def server(without_addresses, monkeypatch) -> Iterator[FaultServer]:
     with FaultServer() as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", provider.api_base)
         yield provider

@@ -264,7 +264,7 @@ def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
 
 
 def rebuild(job: Job):
-    """Publish the database anew, from the stored rows alone."""
+    """Publish the database again, from the stored rows alone."""
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
 

@@ -32,7 +32,7 @@ def main():
             with visiting(browser, site, color_scheme=scheme) as visit:
                 address = page
                 if page.startswith("#"):
-                    link = visit.open("index.html").page.locator(page).first
+                    link = visit.open("index.html").locator(page).first
                     address = link.get_attribute("href") or ""
                 visit.open(address)
                 session = visit.page.context.new_cdp_session(visit.page)

@@ -381,6 +381,22 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     assert len(rows_in(job, "select distinct judge from verdicts")) == 2
 
 
+def test_a_tool_message_before_the_last_user_turn_is_no_part_of_the_conversation(
+    job, tmp_path
+):
+    def edit(row):
+        row["messages"].insert(0, {"role": "tool", "content": "Found."})
+
+    log = unpacked("evalscope", tmp_path)
+    for file in log.glob("*/*/*.jsonl"):
+        _edit(file, edit)
+
+    notes = notes_of(import_results(job, [log]))
+
+    mean = "mean score 0.7551 in the log, 0.7551 here"
+    assert f"thorough: {mean}: equal on 2 tasks" in notes
+
+
 def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
     """A log of Inspect whose scores are replaced by those for a sample and its score."""
 

@@ -504,7 +504,7 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
         (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
         (folder / kind / "brief").rename(folder / kind / model)
     for file in folder.rglob("*.jsonl"):
-        text = file.read_text("utf-8")
+        text = file.read_text()
         text = text.replace('"model": "brief"', f'"model": "{model}"')
         file.write_text(text)
 
@@ -648,7 +648,7 @@ def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
     log = unpacked("evalscope", tmp_path)
     file = log / "reviews" / "brief" / "prbench_finance.jsonl"
     repetition = f'"repeat_id": {json.dumps(number)}'
-    file.write_text(re.sub('"repeat_id": [0-9]+', repetition, file.read_text("utf-8")))
+    file.write_text(re.sub('"repeat_id": [0-9]+', repetition, file.read_text()))
     line = refused(finance, [log])
     assert f"brief, prbench_finance, index 0: `repeat_id` {reason}0 to 9999" in line
 

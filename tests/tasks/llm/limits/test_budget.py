@@ -23,7 +23,7 @@ from tests.tasks.llm.conftest import (
 )
 
 # The event loop's own time limits do not end a blocked process.
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released():
@@ -176,6 +176,8 @@ def test_a_call_that_is_cancelled_under_way_counts_as_its_reservation(calling, s
         completing = asyncio.create_task(gateway.complete(call))
         await first_request_at(server)
         completing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await completing
 
     calling.inside(cancel_under_way)
 

@@ -475,7 +475,7 @@ def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_a
     assert endpoint.stopped is None
 
 
-def test_an_open_breaker_lets_one_call_try_after_a_pause():
+def test_after_a_pause_one_call_tests_a_failing_endpoint():
     endpoint = EndpointHealth("a", 8, outage_s=60.0)
 
     for _ in range(5):
@@ -487,7 +487,7 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause():
     assert endpoint.wait_s(12.0) == math.inf
 
 
-def test_a_reply_closes_the_breaker():
+def test_a_reply_ends_the_pause():
     endpoint = EndpointHealth("a", 8, outage_s=60.0, in_hand=3)
     for _ in range(5):
         endpoint.count_failure(DOWN, now_s=10.0, latency_s=0.0)

@@ -415,7 +415,7 @@ def test_few_refusals_of_all_prompts_share_a_harmless_request(calling, serve):
     replies = replies_to(bad_prompts(8), calling, server)
 
     assert statuses_of(replies) == ["refused"] * 8
-    assert 1 <= n_harmless_requests(server) < 8
+    assert 1 <= n_harmless_requests(server) < 8  # one for each would be 8
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
@@ -424,13 +424,13 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
     calling,
     serve,
 ):
-    server = serve(REFUSING)
+    server = serve(refusing(replace(failed(403, "No."), delay_s=0.05)))
     calling.concurrency = concurrency
 
     replies = replies_to(bad_prompts(200), calling, server)
 
     assert set(statuses_of(replies)) == {"provider_error", "missing"}
-    assert len(server.book) < 240  # all 200 calls and their repeats would be 400
+    assert len(server.book) < 120  # without the stop all 200 calls would be made
     assert "calls were all refused, the last: " in str(calling.reason_to_stop)
 
 
@@ -438,7 +438,7 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency, calling, serve):
     def revoke_after_40(request, _number):
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
-            return json_body(VIOLATION, 403)
+            return replace(json_body(VIOLATION, 403), delay_s=0.05)
         return replace(GOOD, delay_s=0.01)
 
     server = serve(revoke_after_40)
@@ -455,7 +455,7 @@ def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency, calling, 
     }
     assert refused_prompts
     assert refused_prompts <= {*bad_prompts(20)}
-    assert len(server.book) < 160  # all 200 calls and their repeats would be 400
+    assert len(server.book) < 80  # without the stop all 200 calls would be made
     assert calling.reason_to_stop is not None
 
 

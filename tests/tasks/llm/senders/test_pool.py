@@ -42,6 +42,7 @@ from tests.tasks.llm.conftest import (
     calls_to,
     failed,
     responding_with,
+    until,
 )
 
 SECRET = "sk-planted-0123456789abcdef"
@@ -70,11 +71,6 @@ def with_pool(
             await pool.close()
 
     return asyncio.run(run())
-
-
-async def until(is_so: Callable[[], bool]):
-    while not is_so():  # noqa: ASYNC110 - nothing notifies of it
-        await asyncio.sleep(0.01)
 
 
 def processes_with(text: str) -> list[int]:

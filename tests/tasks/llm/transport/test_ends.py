@@ -22,7 +22,6 @@ from tests.tasks.llm.conftest import (
 pytestmark = pytest.mark.usefixtures("hurried")
 
 CHAT = [route for route in ROUTES if route != "responses"]
-WHOLE = [route for route in CHAT if "streamed" not in route]
 USAGE = {
     "prompt_tokens": 7,
     "completion_tokens": 3,

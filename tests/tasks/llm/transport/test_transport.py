@@ -19,6 +19,7 @@ from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain
 from tests.tasks.llm.conftest import call_to, calls_to
+from tests.tasks.llm.transport.test_ends import EVENTS, JSON
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
@@ -34,8 +35,6 @@ for provider in ("hosted_vllm", "openai", "azure", "anthropic"):
 for provider in ("azure_ai", "gemini", "mistral", "openrouter", "ollama_chat"):
     ROUTES[provider] = {"name": f"{provider}/c"}
 STATUSES = (301, 302, 303, 307, 308)
-JSON = {"Content-Type": "application/json"}
-EVENTS = {"Content-Type": "text/event-stream"}
 
 
 @pytest.fixture(autouse=True)

@@ -61,9 +61,9 @@ def test_every_unit_is_drawn_as_often_as_its_probability_says():
         counts[[unit.position for unit in units]] += 1
 
     probabilities = np.array([5 / 30] * 30 + [5 / 6] * 6)
-    largest_error = np.sqrt(0.25 / n_seeds)
+    largest_standard_error = np.sqrt(0.25 / n_seeds)
     deviations = np.abs(counts / n_seeds - probabilities)
-    assert deviations.max() < 4.5 * largest_error
+    assert deviations.max() < 4.5 * largest_standard_error
 
 
 def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():

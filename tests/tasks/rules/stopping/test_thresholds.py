@@ -111,18 +111,20 @@ def test_the_mixture_stands_where_its_level_is_not_raised(n_tasks, block, alpha)
 def test_an_interval_shifts_and_turns_with_its_values():
     values = np.random.default_rng(2).normal(size=(60, 3))
 
-    ends = sequence_intervals(values, 6.0)
+    intervals = sequence_intervals(values, 6.0)
 
-    assert sequence_intervals(values + 5.0, 6.0) == pytest.approx(ends + 5.0)
-    assert sequence_intervals(-values, 6.0) == pytest.approx(-ends[:, ::-1])
+    assert sequence_intervals(values + 5.0, 6.0) == pytest.approx(intervals + 5.0)
+    assert sequence_intervals(-values, 6.0) == pytest.approx(-intervals[:, ::-1])
 
 
 def test_tasks_that_do_not_count_leave_an_interval_as_it_is():
     values = np.random.default_rng(2).normal(size=(60, 3))
 
-    ends = sequence_intervals(np.concatenate([values, np.full((10, 3), np.nan)]), 6.0)
+    intervals = sequence_intervals(
+        np.concatenate([values, np.full((10, 3), np.nan)]), 6.0
+    )
 
-    assert ends == pytest.approx(sequence_intervals(values, 6.0))
+    assert intervals == pytest.approx(sequence_intervals(values, 6.0))
 
 
 @pytest.mark.parametrize(
@@ -132,9 +134,9 @@ def test_few_differing_tasks_have_no_interval(n_differing, has_interval):
     values = np.zeros((60, 1))
     values[:n_differing, 0] = np.linspace(0.1, 1.0, n_differing)
 
-    ends = sequence_intervals(values, 6.0)
+    intervals = sequence_intervals(values, 6.0)
 
-    assert np.isfinite(ends).tolist() == [[has_interval, has_interval]]
+    assert np.isfinite(intervals).tolist() == [[has_interval, has_interval]]
 
 
 def test_a_long_tail_makes_the_interval_longer_on_its_side():
