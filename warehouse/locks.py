@@ -145,7 +145,7 @@ def _elapsed_s() -> float:
 
 
 class Owner:
-    """A process, as one of those of the machine that owns a warehouse or tries to.
+    """A process of the machine that owns a warehouse, or of one that tries to own it.
 
     Attributes:
         every_s: seconds between two writes of the file, and between two reads of it.

@@ -1,6 +1,6 @@
 -- name: people
--- The decisions of each grader and each person on the same criteria, by task. Two
--- people are compared once, unless `$graders` names one of them.
+-- The decisions of each grader and each person on the same criteria, by task; two
+-- people are compared once.
 with sides as (
     select *, grader_a as grader, grader_b as person, value_a as a, value_b as b
     from intermediate.agreement_counts

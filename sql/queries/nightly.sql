@@ -15,7 +15,7 @@ with tonight_sets as (
         and not is_own_hard
 ),
 
--- Vintages at the bar on as many of tonight's sets as there are.
+-- Vintages at the bar on all of tonight's sets.
 at_bar as (
     select vintages.vintage, vintages.model, vintages.model_config_hash, judge, judge_config_hash,
         template_hash, grading, judge_trial

@@ -201,18 +201,15 @@ def stopping_drops(looks: Iterable[Row], *, drifted_judges: Collection[str] = ()
         if look["decision"] == "dropped":
             fall = -look["mean_difference"]
             happened = f"fell by {short_number(fall, 3)} since {look['compared_vintage']}"
-            alerts.append(_drop(look, _look_line(look), happened, drifted_judges))
+            line = (
+                f"{look['model']} fell by more than {look['least_difference']:g}"
+                f" ({look['score_name']}, judged by {look['judge']}): by {fall:.3f} since"
+                f" {look['compared_vintage']}, interval at every look {look['sequence_low']:+.3f}"
+                f" to {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of"
+                f" {look['n_tasks_planned']} tasks"
+            )
+            alerts.append(_drop(look, line, happened, drifted_judges))
     return alerts
-
-
-def _look_line(look: Row) -> str:
-    return (
-        f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']},"
-        f" judged by {look['judge']}): by {-look['mean_difference']:.3f} since"
-        f" {look['compared_vintage']}, interval at every look {look['sequence_low']:+.3f} to"
-        f" {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of"
-        f" {look['n_tasks_planned']} tasks"
-    )
 
 
 def drifts(drifted: Iterable[Row]) -> list[Alert]:

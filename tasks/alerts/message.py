@@ -12,9 +12,11 @@ from tasks.rules.text.characters import one_line, visible
 from tasks.rules.text.numbers import counted, coverage_text, list_text
 
 MOST_LINES = 6
-"""The number of lines of a message."""
+"""The largest number of lines of a message."""
 _MOST_CHARS = 400
-"""The number of characters of a title or of a line about an alert; a command is never cut."""
+"""The largest number of characters of a title or of a line about an alert; a command is never
+cut.
+"""
 _MOST_PHRASES = 2
 """The number of phrases in a title; the others are counted."""
 _MOST_STEPS = 2
@@ -170,8 +172,8 @@ def _phrases(alerts: Iterable[Alert]) -> str:
         if len(group) == 1 or noun is None:
             phrases.append(group[0].headline)
         else:
-            affected_names = list_text(alert.whom for alert in group)
-            phrases.append(f"{len(group)} {noun} {happened}: {affected_names}")
+            names_text = list_text(alert.whom for alert in group)
+            phrases.append(f"{len(group)} {noun} {happened}: {names_text}")
     return list_text(phrases, _MOST_PHRASES, "; ")
 
 

@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from operator import call
 from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
@@ -102,7 +103,7 @@ def deliver(
             alert_ids = tuple(dict.fromkeys(alert_id(job, alert) for alert in new_alerts))
             delivery_calls.append(partial(_deliver_to, receiver, sends, settings, alert_ids))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
-        return list(pool.map(lambda deliver_one: deliver_one(), delivery_calls))
+        return list(pool.map(call, delivery_calls))
 
 
 def ping(settings: Alerts) -> Delivery | None:

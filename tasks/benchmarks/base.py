@@ -44,7 +44,7 @@ USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def pass_on(row: DataRow) -> Iterable[DataRow]:
-    """Return a row unchanged, as the only one: the reader if there is no shape of its own."""
+    """Return the row itself, as the only one: the reader of benchmarks without another shape."""
     return (row,)
 
 

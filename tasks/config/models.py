@@ -375,7 +375,7 @@ class Judge(Analyst):
     @model_validator(mode="before")
     @classmethod
     def _prepare_cascade(cls, data: Any) -> Any:
-        """Refuse a cascade with settings that its judges have, and give it a name for now.
+        """Refuse a cascade with settings that its judges have, and give it a provisional name.
 
         A cascade with a name is one that is read again, with all settings of its second judge.
         """

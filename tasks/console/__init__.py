@@ -134,7 +134,7 @@ _open_tallies: list[Tally] = []
 """All tallies that are shown, the innermost last."""
 _bars: list["Bars"] = []
 """The only bars, shared by all work: a terminal has room for one set."""
-_shown_bars = ExitStack()
+_while_drawing = ExitStack()
 _drawing_lock = threading.RLock()
 _SILENCE_S = 15.0
 """Without a terminal, the work in progress is named after so many seconds without a line."""
@@ -164,9 +164,9 @@ def _draw(tally: Tally) -> None:
     from tasks.console.printing import Bars
 
     terminal.write("\x1b[2K")
-    _bars.append(_shown_bars.enter_context(Bars()))
+    _bars.append(_while_drawing.enter_context(Bars()))
     # Other output passes through Rich, which would obey control characters.
-    _shown_bars.enter_context(shown_visibly())
+    _while_drawing.enter_context(shown_visibly())
 
 
 def _print_if_due(tally: Tally, total: int, failures: str) -> None:
@@ -272,7 +272,7 @@ def _showing(tallies: Iterable[Tally]) -> Iterator[None]:
                 _open_tallies.remove(tally)
             if _bars and all(tally.total is None for tally in _open_tallies):
                 _bars.pop().keep_counted()
-                _shown_bars.close()
+                _while_drawing.close()
                 for step in _open_tallies:
                     _show(step)
 

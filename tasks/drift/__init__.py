@@ -37,8 +37,8 @@ from warehouse import Reader, Warehouse
 _PURPOSE = "drift"
 """The stage, and the purpose of its calls in limits and ledger."""
 _CRITERIA_OF_RESPONSE = 2
-"""Number of met and of unmet criteria that are chosen first from one response: few, so that the set
-covers many tasks, but more than one, so that calls use the provider's cache.
+"""Number of criteria of each decision, such as met, that are chosen first from one response: few,
+so that the set covers many tasks, but more than one, so that calls use the provider's cache.
 """
 
 
@@ -260,7 +260,7 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
             rows = reader.rows(sql.read("queries/drift/members"), parameters)
             sets.append((set_id, judge_config, rows))
             task_ids.update(row["task_id"] for row in rows)
-    conversations = conversations_of(reader, tasks, task_ids)
+    conversations = conversations_of(reader, tasks, task_ids) if task_ids else {}
     return [
         _incomplete_set(set_id, judge_config, rows, conversations)
         for set_id, judge_config, rows in sets

@@ -24,7 +24,7 @@ Key = Mapping[str, str]
 about neither.
 """
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
-"""Marts whose description of a column counts if those of a figure have none, the first first."""
+"""Marts that explain a column if neither the figure nor its mart does, asked in this order."""
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -176,7 +176,7 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
 
 
 def _identifiers_in(figure: Figure, rows: Rows) -> list[str]:
-    """Return the columns for the sheet of hashes: those that the figure does not show."""
+    """Return the benchmark, revision, hashes and ids of rows, as far as the figure shows none."""
     declared = {column.name for column in figure.columns}
     names = []
     for name in rows[0]:

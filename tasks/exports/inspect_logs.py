@@ -585,8 +585,9 @@ def _as_cell(text: str) -> str:
 def _usage_of(row: ResultRow) -> Document:
     """Return the usage of one call, of a response or of a verdict, as Inspect's `ModelUsage`.
 
-    Verdicts have no reasoning tokens. If the provider reported no tokens, it is only the cost. `input_tokens` excludes tokens from the
-    provider's cache, which are in `input_tokens_cache_read`.
+    Verdicts have no reasoning tokens. If the provider reported no tokens, it is only the cost.
+    `input_tokens` excludes tokens from the provider's cache, which are in
+    `input_tokens_cache_read`.
     """
     prompt_tokens = row["prompt_tokens"]
     completion_tokens = row["completion_tokens"]

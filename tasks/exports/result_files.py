@@ -21,7 +21,7 @@ from warehouse import Reader, Warehouse, sample_path
 DEFAULT_TABLES = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
 _SAMPLE_LICENCE = "apache-2.0"
-_CARD_TEXT = """\
+_CARD_TEMPLATE = """\
 # Results on {title}
 
 **Do not train on this data.** It holds the tasks of a benchmark with responses and verdicts; a model that has seen them
@@ -126,7 +126,7 @@ def _card_header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) 
 
 def _card_text(job: Job, benchmark: Benchmark, licence: Licence) -> str:
     """Return the text of the card above the table of tables."""
-    return _CARD_TEXT.format(
+    return _CARD_TEMPLATE.format(
         title=benchmark.title,
         licence=licence.note,
         benchmark=benchmark.name,

@@ -64,7 +64,7 @@ class Table:
 
 
 def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> Table:
-    """Return entries as a parameter; the column `entry` has what the key `label` has in them."""
+    """Return entries as a parameter; the column `entry` has their names, whose key is `label`."""
     columns = dict.fromkeys((*SAMPLING, "entry"), "varchar")
     return Table(columns, [_row_tuple(entry, (*SAMPLING, label)) for entry in entries])
 
@@ -72,8 +72,8 @@ def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> T
 def judge_config_table(
     judge_configs: Sequence[Mapping[str, Any]], label: str = "judge_config"
 ) -> Table:
-    """Return judge configurations as a parameter; the column `judge_config` has what the key
-    `label` has in them.
+    """Return judge configurations as a parameter; the column `judge_config` has their names, whose
+    key is `label`.
     """
     columns = dict.fromkeys((*JUDGE_CONFIG, "judge_config"), "varchar")
     columns["judge_trial"] = "bigint"

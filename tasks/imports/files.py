@@ -37,8 +37,8 @@ FileRow = Mapping[str, Any]
 StoredRow = dict[str, Any]
 Subject = TypeVar("Subject")
 Columns = Mapping[tuple[str, ...], str]
-"""The names of a needed column, of which rows need one -> the option of the command that gives one
-value to all rows; an empty text if there is no such option.
+"""The names that a needed column may have -> the option of the command that gives all rows its
+value; an empty text if there is no such option.
 """
 
 
@@ -76,7 +76,7 @@ _READERS: Mapping[str, Callable[[FileRow, str], str | None]] = {
 }
 """Column -> the function that reads the text of its cells."""
 _MOST_TRIALS = 10_000
-"""Number of trials, and of other numbers of `number_of`, that are possible."""
+"""How many numbers `number_of` allows: of trials, epochs, occurrences and the like."""
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:\.0*)?")
 _SEPARATORS = ",;\t|"
 _STATED_SEPARATOR = re.compile(r'"?sep=([,;|:^~\t])\s*"?\s*', re.IGNORECASE)
@@ -106,7 +106,7 @@ class NothingToImport(ImportRefused):
 
 
 class NotInDataSet(ImportRefused):
-    """A row is about a task or a criterion that the data set does not contain, or not clearly."""
+    """A row is about a task or a criterion that is not in the data set, or fits several in it."""
 
 
 def refuse_not_ingested(job: Job, tasks: object) -> None:
@@ -183,14 +183,11 @@ def _read(file: Path) -> Iterable[Any]:
         return document
     if not isinstance(document, dict) or "task" in document:
         return [document]
-    if any(_is_nested(value) for value in document.values()):
-        return [document]
+    for value in document.values():
+        # A list of messages is a response, too.
+        if isinstance(value, dict | list) and not is_conversation(value):
+            return [document]
     return [{"task": task, "response": response} for task, response in document.items()]
-
-
-def _is_nested(value: Any) -> bool:
-    """Return whether a value is a list or an object, and not a response as a list of messages."""
-    return isinstance(value, dict | list) and not is_conversation(value)
 
 
 def _csv_rows(file: Path) -> Sequence[FileRow]:
@@ -384,7 +381,7 @@ def number_of(where: str, row: FileRow, name: str, lowest: int = 1) -> int:
 
 
 class Content(NamedTuple):
-    """How two rows of a kind with one id are compared.
+    """A kind of rows: its table, and how two rows with one id are compared.
 
     Attributes:
         noun: the word for one row, such as `verdict`, whose id is the column `verdict_id`.

@@ -321,7 +321,7 @@ def as_value(decision: Any, words: Mapping[str, float] = _WORDS) -> float | None
 def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
     subjects = sorted({_subject_of(verdict) for verdict in verdicts})
-    parameters = {"cells": list(map(list, subjects))}
+    parameters = {"subjects": list(map(list, subjects))}
     return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
 
 

@@ -128,8 +128,8 @@ class LongResponse:
         chunk: Chunk,
         fit: ContextFit,
     ) -> tuple[str, ...] | None:
-        """Return the evidence in a chunk on a criterion (empty: there is none), or None if the chunk
-        could not be searched.
+        """Return the evidence in a chunk on a criterion (empty: there is none), or None if the
+        chunk could not be searched.
 
         The criterion has failed then, unless the chunk was only too long for the judge.
         """

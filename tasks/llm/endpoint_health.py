@@ -144,7 +144,8 @@ class EndpointHealth:
     def is_settled(self, refused_s: float) -> bool:
         """Return whether a refusal at a moment needs no harmless request any more.
 
-        The endpoint is stopped, or another call was accepted since, or a harmless request made.
+        That is so if the endpoint is stopped, or if since then another call was accepted or a
+        harmless request made.
         """
         return self.stopped is not None or max(self.accepted_s, self.probed_s) >= refused_s
 

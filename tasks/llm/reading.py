@@ -294,8 +294,8 @@ def _get(item: Any, name: str) -> Any:
 
 
 def _name(value: Any) -> str | None:
-    """Return a name from a provider as it may be stored, in one line of at most 200 characters; None
-    if it is not a text.
+    """Return a name from a provider as it may be stored, in one line of at most 200 characters;
+    None if it is not a text.
     """
     if isinstance(value, str):
         return one_line(redacted(storable(value), is_reply=True), 200)

@@ -24,6 +24,7 @@ from tasks.bundles.bundle import (
     fetch_bundle,
     file_at,
     is_inside,
+    manifest_of,
     read_bundle,
     write_bundle,
 )
@@ -39,8 +40,7 @@ from warehouse import FILE as VERSION_FILE
 from warehouse.files import is_named_after, sync
 from warehouse.locks import file_lock
 
-_MANIFEST = "backup.json"
-"""The name of the manifest, as `manifest_of("backup")` gives it."""
+_MANIFEST = manifest_of("backup")
 _FILES = "files/"
 """The folder of all copies in a backup; files in it that the manifest does not name are removed."""
 _LOCK = "backup.lock"

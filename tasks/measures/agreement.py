@@ -39,7 +39,7 @@ _PREDICTION = {
 }
 """Measures of how well a check predicts disagreement, with intervals."""
 _RATES = {"failing_rate": agreement.failing_rate, "passing_rate": agreement.passing_rate}
-"""The same without intervals."""
+"""Rates of the outcome, which have no intervals."""
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 """Counts of a task: its criteria that fail or pass the check, and have (`disagree`) or lack
 (`agree`) the outcome.

@@ -79,6 +79,10 @@ class Planned:
     cascade: str = ""
     model: str = ""
 
+    def with_notes(self, *notes: str) -> "Planned":
+        """Return these calls with further notes after their own; empty ones are left out."""
+        return replace(self, note="; ".join(filter(None, (self.note, *notes))))
+
 
 class PlannedWork(NamedTuple):
     """A row of the plan with its missing cells, if it is of a model."""

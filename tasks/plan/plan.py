@@ -214,7 +214,7 @@ def plan_analyses(job: Job) -> list[Planned]:
                     analysis.by,
                     prompts=[item.prompt() for item in counted_items],
                 )
-                planned.append(_with_note(calls, note))
+                planned.append(calls.with_notes(note))
     return planned
 
 
@@ -229,13 +229,8 @@ def plan_neighbours(job: Job) -> list[Planned]:
             label = f"{judge_config.judge.label}, {arranged.arrangement}"
             calls = plan_measured(reader, judge_config, neighbours.STAGE, arranged.n_calls, label)
             note = "the calls that a run has made already, which are free"
-            planned.append(_with_note(calls, note))
+            planned.append(calls.with_notes(note))
     return planned
-
-
-def _with_note(planned: Planned, note: str) -> Planned:
-    """Return calls with another note after their own."""
-    return replace(planned, note="; ".join(filter(None, (planned.note, note))))
 
 
 def _calls(

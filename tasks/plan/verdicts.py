@@ -214,7 +214,7 @@ def _with_notes(
 
     `has_expected` is true if responses are not sampled yet.
     """
-    notes = [planned.note] if planned.note else []
+    notes = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and (fit.prompt_tokens is None or has_expected):
         notes.append(
@@ -228,4 +228,4 @@ def _with_notes(
     repeated = ""
     if planned.calls:
         repeated = judged_before(planning.reader, planning.job_tasks, judge_config)
-    return replace(planned, note="; ".join(notes), judged_before=repeated)
+    return replace(planned.with_notes(*notes), judged_before=repeated)

@@ -254,7 +254,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
 
 
 def _facts(revision: Row) -> list[tuple[str, str, str]]:
-    """Return the size of a revision: (name, number, no note)."""
+    """Return facts about a revision: (name, value, note); the notes are empty."""
     judged_at = revision["judged_at"]
     return [
         ("Revision", revision["dataset_revision"][:8], ""),

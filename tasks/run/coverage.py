@@ -12,7 +12,7 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.text.numbers import coverage_text
 from tasks.rules.verdict import DECIDED
 from tasks.run.judge_configs import judge_configs, model_hash
-from tasks.run.missing_work import imported_models, wanted_tasks
+from tasks.run.missing_work import imported_models, responses_key, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
@@ -214,11 +214,10 @@ class _Matrix:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
         """
-        # Each with spaces between the three, as the queries join the columns.
         counting = []
         for label, responses in self._models.items():
             for config_hash in responses.config_hashes:
-                counting.append(f"{responses.vintage} {config_hash} {label}")
+                counting.append(responses_key(responses.vintage, config_hash, label))
         query = "response_coverage" if judge_columns is None else "verdict_coverage"
         return self._rows(query, tasks=sorted(task_ids), counting=counting, **(judge_columns or {}))
 

@@ -183,7 +183,7 @@ def configs_of(
     both. `reads_address` is that of `target_of`.
     """
     grading = judge.grading or benchmark.grading
-    if judge.is_decision_model:  # its grading says `judge_target` whether a threshold counts
+    if judge.is_decision_model:  # `judge_target` sees by it whether a threshold counts
         if grading == TERNARY and judge.threshold is not None:
             raise UsageError(
                 f"judge {judge.label}: `threshold` is for `grading: binary`, not for"

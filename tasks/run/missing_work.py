@@ -184,8 +184,8 @@ def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: M
 
 
 class MissingVerdicts(NamedTuple):
-    """A response that lacks verdicts under a judge configuration: `n_criteria` lack one, which
-    takes `n_calls`.
+    """A response that lacks verdicts under a judge configuration: `n_criteria` is the number of
+    these, `n_calls` that of the calls for them.
     """
 
     response_id: str
@@ -211,11 +211,10 @@ def missing_verdicts(
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
     models = job.settings.models
-    # Each with spaces between the three, as the query joins the columns.
     configured = []
     for model in models:
         for config_hash in (model_hash(model), IMPORTED):
-            configured.append(f"{job.vintage_of(model)} {config_hash} {model.label}")
+            configured.append(responses_key(job.vintage_of(model), config_hash, model.label))
     left_out = []
     for label, task_ids in job_tasks.left_out.items():
         left_out += [[label, task_id] for task_id in sorted(task_ids)]
@@ -316,6 +315,13 @@ def unworded_criteria(
     }
     rows = reader.rows(sql.read("queries/run/missing_variants"), parameters)
     return [UnwordedCriterion(**row) for row in rows]
+
+
+def responses_key(vintage: str, config_hash: str, label: str) -> str:
+    """Return the text by which queries find a model's responses: these columns, joined by
+    spaces.
+    """
+    return f"{vintage} {config_hash} {label}"
 
 
 def imported_models(job: Job, job_tasks: WantedTasks, reader: Reader) -> list[str]:

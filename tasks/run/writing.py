@@ -13,7 +13,7 @@ from tasks.config.job import Job
 from tasks.console import advance
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import Reply
+from tasks.llm.replies import LedgerKey, Reply
 from warehouse import DECIDED_STATUSES, Warehouse
 
 MODEL = "model"
@@ -115,7 +115,7 @@ class PartWriter:
         self._ledger = ledger
         self._report = report
         self._rows: list[Mapping[str, Any]] = []
-        self._paid: list[tuple[str, int]] = []
+        self._spent_keys: list[LedgerKey] = []
         self._since_s = time.monotonic()
 
     def add(self, row: Mapping[str, Any], reply: Reply, label: str = "") -> None:
@@ -124,7 +124,7 @@ class PartWriter:
         """
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
-            self._paid += reply.ledger_keys
+            self._spent_keys += reply.ledger_keys
         if len(self._rows) >= 2_000 or time.monotonic() - self._since_s > 60:
             self.flush()
         if self._report is not None:
@@ -137,8 +137,8 @@ class PartWriter:
         self._warehouse.write(self._table, self._rows)
         # Clear them only now: rows that could not be written are tried again when the block ends.
         self._rows = []
-        self._ledger.mark_spent(self._paid)
-        self._paid = []
+        self._ledger.mark_spent(self._spent_keys)
+        self._spent_keys = []
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,8 @@
 """The tables of the trees of capabilities."""
 
-from warehouse.tables.table import BY_JUDGE, CRITERION, DATA_SET, SAMPLING, WRITTEN, StoredTable
+from warehouse.tables.table import BY_JUDGE, BY_MODEL, CRITERION, DATA_SET, WRITTEN, StoredTable
 
-_COMPARED_NODE = ("analysis_id", "tree_id", "node_id")
+_ANALYSED_NODE = ("analysis_id", "tree_id", "node_id")
 
 TABLES = (
     StoredTable(
@@ -94,10 +94,10 @@ TABLES = (
         "capability_measures",
         "A model's score in a node of a tree of capabilities, with its interval.",
         columns=(
-            *_COMPARED_NODE,
+            *_ANALYSED_NODE,
             *DATA_SET,
             *BY_JUDGE,
-            *SAMPLING,
+            *BY_MODEL,
             "value",
             "ci_low",
             "ci_high",
@@ -107,16 +107,16 @@ TABLES = (
             "n_decided",
             "created_at",
         ),
-        key=(*_COMPARED_NODE, *SAMPLING),
+        key=(*_ANALYSED_NODE, *BY_MODEL),
     ),
     StoredTable(
         "weakness_candidates",
         "A node in which a model was found weak, with its result on the other tasks.",
         columns=(
-            *_COMPARED_NODE,
+            *_ANALYSED_NODE,
             *DATA_SET,
             *BY_JUDGE,
-            *SAMPLING,
+            *BY_MODEL,
             "compared_key",
             "compared_model",
             "compared_vintage",
@@ -136,6 +136,6 @@ TABLES = (
             "method",
             "created_at",
         ),
-        key=(*_COMPARED_NODE, *SAMPLING, "compared_key"),
+        key=(*_ANALYSED_NODE, *BY_MODEL, "compared_key"),
     ),
 )

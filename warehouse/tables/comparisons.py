@@ -1,6 +1,6 @@
 """The tables of configured comparisons, and of runs that stop when comparisons are settled."""
 
-from warehouse.tables.table import BY_JUDGE, DATA_SET, SAMPLING, StoredTable
+from warehouse.tables.table import BY_JUDGE, BY_MODEL, DATA_SET, StoredTable
 
 _IS_CURRENT = "is_second_minus_first or compared_vintage = 'earlier nights'"
 _SECOND_MINUS_FIRST = {
@@ -13,7 +13,7 @@ _SECOND_MINUS_FIRST = {
 """Looks of earlier versions have differences of two models as first minus second. `0 -` instead of
 `-` keeps a difference of 0 from becoming -0.
 """
-_STOPPED_SCORE = (*DATA_SET, "split", *BY_JUDGE, *SAMPLING, "score_name")
+_STOPPED_SCORE = (*DATA_SET, "split", *BY_JUDGE, *BY_MODEL, "score_name")
 
 TABLES = (
     StoredTable(

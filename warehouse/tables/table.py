@@ -15,7 +15,7 @@ OF_SOME_JUDGES = ("probability", "confidence", "n_in_call", "position_in_call", 
 DATA_SET = ("benchmark", "dataset_revision")
 TASK = (*DATA_SET, "task_id")
 CRITERION = (*TASK, "criterion_id", "criterion_hash")
-SAMPLING = ("vintage", "model", "model_config_hash")
+BY_MODEL = ("vintage", "model", "model_config_hash")
 BY_JUDGE = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SERVED = ("served_model", "served_fingerprint")
 USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens")
@@ -35,7 +35,7 @@ JUDGED = (
     "grading",
     "judge_trial",
 )
-"""Columns of a judge's row about a response: of the response, and of the judge with its call."""
+"""Columns of a judge's row about a response: of the response, and of the judge configuration."""
 DECISION = (
     "status",
     "value",

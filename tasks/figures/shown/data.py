@@ -139,8 +139,8 @@ DATA = Page(
             "task_economic_pathways",
             "Economic pathway",
         ),
-        label_distribution(Breakdown("expert", "Who asks"), "task_experts", "Who asks"),
-        label_distribution(Breakdown("turns", "User turns"), "task_turns", "User turns"),
+        label_distribution(Breakdown("expert", "Who asks"), "task_experts"),
+        label_distribution(Breakdown("turns", "User turns"), "task_turns"),
         label_distribution(
             Breakdown("n_criteria", "Criteria per task"), "task_criteria", "Criteria"
         ),

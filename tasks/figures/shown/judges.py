@@ -85,8 +85,7 @@ def _pooled_measures(task_tables: NDArray[np.float64]) -> dict[str, Any]:
     # In the order of `_AGREEMENT_MEASURES`.
     intervals = agreement_intervals(task_tables[:, None], kappa, macro_f1, raw_agreement)
     row: dict[str, Any] = {}
-    for name, interval in zip(_AGREEMENT_MEASURES, intervals, strict=True):
-        measure = _AGREEMENT_MEASURES[name]
+    for (name, measure), interval in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
         low, high = interval[0]
         row[name] = none_if_nan(measure(pooled_table))
         row[f"{name}_ci_low"] = none_if_nan(low)

@@ -286,7 +286,7 @@ class LogImport:
         self.counts["may hide failures"] += bool(row_to_store["may_hide_failures"])
 
     def write(self) -> list[StageReport]:
-        """Write the new rows as a batch; return a report of their numbers, and one of each note."""
+        """Write the new rows; return a report of their numbers, and one for each note."""
         report = store_batch(self.job, self.batch, self.rows_by_kind)
         report.notes[0] += f", from {self.log.title}"
         for kind, rows in self.rows_by_kind.items():
@@ -385,8 +385,9 @@ def _score_pair(
     decided = [value for value in values if value is not None]
     here = fmean(decided) if len(decided) == len(keys) else None
     pair = ScorePair(response["task_id"], in_log, here)
-    is_same = in_log == here
-    if in_log is not None and here is not None:
+    if in_log is None or here is None:
+        is_same = in_log is here
+    else:
         is_same = abs(in_log - here) <= 1e-9
     if is_same:
         return pair
@@ -590,8 +591,7 @@ def _by_weight(
             " times, and the log does not say which decision is on which"
         )
     # By identity, because twins may be equal.
-    position = next(number for number, twin in enumerate(twins) if twin is decision)
-    return wordings[position]
+    return next(wording for wording, twin in zip(wordings, twins, strict=True) if twin is decision)
 
 
 def labels_of(

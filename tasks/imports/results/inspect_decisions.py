@@ -130,10 +130,10 @@ def _decisions_in_mapping(stated: LogRow) -> Mapping[str, LogRow]:
 
 
 def _flags(stated: LogRow) -> Mapping[str, LogRow]:
-    """Return a mapping of booleans or words that are decisions as one of objects; else an empty one.
+    """Return decisions that are booleans or words as objects, by name.
 
-    Numbers do not count as decisions, because they may be weights; None stands for a missing
-    decision.
+    The mapping is empty if any value is something else, or if there is no decision. Numbers do not
+    count as decisions, because they may be weights; None stands for a missing decision.
     """
     decisions = [decision for decision in stated.values() if decision is not None]
     are_decisions = all(

@@ -285,8 +285,9 @@ class Gateway:
                 endpoint=call.target.endpoint_name,
                 priority=() if goes_first else call.priority,
                 highest_usage=highest_usage_of(call, request.parameters),
-                # A first estimate, which the reply corrects: a reply of 500 tokens, and a quarter of
-                # the bound on the prompt, which takes each byte for a token; a token has about four.
+                # A first estimate, which the reply corrects: a reply of 500 tokens, and a quarter
+                # of the bound on the prompt, which takes each byte for a token; a token has about
+                # four.
                 likely_tokens=most_prompt_tokens(call.messages, request.parameters) // 4 + 500,
                 goes_first=goes_first,
             )
@@ -321,7 +322,7 @@ class Gateway:
     async def _send_and_record(self, request: _Request, number: int) -> Reply:
         """Send the request and record the reply."""
         reply = await self.sender(request.call, request.parameters)
-        self.limiter.n_instead_of_batch += request.call.allows_live  # adds 0 or 1
+        self.limiter.n_instead_of_batch += request.call.allows_live
         await self.ledger.record(self._entry(request, number, reply))
         return replace(reply, ledger_keys=((request.key, number),))
 
@@ -363,8 +364,8 @@ def backoff_s(attempt: int) -> float:
 
 
 ProbeResult = tuple[bool | None, str]
-"""True if a model accepts calls or at least the key, False if it does not, None if it was too busy to
-show it; and a sentence about that.
+"""True if a model accepts calls or at least the key, False if it does not, None if it was too busy
+to show it; and a sentence about that.
 """
 
 

@@ -223,8 +223,8 @@ def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usa
 
 
 def _model_in(pieces: Sequence[Any]) -> str | None:
-    """Return the model that replied: in every piece, LiteLLM replaces its name by the requested one,
-    and keeps it only in the hidden parameters.
+    """Return the model that replied: in every piece, LiteLLM replaces its name by the requested
+    one, and keeps it only in the hidden parameters.
     """
     for piece in pieces:
         model: str | None = getattr(piece, "_hidden_params", {}).get("provider_response_model")

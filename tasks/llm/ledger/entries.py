@@ -99,8 +99,9 @@ TABLES = {
 }
 """The tables of the ledger's file, created in this order.
 
-`spend` is the money by run, `spent` the attempts of calls that ended in failed rows. `attempts` holds
-those that the warehouse does not have yet. The `lane` of a submission is the name of its endpoint.
+`spend` is the money by run, `spent` the attempts of calls that ended in failed rows. `attempts`
+holds those that the warehouse does not have yet. The `lane` of a submission is the name of its
+endpoint.
 """
 SUBMITTING = "handing in"
 SUBMITTED = "handed in"

@@ -300,7 +300,7 @@ class KeptReply(NamedTuple):
 
 @contextlib.contextmanager
 def opened_reader(folder: Path) -> Iterator[LedgerReader]:
-    """Yield a reader of the ledger in a folder; the ledger counts as in use until the block ends."""
+    """Yield a reader of the ledger in a folder, which counts as in use until the block ends."""
     with (
         opening.lock_for_use(folder),
         contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader,
@@ -396,13 +396,13 @@ _LATEST_CALLS = """
     order by rowid desc
     limit ?
 """
-"""Calls with a rowid below a limit, the latest first: whether each is a final reply to a model or
-judge in a run that has not ended.
+"""Calls with a rowid below a limit, the latest first: whether each has the final reply of a model
+or judge in a run that has not ended.
 """
 
 
 def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, str]:
-    """Return the final replies to models and judges in runs that have not ended: cell -> called
+    """Return the final replies of models and judges in runs that have not ended: cell -> called
     model.
 
     The latest calls are read, back to some thousands in a row that are all of ended runs.

@@ -17,7 +17,7 @@ from tasks.rules.text.numbers import counted
 
 MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked whole for damage when it is opened; of a larger one only the
-money, and the rest after a failed read.
+tables `spend` and `spent`, and the rest after a failed read.
 """
 _TABLES_WITH_CHECKSUMS = ("calls", *SEALED)
 """The tables whose rows have checksums."""

@@ -93,8 +93,8 @@ class Cluster:
         """
         _refuse_where_nothing_listens(address)
         if address != LOCAL:
-            # To Ray this is the number of attempts to connect, and it prints a line for each refused
-            # token. Something listens there, so few attempts are enough.
+            # To Ray this is the number of attempts to connect, and it prints a line for each
+            # refused token. Something listens there, so few attempts are enough.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
         options: Mapping[str, Any] = {"address": address}

@@ -227,7 +227,7 @@ class SenderPool:
             usable_nodes = [node for node in nodes if node.node_id not in self._refusal_by_node]
             if nodes and not usable_nodes:
                 raise NoSender("; ".join(sorted(set(self._refusal_by_node.values()))))
-            missed_since_s = None if nodes else self._wait_for_nodes(missed_since_s)
+            missed_since_s = None if nodes else self._check_absence(missed_since_s)
             for node, n_senders in senders_by_node(usable_nodes, self.n_senders).items():
                 for _ in range(n_senders - self._n_senders_on[node.node_id]):
                     self._n_senders_on[node.node_id] += 1
@@ -235,8 +235,9 @@ class SenderPool:
             self.on_look([sender.state for sender in self.senders])
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
-    def _wait_for_nodes(self, earlier_s: float | None) -> float:
-        """Print a notice when there are no nodes any more, and end the run if that lasts too long.
+    def _check_absence(self, earlier_s: float | None) -> float:
+        """Print a notice when nodes are first missing; end the run if they are missing for too
+        long, or at once if Ray is local.
 
         Return the time since when there are none: `earlier_s`, or now if that is None.
         """

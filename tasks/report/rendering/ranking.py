@@ -96,9 +96,8 @@ def ranking_of(
     splits = []
     quotes: list[Reference] = []
     for (split, is_own_hard), split_rows in grouped(rows, "split", "is_own_hard").items():
-        split_quotes: list[Reference] = []
-        if not is_own_hard:
-            split_quotes += [quote for quote in references if is_of(quote, split, split_rows)]
+        own_references = [] if is_own_hard else references
+        split_quotes = [quote for quote in own_references if is_of(quote, split, split_rows)]
         splits.append((split, split_rows, split_quotes))
         quotes += split_quotes
     notes = list(rank_notes(rows))
