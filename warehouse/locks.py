@@ -149,6 +149,7 @@ class Owner:
 
     Attributes:
         every_s: seconds between two writes of the file, and between two reads of it.
+        looking_s: seconds for which `renew` relies on its last read of the file.
         takeover_after_s: seconds for which another machine's file must not change before a
             takeover; 0 with `--take-over`. Network file systems may show a file as it was 60 s ago.
         settling_s: seconds to wait after a takeover, to see whether another machine took over at
@@ -156,6 +157,7 @@ class Owner:
     """
 
     every_s = 10.0
+    looking_s = 1.0
     takeover_after_s = 120.0
     settling_s = 70.0
     sleep: Callable[[float], object] = staticmethod(time.sleep)
@@ -168,6 +170,7 @@ class Owner:
         # The id of the file: all processes of the owning machine adopt it from the first one.
         self._id = uuid.uuid4().hex
         self._written_s = float("-inf")
+        self._read_s = float("-inf")
         self.n_users = 0
         self._why_lost: str | None = None
         self._one_at_a_time = threading.Lock()
@@ -254,8 +257,12 @@ class Owner:
         Return why this process must not write any more, in one line; None if it may write.
         """
         with self._one_at_a_time:
+            now_s = self.clock()
+            if not must_write and now_s - self._read_s < self.looking_s:
+                return self._why_lost
             try:
                 holder = self._read()
+                self._read_s = now_s
                 if self._why_lost or self._has_ended.is_set():
                     return self._why_lost  # after `end` the file may be another owner's
                 if holder is None or holder.get("id", "") != self._id:
@@ -264,7 +271,7 @@ class Owner:
                     self._why_lost = f"{self._root}: {who} took over this warehouse; {advice}"
                 # After a long pause another machine may be taking over: it must see this file
                 # before it writes.
-                elif must_write or self.clock() - self._written_s > self.takeover_after_s / 2:
+                elif must_write or now_s - self._written_s > self.takeover_after_s / 2:
                     self.write_file()
             except OSError as error:
                 return (

@@ -239,9 +239,22 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse):
     assert warehouse.living_runs() == ["r"]
 
 
+def test_a_takeover_is_noticed_at_most_a_second_after_the_last_look(world):
+    process = world.process_on("a")
+    process.begin()
+    assert process.renew() is None
+    (world.root / FILE).unlink()
+    world.process_on("b").begin()
+
+    assert process.renew() is None
+    world.now_s += 1.0
+    assert "b took over" in (process.renew() or "")
+
+
 def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
-    warehouse,
+    warehouse, monkeypatch
 ):
+    monkeypatch.setattr(Owner, "looking_s", 0.0)
     member = row(
         "split_members",
         split="s",
