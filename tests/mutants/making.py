@@ -35,6 +35,7 @@ TESTS = {
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/pruning.py": "tests/tasks/llm/ledger",
+    "tasks/llm/replies.py": "tests/tasks/llm/test_outcomes.py",
     "tasks/llm/request.py": (
         "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py"
     ),
