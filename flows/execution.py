@@ -136,7 +136,11 @@ def _do_work(
 
 
 def _record(execution: Execution, outcome: str, started_at: datetime) -> None:
-    """Write and publish the row of a run."""
+    """Write the row of a run and publish it.
+
+    The row of a run that begins is published with its first results, except that of a night: others
+    ask whether the night is in progress.
+    """
     job = execution.job
     ended_at = None
     if outcome != RUNNING:
@@ -145,8 +149,9 @@ def _record(execution: Execution, outcome: str, started_at: datetime) -> None:
         ended_at = datetime.now(UTC)
     warehouse = Warehouse(job.warehouse)
     warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
-    with working("publishing the database", is_quiet=job.is_quiet):
-        warehouse.publish()
+    if ended_at is not None or job.night is not None:
+        with working("publishing the database", is_quiet=job.is_quiet):
+            warehouse.publish()
 
 
 def damage_reports(job: Job) -> list[StageReport]:

@@ -99,6 +99,8 @@ class _PublishedSpend(NamedTuple):
 
 
 def _published_spend(warehouse: Warehouse) -> _PublishedSpend:
+    if not warehouse.database.exists():
+        return _PublishedSpend({}, ())
     with warehouse.reader() as reader:
         rows = {_key_of(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
         ended_runs = reader.rows("select run_id from runs where outcome <> 'running'")
@@ -214,10 +216,8 @@ def _cost_rows(job: Job, query_name: str, parameters: Mapping[str, Any]) -> list
     running ones.
     """
     warehouse = Warehouse(job.warehouse)
-    is_published = warehouse.database.exists()
-    published = _published_spend(warehouse) if is_published else _PublishedSpend({}, ())
-    spend = list(_current_spend(job, published).values())
-    if spend and not is_published:
+    spend = list(_current_spend(job, _published_spend(warehouse)).values())
+    if spend and not warehouse.database.exists():
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_COLUMNS, "BIGINT") | dict.fromkeys(SPEND_KEY, "VARCHAR")
     types["cost_usd"] = "DOUBLE"
