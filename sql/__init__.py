@@ -29,8 +29,10 @@ class SqlModel:
     """A view or table: its name in queries, kind, query, dependencies, the meaning of a row, and
     its described columns.
 
-    The kind is `view`, `table`, or `step`: a temporary table that exists only while others are
-    built.
+    The kind is `view`, `table`, `step` (a temporary table that exists only while others are built),
+    or `memory` (a table that is filled after all others, which read its last state). `keeps` is the
+    step that lists the model runs whose rows in the table are kept, since the query has those of
+    all others; it is empty for a table without such a step.
     """
 
     name: str
@@ -39,6 +41,12 @@ class SqlModel:
     depends_on: tuple[str, ...]
     meaning: str
     columns: dict[str, str]
+    keeps: str = ""
+
+    @property
+    def relation(self) -> str:
+        """What DuckDB creates for the model."""
+        return {"step": "temp table", "memory": "table"}.get(self.kind, self.kind)
 
 
 @cache
@@ -241,4 +249,5 @@ def _model(path: Path, query: str) -> SqlModel:
         depends_on=tuple(declared("depends on", query).split(", ")),
         meaning=description["meaning"],
         columns=dict(description.get("columns") or {}),
+        keeps=declared("keeps", query),
     )

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 312_610,
-    "SQL": 55_000,
+    "source": 312_725,
+    "SQL": 55_350,
     "pages": 27_700,
-    "tests": 409_836,
+    "tests": 411_160,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

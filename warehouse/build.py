@@ -193,9 +193,8 @@ def _empty_database(code_stamp: str) -> bytes:
             connection.execute(sql.read("warehouse/macros"))
             connection.execute(f"create schema {sql.INTERMEDIATE}")
             for model in sql.models():
-                kind = "temp table" if model.kind == "step" else model.kind
                 with explaining(f"{model.name}: cannot be built"):
-                    connection.execute(f"create {kind} {model.name} as {model.query}")
+                    connection.execute(f"create {model.relation} {model.name} as {model.query}")
             connection.execute(sql.read("warehouse/counts_as_judge"))
             _describe(connection)
             connection.execute(f"create table {STAMP} as select {quoted(code_stamp)} as stamp")
@@ -207,7 +206,7 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     models = [model for model in sql.models() if model.kind != "step"]
     descriptions = {model.name: model.columns for model in models}
     statements = [
-        f"comment on {model.kind} {model.name} is {quoted(model.meaning)}" for model in models
+        f"comment on {model.relation} {model.name} is {quoted(model.meaning)}" for model in models
     ]
     statements += [
         f"comment on table {table.name} is {quoted(table.meaning)}" for table in TABLES.values()
@@ -280,11 +279,16 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
     Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and
     DuckDB plans later queries without knowing their number.
     """
-    for model in models:
+    for model in sorted(models, key=lambda model: model.kind == "memory"):
         if model.kind == "step":
             connection.execute(f"create temp table {model.name} as {model.query}")
-        elif model.kind == "table":
-            connection.execute(f"truncate {model.name}")
+        elif model.kind != "view":
+            if model.keeps:
+                connection.execute(
+                    f"delete from {model.name} where model_run_id not in (from {model.keeps})"
+                )
+            else:
+                connection.execute(f"truncate {model.name}")
             connection.execute(f"insert into {model.name} by name {model.query}")
             (n_rows,) = connection.fetchone() or (0,)
             if n_rows >= 100_000:

@@ -95,25 +95,18 @@ sampled_runs as (
         max(created_at) as responded_at
     from responses
     group by all
-),
-
-judged as (
-    select judging_id, max(created_at) as judged_at
-    from intermediate.graded_verdicts
-    where benchmark = $benchmark
-    group by judging_id
 )
 
 select model_runs.*,
     -- The empty list: no judge was named.
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
-    responded_at, judged_at,
+    responded_at,
+    max(last_judged_at) over (partition by judging_id) as judged_at,
     coalesce(splits, []) as splits,
     coalesce(current_splits, []) as current_splits
 from intermediate.model_runs
 left join boards using (model_run_id)
 inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
-inner join judged using (judging_id)
 -- Not the binary readings of ternary verdicts: they would repeat each
 -- comparison, and the correction would count both.
 where benchmark = $benchmark and grading <> 'ternary_as_binary'

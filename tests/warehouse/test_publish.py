@@ -3,14 +3,13 @@ it.
 """
 
 import re
-import shutil
 import time
 from typing import Any
 
 import pytest
 
 import sql
-from tests.kit import response, row, rows_in, values_in
+from tests.kit import row, rows_in, values_in
 from tests.warehouse.parts import put_of_old
 from warehouse import Warehouse
 from warehouse.tables import TABLES
@@ -102,26 +101,6 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
         use()
         rows = values_in(warehouse.root, query)
         assert rows == [("now", "judge", None), ("then", "run", None)]
-
-
-@pytest.mark.slow
-def test_a_database_that_was_extended_has_the_rows_of_one_built_at_once(
-    warehouse, tmp_path
-):
-    warehouse.write("responses", [response("t1"), response("t2")])
-    warehouse.publish()
-    warehouse.write("runs", [row("runs", run_id="r")])
-    warehouse.write("responses", [response("t3")])
-    warehouse.publish()
-    whole = Warehouse(tmp_path / "whole")
-    shutil.copytree(warehouse.store.root, whole.store.root)
-    whole.publish()
-
-    with warehouse.reader() as extended, whole.reader() as rebuilt:
-        for model in sql.models():
-            if model.kind != "step":
-                query = f"from {model.name} order by all"
-                assert extended.rows(query) == rebuilt.rows(query)
 
 
 def test_each_model_reads_only_the_checks_that_make_its_rows_change():

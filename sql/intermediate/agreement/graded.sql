@@ -1,12 +1,13 @@
 -- One row: a grader's decision on a criterion of a response that several
 -- graders decided; a majority is also a grader.
 --
--- depends on: intermediate.current_verdicts, temp.decided_points, graders
+-- depends on: intermediate.current_verdicts, intermediate.response_points, graders
 with several as (
-    select response_key
-    from temp.decided_points
-    where breakdown = 'all'
-    group by response_key
+    select response_id
+    from intermediate.response_points
+    -- Every verdict has a cost, known or unknown.
+    where breakdown = 'all' and (cost_usd is not null or is_cost_unknown)
+    group by response_id
     having count(*) > 1
 ),
 
@@ -15,7 +16,7 @@ decided as (
         judging_id as grader_id,
         value, probability
     from intermediate.current_verdicts
-    semi join several on hash(response_id) = several.response_key
+    semi join several using (response_id)
     where value is not null
 )
 

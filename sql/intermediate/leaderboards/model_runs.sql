@@ -1,47 +1,33 @@
 -- One row: a configured model, sampled in one vintage, under one judge configuration.
 --
 -- built as: table
--- depends on: intermediate.judge_configs, temp.coverage_bars, temp.decided_points,
---     temp.sampled_runs, coverage_rules, responses
-with judged_trials as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
-        responses.trial,
-        sum(decided_points.n_decided) as n_decided,
-        min(responses.created_at) as first_response_at
-    from temp.decided_points
-    inner join responses on decided_points.response_key = hash(responses.response_id)
-    where decided_points.breakdown = 'all'
-    group by all
-),
-
-with_rules as (
+-- depends on: intermediate.judge_configs, temp.coverage_bars, temp.judged_trials,
+--     temp.sampled_runs, coverage_rules
+with with_rules as (
     select judged_trials.*,
         coverage_rules.wanted_trials,
         coverage_bars.bar,
         coalesce(max(n_decided) filter (trial <= wanted_trials) over of_run, 0) as most_decided
-    from judged_trials
+    from temp.judged_trials
     left join coverage_rules using (benchmark, model, model_config_hash, vintage)
     left join temp.coverage_bars using (benchmark, model, model_config_hash)
-    window of_run as (
-        partition by benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
-    )
+    window of_run as (partition by model_run_id)
 ),
 
 judged as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
+    select model_run_id, benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
         wanted_trials, bar,
         list_sort(list(trial)) as begun,
         -- A trial beyond the configured ones counts once it is as full as they are.
         list(trial) filter (n_decided >= bar * most_decided and trial > wanted_trials) as further,
-        min(first_response_at) as first_response_at
+        min(first_response_at) as first_response_at,
+        max(last_judged_at) as last_judged_at
     from with_rules
     group by all
 )
 
 select
-    hash(
-        benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
-    ) as model_run_id,
+    model_run_id,
     -- Model runs that are compared with each other: only the model
     -- differs.
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
@@ -66,6 +52,7 @@ select
     end as counted_trials,
     len(counted_trials) as n_trials,
     first_response_at,
+    last_judged_at,
     bar
 from judged
 inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)

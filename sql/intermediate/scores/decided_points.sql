@@ -1,14 +1,22 @@
 -- One row: the sums over the decided criteria of a response under a judge
 -- configuration, by breakdown and label: the whole rubric, each category,
--- severity, and further label of criteria.
+-- severity, and further label of criteria. Only of model runs that changed.
 --
--- depends on: intermediate.graded_verdicts, temp.labelled_criteria
-with verdicts as (
+-- depends on: intermediate.graded_verdicts, intermediate.wanted_responses,
+--     temp.labelled_criteria, temp.unchanged_runs
+with changed_responses as (
+    select response_id, judging_id
+    from intermediate.wanted_responses
+    anti join temp.unchanged_runs using (model_run_id)
+),
+
+verdicts as (
     select
         hash(response_id) as response_key,
         hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
         judging_id, value, probability, cost_usd
     from intermediate.graded_verdicts
+    semi join changed_responses using (response_id, judging_id)
 )
 
 select

@@ -4,8 +4,9 @@
 -- Failed responses have rows too: their criteria are wanted and not decided.
 --
 -- built as: table
+-- keeps: temp.unchanged_runs
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,
---     temp.decided_points
+--     temp.decided_points, temp.unchanged_runs
 select
     wanted.model_run_id,
     wanted.response_id,
@@ -28,6 +29,7 @@ select
     decided_points.cost_usd,
     coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
 from intermediate.wanted_responses as wanted
+anti join temp.unchanged_runs using (model_run_id)
 inner join intermediate.rubric_weights using (benchmark, dataset_revision, task_id)
 left join temp.decided_points
     on hash(wanted.response_id) = decided_points.response_key

@@ -7,8 +7,9 @@
 -- because several scores share the same points.
 --
 -- built as: table
+-- keeps: temp.unchanged_runs
 -- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,
---     intermediate.score_bounds
+--     intermediate.score_bounds, temp.unchanged_runs
 with over_trials as (
     select model_run_id, task_id, breakdown, label, label_key,
         any_value(n_trials) as n_trials,
@@ -24,6 +25,7 @@ with over_trials as (
         exact_sum(expected_points + undecided_positive) as expected_upper,
         list(expected_points) filter (n_decided = n_wanted) as trial_expected
     from intermediate.response_points
+    anti join temp.unchanged_runs using (model_run_id)
     where is_counted
     group by all
 ),

@@ -21,7 +21,10 @@ mapped as (
         verdicts.* exclude (criterion_id, criterion_hash),
         coalesce(variants.original_id, verdicts.criterion_id) as criterion_id,
         coalesce(variants.original_hash, verdicts.criterion_hash) as criterion_hash,
-        coalesce(variants.rubric, 'original') as rubric
+        coalesce(variants.rubric, 'original') as rubric,
+        verdicts.criterion_hash as judged_hash,
+        verdicts.probability as judged_probability,
+        verdicts.cost_usd as judged_cost_usd
     from verdicts
     anti join superseded using (verdict_id)
     left join criterion_variants as variants
@@ -99,5 +102,9 @@ select
     criterion_id,
     criterion_hash,
     rubric,
+    -- As the judge was asked and replied, whatever the reading.
+    judged_hash,
+    judged_probability,
+    judged_cost_usd,
     hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id
 from readings

@@ -1,89 +1,113 @@
 -- built as: view
 -- depends on: intermediate.current_tasks, intermediate.graded_verdicts,
---     intermediate.judged_criteria, intermediate.model_runs, criteria, responses, tasks, verdicts
-with readings as (
-    -- It starts from the verdicts, so that a look-up by `verdict_id` reads one of
-    -- them and not the rubrics of all responses.
-    select verdict_id, response_id, judging_id, criterion_id, criterion_hash, status, value
+--     intermediate.model_runs, intermediate.response_points, criteria, responses, tasks
+with rubrics as (
+    select criteria.benchmark, criteria.dataset_revision, task_id, criterion_id,
+        criteria.content_hash,
+        field, topic, splits, title, weight, severity,
+        coalesce(category, '(none)') as category
+    from criteria
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where is_admitted
+),
+
+answers as (
+    select response_id, judging_id, task_id, model, judge, judge_config_hash, template_hash,
+        grading, judge_trial, vintage, model_config_hash, trial,
+        status as response_status,
+        text as response_text,
+        coalesce(is_latest, false) as is_latest,
+        coalesce(is_current, false) as is_current,
+        coalesce(latest_splits, []) as latest_splits
+    from responses
+    inner join intermediate.model_runs
+        using (benchmark, dataset_revision, model, model_config_hash, vintage)
+    left join intermediate.current_tasks using (model_run_id, task_id)
+    where list_contains(trials, trial)
+),
+
+details as (
     from intermediate.graded_verdicts
     union all by name
     -- Criteria that are not judged yet have no row.
     select
-        null as verdict_id,
-        response_id, judging_id, criterion_id,
-        null as criterion_hash,
-        status,
-        null as value
-    from intermediate.judged_criteria
-    inner join intermediate.model_runs using (model_run_id)
-    where status = 'no_response'
+        response_id, judging_id, benchmark, dataset_revision, task_id, model, criterion_id,
+        content_hash as criterion_hash,
+        'no_response' as status
+    from intermediate.response_points
+    inner join responses using (response_id, task_id)
+    inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision, model)
+    inner join criteria using (benchmark, dataset_revision, task_id)
+    where breakdown = 'all'
+        and responses.status <> 'ok'
+        -- Every verdict has a cost, known or unknown.
+        and response_points.cost_usd is null
+        and not is_cost_unknown
 )
 
 select
     verdict_id,
     response_id,
-    benchmark,
-    dataset_revision,
-    model_runs.judge,
-    model_runs.judge_config_hash,
-    model_runs.template_hash,
-    model_runs.grading,
-    model_runs.judge_trial,
-    vintage,
+    details.benchmark,
+    details.dataset_revision,
+    answers.judge,
+    answers.judge_config_hash,
+    answers.template_hash,
+    answers.grading,
+    answers.judge_trial,
+    answers.vintage,
     model,
-    model_config_hash,
+    answers.model_config_hash,
     task_id,
-    tasks.field,
-    tasks.topic,
-    responses.trial,
-    criterion_id,
-    criteria.title,
-    criteria.weight,
-    criteria.severity,
-    coalesce(category, '(none)') as category,
-    readings.status,
-    readings.value,
-    verdicts.criterion_hash,
-    verdicts.served_model,
-    verdicts.served_fingerprint,
-    verdicts.source,
-    verdicts.import_batch,
-    verdicts.may_hide_failures,
-    verdicts.explanation,
-    verdicts.probability,
-    verdicts.confidence,
-    verdicts.n_in_call,
-    verdicts.position_in_call,
-    verdicts.piece_hash,
-    verdicts.decided_by,
-    verdicts.escalated_because,
-    verdicts.prompt_tokens,
-    verdicts.cached_tokens,
-    verdicts.completion_tokens,
-    verdicts.cost_usd,
-    verdicts.input_usd_per_mtok,
-    verdicts.cached_usd_per_mtok,
-    verdicts.output_usd_per_mtok,
-    verdicts.price_table,
-    verdicts.latency_s,
-    verdicts.attempts,
-    verdicts.error,
-    verdicts.run_id,
-    verdicts.created_at,
-    responses.status as response_status,
-    responses.text as response_text,
-    coalesce(current_tasks.is_latest, false) as is_latest,
-    coalesce(current_tasks.is_current, false) as is_current,
-    tasks.splits,
-    coalesce(current_tasks.latest_splits, []) as latest_splits
-from readings
-inner join responses using (response_id)
-inner join intermediate.model_runs
-    using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
-left join intermediate.current_tasks using (model_run_id, task_id)
-inner join tasks using (benchmark, dataset_revision, task_id)
-inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-left join verdicts using (verdict_id)
-where list_contains(model_runs.trials, responses.trial)
-    and tasks.is_admitted
-    and coalesce(readings.criterion_hash, criteria.content_hash) = criteria.content_hash
+    field,
+    topic,
+    answers.trial,
+    details.criterion_id,
+    title,
+    weight,
+    rubrics.severity,
+    category,
+    details.status,
+    value,
+    judged_hash as criterion_hash,
+    served_model,
+    served_fingerprint,
+    source,
+    import_batch,
+    may_hide_failures,
+    explanation,
+    judged_probability as probability,
+    confidence,
+    n_in_call,
+    position_in_call,
+    piece_hash,
+    decided_by,
+    escalated_because,
+    prompt_tokens,
+    cached_tokens,
+    completion_tokens,
+    judged_cost_usd as cost_usd,
+    input_usd_per_mtok,
+    cached_usd_per_mtok,
+    output_usd_per_mtok,
+    price_table,
+    latency_s,
+    attempts,
+    error,
+    run_id,
+    created_at,
+    response_status,
+    response_text,
+    is_latest,
+    is_current,
+    splits,
+    latest_splits
+from details
+-- The columns by which users select are equal on all sides, so a choice of rows is made in each.
+inner join answers using (response_id, judging_id, task_id, model)
+inner join rubrics
+    on details.benchmark = rubrics.benchmark
+        and details.dataset_revision = rubrics.dataset_revision
+        and details.task_id = rubrics.task_id
+        and details.criterion_id = rubrics.criterion_id
+        and details.criterion_hash = rubrics.content_hash
