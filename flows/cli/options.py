@@ -1,4 +1,4 @@
-"""The options that commands share, in three groups; each command has those that affect it."""
+"""The options that commands share, by group; each command has those that affect it."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -105,6 +105,7 @@ FORMAT_BY_ENDING = {
 }
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
+"""The formats that a terminal cannot show."""
 SHOWS = ("json", "wide", "format", "output", "verbose")
 """Output options of a command that shows figures or other rows."""
 TELLS = ("json", "verbose")
@@ -377,8 +378,10 @@ class Context:
 def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -> str:
     """Return the format of a result: the named one, else that of the file's ending, else a table.
 
+    A named format counts even if the file has the ending of another one.
+
     Raises:
-        UsageError: two formats are named, the ending names none, or the format cannot be shown on a
+        click.UsageError: two formats are named, the ending names none, or the format cannot be shown on a
             terminal.
     """
     if as_json and file_format not in {None, "json"}:

@@ -382,7 +382,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Locatio
     if (
         latest
         and latest.content == content
-        and bundles.is_complete(location.below(latest.publication))
+        and bundles.is_complete_publication(location.below(latest.publication))
     ):
         note = f"unchanged since {latest.published_at[:16]} UTC; nothing was published"
         return StageReport("publish", notes=[note])

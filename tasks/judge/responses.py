@@ -37,8 +37,10 @@ class ResponseJudge(CriterionJudge):
         deliver: Deliver,
     ) -> None:
         """Judge criteria of one response, and pass on each that is finished, or not called."""
-        judged = [JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria]
-        await self.judge_one_by_one(judged, priority, deliver)
+        outcomes = [
+            JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria
+        ]
+        await self.judge_one_by_one(outcomes, priority, deliver)
 
     async def judge_one_by_one(
         self,
@@ -103,9 +105,9 @@ class ResponseJudge(CriterionJudge):
         """Return for each criterion whether its prompt can hold the whole response."""
         if self.fit is None:
             return [True] * len(criteria)
-        response = criteria[0]
+        first_criterion = criteria[0]
         texts = [criterion.criterion_text for criterion in criteria]
-        return self.fit.are_whole(response.messages, response.response_text, texts)
+        return self.fit.are_whole(first_criterion.messages, first_criterion.response_text, texts)
 
     def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for criteria whose prompt can hold the whole response."""

@@ -80,8 +80,9 @@ def ray() -> Any:
 
 
 class Cluster:
-    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores, which ends with
-    it.
+    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores.
+
+    A local Ray ends with its connection.
     """
 
     def __init__(self, address: str, n_cores: int | None = None) -> None:
@@ -106,8 +107,8 @@ class Cluster:
                 log_to_driver=False,
                 logging_level="ERROR",
                 configure_logging=False,
-                # As for a remote client: else processes import from this process's current folder
-                # first.
+                # A job of a remote client; in any other, Ray puts the current folder of this process
+                # first where its processes look for modules.
                 job_config=ray().job_config.JobConfig(_client_job=True),
             )
         except Exception as error:
@@ -160,18 +161,19 @@ class Cluster:
 @contextmanager
 def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
     """Yield the options of a local Ray, with a folder only for this user, which exists until the
-    block ends.
+    block ends; after an error in the block, the next start clears it.
 
     Ray makes its own files in it writable for everybody. Its token is locked while its driver runs.
     The next start clears the folder of a killed driver.
     """
     _clear_abandoned()
     folder = Path(mkdtemp(prefix=_PREFIX))
-    # Its name until it is locked: `_clear_abandoned` of another process removes an unlocked token.
+    # This is its name until it is locked: `_clear_abandoned` of another process removes an unlocked token.
     file = folder / "new"
     file.touch(0o600)
     file.write_text(_SECRET, encoding="ascii")
     with file.open() as lock:
+        # A shared lock is enough: `_clear_abandoned` needs an exclusive one.
         fcntl.flock(lock, fcntl.LOCK_SH)
         file.rename(folder / _TOKEN)
         os.environ.pop("RAY_AUTH_MODE", None)  # so that Ray turns authentication on
