@@ -41,7 +41,7 @@ def show(
     """Write rows in the command's format to its file or to standard output.
 
     On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is
-    run as a formula, and none in Markdown is anything but text.
+    run as a formula, and Markdown shows every text unchanged.
     """
     match context.file_format:
         case "table":
@@ -130,7 +130,9 @@ def writing_table(context: Context) -> Iterator[None]:
 
 
 def show_nothing(context: Context, job: "Job", sentence: str) -> None:
-    """Print that no row was found, by default in general words, and a summary of the stored data.
+    """Print that no row was found, and a summary of the stored data.
+
+    An empty `sentence` stands for general words.
 
     Raises:
         UsageError: the result was to be written to a file.
@@ -230,7 +232,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     """Refuse a command that cannot succeed, before it creates a warehouse.
 
     Raises:
-        UsageError: the data set is missing, or has no split of a given name.
+        UsageError: the data set is missing, or has no split that the command names.
         PipelineError: nothing is stored, and the command needs stored data.
     """
     from tasks.dataset.source import source_of
@@ -264,6 +266,7 @@ def finish(
         exit_code = execution.exit_code
         if gate is not None:
             exit_code = first_exit_code({exit_code, gate.exit_code})
+        # The gate's line explains an exit code that is not the run's own.
         lines = list(end_lines(execution, is_explained=exit_code == execution.exit_code))
         if gate is not None and gate.line and gate.exit_code == exit_code:
             lines.append(gate.line)

@@ -130,6 +130,8 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
 
 
 def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
+    # The version comes before the hash, which a newer one may compute in another way; the rest of
+    # an older one is read only if its hash is right.
     formats = {f"prbench-{kind}": kind for kind in kinds}
     kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
     if kind is None:
@@ -265,7 +267,7 @@ def _refuse_if_any(location: Location, bundle: Bundle, names: list[str]) -> None
 
 
 POINTER = "current.json"
-FOLDER = "publications"
+PUBLICATIONS_FOLDER = "publications"
 PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 """Matches the name of a publication's folder: its time, and a hash of its content."""
 
@@ -294,7 +296,7 @@ def read_pointer(location: Location) -> Pointer | None:
         return None
     pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
     folder, _, name = pointer.publication.partition("/")
-    if folder != FOLDER or not PUBLICATION.fullmatch(name):
+    if folder != PUBLICATIONS_FOLDER or not PUBLICATION.fullmatch(name):
         raise Damaged(
             f"{path}: names {pointer.publication!r}, which is not a publication; publish to another"
             " target"

@@ -399,7 +399,10 @@ def _current_pairs(
     first_sides: Sequence[Side],
     second_sides: Sequence[Side],
 ) -> list[ModelRunPair]:
-    """Return the pairs of one name with another in current vintages, each with its splits."""
+    """Return the pairs of one name with another in current vintages, each with its splits.
+
+    No vintage is named then, so models need not be of the same one.
+    """
     pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
     splits: dict[tuple[Side, Side], set[str]] = defaultdict(set)
     for split in sorted(_splits_of([*first_sides, *second_sides])):

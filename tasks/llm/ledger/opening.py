@@ -64,8 +64,9 @@ def alone(folder: Path) -> Iterator[Path | None]:
     """
     with (folder / "calls.lock").open("a+") as lock:
         if _try_lock(lock, fcntl.LOCK_EX):
-            _prepare(files.ledger_path(folder))
-            yield files.ledger_path(folder)
+            path = files.ledger_path(folder)
+            _prepare(path)
+            yield path
         else:
             yield None
 

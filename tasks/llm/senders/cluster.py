@@ -97,10 +97,10 @@ class Cluster:
             # To Ray this is the number of attempts to connect, and it prints a line for each
             # refused token. Something listens there, so few attempts are enough.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
-        self._folder = ExitStack()
+        self._local_ray_stack = ExitStack()
         options: Mapping[str, Any] = {"address": address}
         if address == LOCAL:
-            options = self._folder.enter_context(_local_ray(n_cores))
+            options = self._local_ray_stack.enter_context(_local_ray(n_cores))
         try:
             ray().init(
                 **options,
@@ -134,7 +134,7 @@ class Cluster:
                 nodes.append(Node(node["NodeID"], name, n_cores))
         return nodes
 
-    def start(self, process: type, node: Node) -> Any:
+    def start(self, process_class: type, node: Node) -> Any:
         """Start a process on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -144,7 +144,7 @@ class Cluster:
             max_restarts=0,
             max_task_retries=0,
             scheduling_strategy=strategy,
-        )(process)
+        )(process_class)
         return actor.remote()
 
     def end(self, process: Any) -> None:
@@ -155,7 +155,7 @@ class Cluster:
     def close(self) -> None:
         """End all processes of this connection, and the connection."""
         ray().shutdown()
-        self._folder.close()
+        self._local_ray_stack.close()
 
 
 @contextmanager
@@ -212,11 +212,11 @@ def _clear_abandoned() -> None:
 
 def _end_processes_of(folder: Path) -> None:
     """End the processes of the Ray that has its files in a folder."""
-    for process in Path("/proc").glob("[0-9]*"):
+    for process_folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            command = (process / "cmdline").read_text(errors="replace")
+            command = (process_folder / "cmdline").read_text(errors="replace")
             if f"{folder}/" in command and "/ray/" in command:
-                os.kill(int(process.name), signal.SIGKILL)
+                os.kill(int(process_folder.name), signal.SIGKILL)
 
 
 def _refuse_where_nothing_listens(address: str) -> None:

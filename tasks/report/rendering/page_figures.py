@@ -104,7 +104,7 @@ class PageFigure:
     says: str
     query: str
     n_rows: int
-    plots: Sequence[Chart]
+    charts: Sequence[Chart]
     notes: Sequence[str]
     n_listed: int
     table: Markup
@@ -160,7 +160,7 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
         page_figure,
         query=query,
         n_rows=len(rows),
-        plots=[chart for chart in charts if not chart.is_blank],
+        charts=[chart for chart in charts if not chart.is_blank],
         notes=notes,
     )
 
@@ -182,7 +182,7 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
         says=says,
         query="",
         n_rows=len(table_rows),
-        plots=[],
+        charts=[],
         notes=[note for note in notes if note not in table_notes],
         n_listed=len(table_rows),
         table=table(figure.name, figure.columns, table_rows) if rows else Markup(""),
