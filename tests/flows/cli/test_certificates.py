@@ -38,6 +38,7 @@ def test_a_differing_figure_is_shown_with_both_values(certificate, tmp_path, run
     forgery = forged(certificate, tmp_path / "other.zip", change)
 
     run("verify", forgery, code=1)
+    # The table, and the lines after it.
     table, _, line = run.out.partition("verify: ")
     run("verify", forgery, "--json", code=1)
     result = json.loads(run.out)

@@ -199,7 +199,7 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
 
     report = judged(job)
 
-    (row,) = rows_in(job, "from verdicts where error is not null")
+    [row] = rows_in(job, "from verdicts where error is not null")
     assert report.rows == N_CRITERIA
     assert report.failures == {"provider_error": 1}
     assert "batch batch_000001, file-000002, line 5: cannot be read" in row["error"]

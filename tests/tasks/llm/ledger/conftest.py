@@ -46,7 +46,7 @@ def offset_of(folder: Path, name: str) -> int:
     """The offset of the root page of a table or an index in the file of a ledger."""
     query = "select (rootpage - 1) * ? from sqlite_master where name = ?"
     with database(folder) as connection:
-        (offset,) = connection.execute(query, (PAGE, name)).fetchone()
+        [offset] = connection.execute(query, (PAGE, name)).fetchone()
     return int(offset)
 
 

@@ -201,11 +201,11 @@ def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
 def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
     damage_sum(copy)
     mend(copy)
-    (unknown_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
+    [unknown_row] = [row for row in spend_in(copy) if row["cost_usd"] is None]
 
     write_calls(copy, [judge_entry(5, attempt=3)])
 
-    (later_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
+    [later_row] = [row for row in spend_in(copy) if row["cost_usd"] is None]
     assert unknown_row["run_id"] == "run-2"
     assert unknown_row["calls"] == 2
     assert unknown_row["unpriced_calls"] == 2

@@ -247,7 +247,7 @@ def test_what_is_no_database_is_set_aside_and_replaced(content, tmp_path, capsys
 
     printed = repair(tmp_path, capsys)
 
-    (damaged_file,) = tmp_path.glob("damaged-*")
+    [damaged_file] = tmp_path.glob("damaged-*")
     sentence = f"; the damaged file is kept as {damaged_file.name}; calls that are"
     assert calls_in(tmp_path) == {}
     assert damaged_file.read_bytes() == content
@@ -264,11 +264,11 @@ def test_open_batches_spent_failures_and_sums_outlive_damage(name, copy, capsys)
 
     assert "damaged" in printed
     with closing(Ledger(copy)) as ledger:
-        (submission,) = Submissions(ledger, "an endpoint").open_submissions()
+        [submission] = Submissions(ledger, "an endpoint").open_submissions()
         assert ledger.history("a failed one").next_attempt == 4
     assert submission.batch_id == "batch-1"
     assert submission.calls == (SubmittedCall("key", "cell", "{}"),)
-    (spend,) = spend_in(copy)
+    [spend] = spend_in(copy)
     assert spend["calls"] == N_CALLS
     assert spend["purpose"] == "unknown"
 

@@ -308,7 +308,7 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling, serve):
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.status == "unclear"
     assert reply.text is None
 
@@ -320,7 +320,7 @@ async def test_a_result_of_a_batch_may_have_content_in_parts(calling, serve):
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.status == "ok"
     assert reply.text == "A debt."
 

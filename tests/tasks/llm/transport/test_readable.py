@@ -128,7 +128,7 @@ async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling, serve):
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.text == "A debt."
 
 
