@@ -43,7 +43,7 @@ def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str
         VerdictError: the reply is anything else.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
-    unknown = sorted(content.keys() - set(CHECKS))
+    unknown = sorted(content.keys() - CHECKS)
     if unknown:
         raise VerdictError(f"{unknown[0][:40]!r} is not a check")
     return [_finding(name, content.get(name)) for name in CHECKS]

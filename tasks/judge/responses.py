@@ -65,10 +65,10 @@ class ResponseJudge(CriterionJudge):
             deliver,
             is_whole=are_whole[0],
         )
-        # A refusal, of the response or of a chunk, has made another fit.
-        is_refused = fit is not self.fit
+        # A refusal, of the response or of a chunk, makes another fit; nothing else does.
+        is_accepted = fit is self.fit
         await run_all(
-            self._judge(judged, fit, long_response, deliver, is_whole=is_whole and not is_refused)
+            self._judge(judged, fit, long_response, deliver, is_whole=is_whole and is_accepted)
             for judged, is_whole in zip(criteria[1:], are_whole[1:], strict=True)
         )
 

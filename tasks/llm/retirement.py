@@ -18,9 +18,7 @@ def retirement_date(target: Target) -> date | None:
     if target.name.startswith("openai/") and target.api_base is not None:
         return None
     stated_date = table_entry(target.name).get("deprecation_date")
-    if not stated_date:
-        return None
-    return date.fromisoformat(stated_date)
+    return date.fromisoformat(stated_date) if stated_date else None
 
 
 def is_retired(target: Target, today: date) -> bool:

@@ -118,7 +118,7 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     if page.own:
         figures += map(page.own, scope.own_breakdowns)
     page_figures = [_write_figure(_titled(figure, scope), scope, site) for figure in figures]
-    return [page_figure for page_figure in page_figures if page_figure]
+    return list(filter(None, page_figures))
 
 
 def _titled(figure: Figure, scope: Scope) -> Figure:
