@@ -199,7 +199,10 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
 
 
 def gated_call(server: FaultServer, route: str) -> Call:
-    """A call with a secret in its headers and parameters."""
+    """A call with a secret in its headers and parameters.
+
+    The name of one of the parameters is not that of a secret.
+    """
     settings = ROUTES[route]
     extra_body = {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}
     parameters = {**settings.get("parameters", {}), "extra_body": extra_body}
@@ -219,9 +222,23 @@ def test_secrets_reach_nothing_but_the_server(route, calling, serve, monkeypatch
     assert entry.headers["x-gate"] == f"Bearer {SECRET}"
     assert entry.headers["x-team"] == "blue"
     assert entry.request["auth"] == {"token": SECRET}
-    # Of parameters, only those whose names look like secrets are filled in.
-    assert entry.request["note"] == "${PRBENCH_GATE}"
     assert traces(calling.folder, SECRET) == []
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_reference_under_an_ordinary_name_is_sent_as_it_is(
+    route,
+    calling,
+    serve,
+    monkeypatch,
+):
+    monkeypatch.setenv("PRBENCH_GATE", SECRET)
+    server = serve(HttpResponse("x"))
+
+    calling(gated_call(server, route))
+
+    [entry] = server.entries
+    assert entry.request["note"] == "${PRBENCH_GATE}"
 
 
 @pytest.mark.parametrize("route", ROUTES)

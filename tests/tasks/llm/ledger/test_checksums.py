@@ -23,7 +23,13 @@ from tasks.llm.ledger.opening import damage_in, mend
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.kit import one_line, write_calls
-from tests.tasks.llm.ledger.conftest import LOGPROBS, PAGE, database, entry, offset_of
+from tests.tasks.llm.ledger.conftest import (
+    LOGPROBS,
+    PAGE_BYTES,
+    database,
+    entry,
+    offset_of,
+)
 from tests.warehouse.parts import flip
 
 N_CALLS = 6
@@ -119,7 +125,7 @@ def flip_a_bit(data: st.DataObject, folder: Path, name: str):
     """Change one bit in the page of a table or an index; this small file has one for each."""
     path = folder / "calls.sqlite"
     start = offset_of(folder, name)
-    page = path.read_bytes()[start : start + PAGE]
+    page = path.read_bytes()[start : start + PAGE_BYTES]
     used_offsets = [start + offset for offset, byte in enumerate(page) if byte]
     offset = data.draw(st.sampled_from(used_offsets))
     flip(path, offset, bit=data.draw(st.integers(0, 7)))
