@@ -32,7 +32,7 @@ from warehouse import TABLES, Warehouse
 IngestedRow = dict[str, Any]
 RevisionKey = Mapping[str, str]
 """The benchmark and the revision."""
-Splits = Mapping[str, Sequence[Task]]
+TasksBySplit = Mapping[str, Sequence[Task]]
 """The tasks of each split, in order."""
 
 
@@ -60,24 +60,24 @@ def ingest(job: Job) -> StageReport:
             rows = reader.select("split_members", "distinct split", **key)
         if {row["split"] for row in rows} >= set(source.splits):
             return _report(warehouse, key, source)
-    splits = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
-    tables = _reference_rows(benchmark) | _task_rows(key, splits)
+    tasks_by_split = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
+    tables = _reference_rows(benchmark) | _task_rows(key, tasks_by_split)
     # Last, because a split with members counts as stored.
-    tables["split_members"] = _member_rows(key, splits)
+    tables["split_members"] = _member_rows(key, tasks_by_split)
     for table, rows in tables.items():
         warehouse.write(table, rows)
     warehouse.publish()
     return _report(warehouse, key, source)
 
 
-def _task_rows(key: RevisionKey, splits: Splits) -> dict[str, list[IngestedRow]]:
+def _task_rows(key: RevisionKey, tasks_by_split: TasksBySplit) -> dict[str, list[IngestedRow]]:
     """Return the rows of tasks and their parts by table, each task once.
 
     Hard splits repeat tasks of full ones; the first one counts.
     """
-    n_rows = _count_rows(splits)
+    n_rows = _count_rows(tasks_by_split)
     tasks: dict[str, Task] = {}
-    for members in splits.values():
+    for members in tasks_by_split.values():
         for task in members:
             tasks.setdefault(task.task_id, task)
     task_rows = []
@@ -114,24 +114,24 @@ def _task_rows(key: RevisionKey, splits: Splits) -> dict[str, list[IngestedRow]]
     }
 
 
-def _count_rows(splits: Splits) -> Counter[str]:
+def _count_rows(tasks_by_split: TasksBySplit) -> Counter[str]:
     """Return the number of rows of each task id.
 
     It is the larger of two numbers: of its rows in any one split, and of its different contents in
     all splits. So an id in two splits with the same content counts once.
     """
     contents = set()
-    for members in splits.values():
+    for members in tasks_by_split.values():
         contents |= {(task.task_id, task.content_hash) for task in members}
     n_rows = Counter(task_id for task_id, _ in contents)
-    for members in splits.values():
+    for members in tasks_by_split.values():
         n_rows |= Counter(task.task_id for task in members)  # the larger number of each id
     return n_rows
 
 
-def _member_rows(key: RevisionKey, splits: Splits) -> list[IngestedRow]:
+def _member_rows(key: RevisionKey, tasks_by_split: TasksBySplit) -> list[IngestedRow]:
     rows = []
-    for split, members in splits.items():
+    for split, members in tasks_by_split.items():
         for position, task in enumerate(members):
             rows.append(
                 {

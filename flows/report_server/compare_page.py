@@ -143,6 +143,7 @@ def _side_fields(
 
 
 def _splits(job: Job, reader: Reader) -> list[str]:
+    """Return the splits of the data set, without the hard subsets that this project selected."""
     rows = reader.select(
         "intermediate.task_set_members",
         "distinct split",

@@ -213,6 +213,7 @@ def _names_by_kind(
     for kind in KINDS:
         names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
     rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
+    # Pipeline runs are no attribute of a model run, so these replace what the loop has put there.
     names_by_kind["run"] = [row["run_id"] for row in rows]
     names_by_kind["model"] += sorted({run.dated_name for run in model_runs})
     return names_by_kind

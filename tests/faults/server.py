@@ -68,7 +68,7 @@ class FaultServer(Book):
         """How batches end."""
         self.responses_before_end = 0
         """How many requests of a batch are processed before it expires."""
-        self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
+        self.change_line: Callable[[bytes, int], bytes] = lambda line, _number: line
         """(line of a batch's results, its number) -> the line that is written to the file."""
         self.strikes: Callable[[str], int | None] = lambda _: None
         """Method and path -> an error status to send instead; 0: process it but send no response;

@@ -236,5 +236,7 @@ def expected_width(
     variance = 0.0
     for n, sheet_variance in zip(n_labels, variances, strict=True):
         variance += (n / total) ** 2 * sheet_variance
+    # A correction by labels fits up to three numbers: a constant for each sign of a contribution,
+    # and the weight of the judge's verdict (`debiased.py`).
     quantile = float(student_quantile(0.975, max(1.0, total + n_known - 3.0)))
     return 2.0 * quantile * math.sqrt(task_variance + variance)
