@@ -7,8 +7,8 @@ Each hub commit has its own cache folder (`dataset/source.py`) below the usual o
 or if the hub is down, `datasets` loads the newest revision in its cache, whichever was requested.
 Offline, therefore, only data that this program has downloaded is found.
 
-The scratchpad (the author's notes) is not stored, so it cannot be sent to a model. The canary is stored in
-`split_members`, apart from all texts, and is in no export and no report.
+The scratchpad (the author's notes) is not stored, so it cannot be sent to a model. The canary is
+stored in `split_members`, apart from all texts, and is in no export and no report.
 
 Parsing refuses only rows that cannot become tasks. All other problems are left to the checks, so
 that a refused task is in the database with the reason (`quarantine`).

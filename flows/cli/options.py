@@ -383,8 +383,8 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
     A named format counts even if the file has the ending of another one.
 
     Raises:
-        click.UsageError: two formats are named, the ending names none, or the format cannot be shown on a
-            terminal.
+        click.UsageError: two formats are named, the ending names none, or the format cannot be
+            shown on a terminal.
     """
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(

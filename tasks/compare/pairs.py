@@ -51,7 +51,8 @@ class Comparison:
     (`label@vintage`). The models and judges that the job names, its data-set revision (unless
     revisions are compared), and `vintage` select the model runs to pair: by default the current
     ones on each split, with `all` those of every vintage. In any other vintage, models that are not
-    sampled every night are represented by their base responses. If `score` is None, it is the primary one.
+    sampled every night are represented by their base responses. If `score` is None, it is the
+    primary one.
     """
 
     job: Job

@@ -97,7 +97,8 @@ class CriterionJudge:
     """A judge as it is called, for the verdicts of `owner`: the judge's own configuration, or that
     of a cascade.
 
-    The form of prompt and reply is that of `judge_config`, even in a cascade. Calls of another `vintage` are different calls, so earlier replies are not used for them.
+    The form of prompt and reply is that of `judge_config`, even in a cascade. Calls of another
+    `vintage` are different calls, so earlier replies are not used for them.
     """
 
     gateway: Gateway

@@ -250,7 +250,8 @@ async def judge_of(
 ) -> ResponseJudge:
     """Return the judge of a configuration, with the limit of its context.
 
-    `owner` is the cascade that its verdicts are of; None: they are its own. It decides each criterion by itself, or the pieces of a rubric.
+    `owner` is the cascade that its verdicts are of; None: they are its own. It decides each
+    criterion by itself, or the pieces of a rubric.
     """
     target = judge_target(judge_config.judge)
     fit = await asyncio.to_thread(context_fit_of, judge_config, target)

@@ -48,7 +48,8 @@ class Body:
     hide is kept.
 
     The limit, the encoding, and what was requested are set at the start; all else is what was found
-    in the body. A provider may send a whole reply where events were requested; it is passed on as events.
+    in the body. A provider may send a whole reply where events were requested; it is passed on as
+    events.
     """
 
     most_bytes: int = 0

@@ -1,5 +1,5 @@
-"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a record of
-every call.
+"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand,
+a record of every call.
 
 Its response is a function of the request, so a test knows the right result without asking the
 pipeline.
@@ -158,7 +158,8 @@ class FaultServer(Book):
         if status:
             return await bodies.send_json(http, bodies.error_json("Struck."), status)
         if status == 0:
-            # The request is processed all the same, but the response goes to a closed connection.
+            # The request is processed all the same, but the response goes to a closed
+            # connection.
             await http.read()
             bodies.cut(http)
         return await handler(http)

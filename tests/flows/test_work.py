@@ -1,4 +1,4 @@
-"""What `has_work` finds, by stored data and configuration, and which reports are up to date.
+"""What `has_work` finds in data and configuration, and which reports are up to date.
 
 Work that is overlooked is not done.
 """

@@ -107,8 +107,8 @@ class Cluster:
                 log_to_driver=False,
                 logging_level="ERROR",
                 configure_logging=False,
-                # A job of a remote client; in any other, Ray puts the current folder of this process
-                # first where its processes look for modules.
+                # A job of a remote client; in any other, Ray puts the current folder of this
+                # process first where its processes look for modules.
                 job_config=ray().job_config.JobConfig(_client_job=True),
             )
         except Exception as error:
@@ -168,7 +168,8 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
     """
     _clear_abandoned()
     folder = Path(mkdtemp(prefix=_PREFIX))
-    # This is its name until it is locked: `_clear_abandoned` of another process removes an unlocked token.
+    # This is its name until it is locked: `_clear_abandoned` of another process removes an unlocked
+    # token.
     file = folder / "new"
     file.touch(0o600)
     file.write_text(_SECRET, encoding="ascii")

@@ -97,7 +97,8 @@ class PageFigure:
     """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
     `query` is empty on served pages, and if a figure that is pooled over all tasks is not shown.
-    `n_rows` counts the rows of the figure, `n_listed` those of its table. `table_notes` explain marks in the table, which may be folded.
+    `n_rows` counts the rows of the figure, `n_listed` those of its table. `table_notes` explain
+    marks in the table, which may be folded.
     """
 
     figure: Figure

@@ -52,7 +52,7 @@ def storable(text: str) -> str:
 
 
 def count_alphanumeric(text: str) -> int:
-    """Return the length of a response as in figure 7 of PRBench's paper: letters and digits only."""
+    """Return the number of letters and digits, the length of a response in PRBench's figure 7."""
     return sum(map(str.isalnum, text))
 
 

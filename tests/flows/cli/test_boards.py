@@ -1,4 +1,4 @@
-"""Tables of small worlds (leaderboards, differences and others), as text and as files."""
+"""Tables of small worlds, such as leaderboards and differences, as text and files."""
 
 import csv
 import json
@@ -20,8 +20,9 @@ from tests.tasks.compare.comparisons import MANY, judged, tasks_of
 def folder(tmp_path_factory) -> Path:
     """Two models below zero, one that lacks a trial, and one without verdicts.
 
-    `run_here` runs commands on it. The first two meet the wanted criterion (10 points) in a tenth
-    of the tasks, and the unwanted one (-5) in two thirds: their mean is -0.23.
+    `run_here` runs commands on it. The first two meet the wanted criterion (10 points)
+    in a tenth of the tasks, and the unwanted one (-5) in two thirds: their mean is
+    -0.23.
     """
     rubrics = {f"t{index:02d}": [(10, "Accuracy"), (-5, "Risk")] for index in range(60)}
     below_zero = {}

@@ -1,7 +1,7 @@
 """Every command: its help, and its refusals in one line, which leave no file behind.
 
-`tests/golden/commands.yaml` covers the rest: it is the table of commands with exit codes and outputs, on warehouses
-with results.
+`tests/golden/commands.yaml` covers the rest: it is the table of commands with exit
+codes and outputs, on warehouses with results.
 """
 
 import re
@@ -164,8 +164,8 @@ def parsed(words: list[str]) -> click.Command:
 
 def test_examples_are_commands_that_click_can_read():
     for name, command in [("", cli), *commands_of()]:
-        # Below a mark for click and the heading, each line is an example; after spaces there may be
-        # an explanation, or after `>` a file.
+        # Below a mark for click and the heading, each line is an example; after spaces
+        # there may be an explanation, or after `>` a file.
         for line in (command.epilog or "").splitlines()[2:]:
             words = shlex.split(re.split(r" {3,}| > ", line.strip())[0])
             assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)

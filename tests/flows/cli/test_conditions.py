@@ -17,7 +17,7 @@ CONDITIONS = {
     "gpt": {"web search": "search", "baseline": "plain"},
     "other": {"low": "plain", "same": "twin"},
 }
-"""Group -> condition -> model. The others are compared with `baseline`, else with the first."""
+"""Group -> condition -> model; the others are compared with `baseline` or the first."""
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def file(tmp_path) -> Path:
 
 
 def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
-    """Write the configuration of a warehouse with these conditions, and return the option that
-    names it.
+    """Write the configuration of a warehouse with these conditions, and return the
+    option that names it.
     """
     settings = {
         "dataset": {"source": "sample"},

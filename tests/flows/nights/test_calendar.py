@@ -132,7 +132,8 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
     has_next_begun = times[2] - started_at <= timedelta(seconds=10)
 
     assert is_over(nightly, times[1], started_at) == has_next_begun
-    # cron passes no scheduled time, so `night_of` has to find the night from the start alone.
+    # cron passes no scheduled time, so `night_of` has to find the night from the start
+    # alone.
     if not has_next_begun:
         assert night_of(nightly, started_at) == night_of(nightly, times[1])
 

@@ -76,7 +76,7 @@ def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
 
 
 def texts_in(job: Job) -> set[str]:
-    """The texts of a warehouse of over 25 characters: shorter ones could also be labels."""
+    """The texts of a warehouse above 25 characters: shorter ones could be labels."""
     texts = set()
     with Warehouse(job.warehouse).reader() as reader:
         for query in TEXTS:
@@ -144,8 +144,8 @@ def test_figures_without_their_intervals_are_not_certified(sample_job, tmp_path)
 
 
 def in_other_words(rows: Rows):
-    """Rewrite half of the criteria, and let the first judge decide the whole rubric again in this
-    form.
+    """Rewrite half of the criteria, and let the first judge decide the whole rubric
+    again in this form.
     """
     rows["criterion_variants"] = [
         row(
@@ -182,8 +182,9 @@ def stopped_and_hidden(rows: Rows):
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
     hide failures.
     """
-    # Model, evaluated and skipped tasks, and the interval at every look. The world has verdicts on
-    # 20 tasks, more than bell had when it stopped, but not all 50 of the other two.
+    # Model, evaluated and skipped tasks, and the interval at every look. The world has
+    # verdicts on 20 tasks, more than bell had when it stopped, but not all 50 of the
+    # other two.
     stops = (
         ("ada", 30, 20, -0.9, 0.9),
         ("bell", 9, 1, 0.1, 0.9),

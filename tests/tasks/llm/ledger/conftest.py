@@ -15,7 +15,7 @@ LOGPROBS: Logprobs = (("{", -0.25), ("true", -1.5))
 
 
 def entry(number: int, reply: Reply | None = None, **values: Any) -> Entry:
-    """Return the call `key-N` for the row `cell-N`, whose reply cost N dollars if none is given."""
+    """Return the call `key-N` for the row `cell-N`; its usual reply cost N dollars."""
     if reply is None:
         reply = Reply(
             "ok",
@@ -44,7 +44,7 @@ def database(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def offset_of(folder: Path, name: str) -> int:
-    """Return the offset of the root page of a table or an index in the file of a ledger."""
+    """Return the offset of the root page of a table or an index in a ledger's file."""
     query = "select (rootpage - 1) * ? from sqlite_master where name = ?"
     with database(folder) as connection:
         [offset] = connection.execute(query, (PAGE_BYTES, name)).fetchone()

@@ -150,7 +150,8 @@ def difficulty(number: int, position: int | None = None) -> float:
 @cache
 def _chance(cell: str, spread: float) -> float:
     """Return the random part of a cell, always the same."""
-    # Without the cache this would take half of the time that building the warehouse takes.
+    # Without the cache this would take half of the time that building the warehouse
+    # takes.
     return random.Random(cell).gauss(0, spread)
 
 
