@@ -36,8 +36,9 @@ def write_report(
             configured one.
         vintage: the vintage to show; None: the current one of each model; `all`: every one. The
             shown vintage of a model, with `all` the current one, is compared with the one before.
-        is_of_run: true for the report on everything stored, at the end of a run; the hash of its
-            inputs is stored too, for `is_up_to_date`.
+        is_of_run: true for the report on everything stored, at the end of a run, in the configured
+            folder; the job is `on_everything` then. The hash of its inputs is stored too, for
+            `is_up_to_date`.
 
     Raises:
         UsageError: the folder holds something other than a report.
@@ -80,7 +81,7 @@ def is_up_to_date(job: Job) -> bool:
     index_of_benchmarks = job.report_folder / "index.html"
     try:
         stored_basis = (folder / _BASIS_FILE).read_text(encoding="ascii").strip()
-        # Check the files first: that takes milliseconds.
+        # Before the hash of all inputs, which takes seconds.
         if not index_of_benchmarks.is_file() or not is_whole(folder):
             return False
         return stored_basis == basis_of(on_everything(job))

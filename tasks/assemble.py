@@ -1,11 +1,12 @@
 """Assemble: build the conversations of admitted tasks in the form that is sent to a model.
 
-`messages` holds each conversation exactly as it is sent to models. Reference texts come before the
+`messages` (a view of the written `message_rows`) holds each conversation exactly as it is sent to
+models. Reference texts come before the
 prompt of their turn.
 
 `conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its
 responses under a new configuration. Scratchpad and canary are not in the rows that this stage
-reads.
+reads, so they are never sent.
 
 Exports build conversations that are not assembled yet (`complete_conversations`), so an export can
 directly follow an import.
@@ -26,10 +27,7 @@ from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
-    """Write the messages of every wanted task that has none.
-
-    It reads no rows with the scratchpad or the canary, so these are never sent.
-    """
+    """Write the messages of every wanted task that has none."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
@@ -61,20 +59,22 @@ def complete_conversations(
     tasks: WantedTasks,
     task_ids: Iterable[str],
 ) -> dict[str, Conversation]:
-    """Return the conversations of some wanted tasks by task id, also of those without messages."""
+    """Return the conversations of some wanted tasks by task id: the stored ones, and for tasks
+    without messages those that would be built.
+    """
     tasks = tasks._replace(task_ids=tuple(sorted(set(task_ids))))
     conversations = conversations_of_turns(turns_to_assemble(reader, tasks))
     return conversations | conversations_of(reader, tasks, tasks.task_ids)
 
 
 def turns_to_assemble(reader: Reader, tasks: WantedTasks) -> list[dict[str, Any]]:
-    """Return the user turns of the wanted tasks that have no messages yet."""
+    """Return the turns (prompt and response) of the wanted tasks that have no messages yet."""
     parameters = {**tasks.key, "tasks": list(tasks.task_ids)}
     return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
-    """Return the conversations that consist of user turns, by task id."""
+    """Return the conversations that consist of turns, by task id."""
     conversations = {}
     for task_id, rows in groupby(turns, key=lambda turn: turn["task_id"]):
         task_turns = []

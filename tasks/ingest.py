@@ -5,10 +5,10 @@ content of files. It is stored on every row, so rows of different revisions are 
 
 Each hub commit has its own cache folder (`dataset/source.py`) below the usual one, because offline,
 or if the hub is down, `datasets` loads the newest revision in its cache, whichever was requested.
-So a cache that other programs filled is not used offline.
+Offline, therefore, only data that this program has downloaded is found.
 
-The scratchpad is not stored, so it cannot be sent to a model. The canary is stored in
-`split_members`, apart from all texts, and is in no export and no report.
+The scratchpad (the author's notes) is not stored, so it cannot be sent to a model. The canary is
+stored in `split_members`, apart from all texts, and is in no export and no report.
 
 Parsing refuses only rows that cannot become tasks. All other problems are left to the checks, so
 that a refused task is in the database with the reason (`quarantine`).
@@ -30,9 +30,9 @@ from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse
 
 IngestedRow = dict[str, Any]
-Key = Mapping[str, str]
+RevisionKey = Mapping[str, str]
 """The benchmark and the revision."""
-Splits = Mapping[str, Sequence[Task]]
+TasksBySplit = Mapping[str, Sequence[Task]]
 """The tasks of each split, in order."""
 
 
@@ -60,24 +60,24 @@ def ingest(job: Job) -> StageReport:
             rows = reader.select("split_members", "distinct split", **key)
         if {row["split"] for row in rows} >= set(source.splits):
             return _report(warehouse, key, source)
-    splits = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
-    tables = _reference_rows(benchmark) | _task_rows(key, splits)
+    tasks_by_split = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
+    tables = _reference_rows(benchmark) | _task_rows(key, tasks_by_split)
     # Last, because a split with members counts as stored.
-    tables["split_members"] = _member_rows(key, splits)
+    tables["split_members"] = _member_rows(key, tasks_by_split)
     for table, rows in tables.items():
         warehouse.write(table, rows)
     warehouse.publish()
     return _report(warehouse, key, source)
 
 
-def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
+def _task_rows(key: RevisionKey, tasks_by_split: TasksBySplit) -> dict[str, list[IngestedRow]]:
     """Return the rows of tasks and their parts by table, each task once.
 
     Hard splits repeat tasks of full ones; the first one counts.
     """
-    n_rows = _count_rows(splits)
+    n_rows = _count_rows(tasks_by_split)
     tasks: dict[str, Task] = {}
-    for members in splits.values():
+    for members in tasks_by_split.values():
         for task in members:
             tasks.setdefault(task.task_id, task)
     task_rows = []
@@ -94,13 +94,17 @@ def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
         for kind, label in dict.fromkeys(task.labels):
             task_labels.append({**task_key, "kind": kind, "label": label})
         for criterion in task.criteria:
-            row = task_key | asdict(criterion)
-            del row["labels"]
-            criteria.append(row)
+            criterion_row = task_key | asdict(criterion)
+            del criterion_row["labels"]
+            criteria.append(criterion_row)
             criterion_id = criterion.criterion_id
             for kind, label in criterion.labels:
-                row = {**task_key, "criterion_id": criterion_id, "kind": kind, "label": label}
-                criterion_labels[task_id, criterion_id, kind, label] = row
+                criterion_labels[task_id, criterion_id, kind, label] = {
+                    **task_key,
+                    "criterion_id": criterion_id,
+                    "kind": kind,
+                    "label": label,
+                }
     return {
         "task_rows": task_rows,
         "criteria": criteria,
@@ -110,24 +114,24 @@ def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
     }
 
 
-def _count_rows(splits: Splits) -> Counter[str]:
+def _count_rows(tasks_by_split: TasksBySplit) -> Counter[str]:
     """Return the number of rows of each task id.
 
     It is the larger of two numbers: of its rows in any one split, and of its different contents in
     all splits. So an id in two splits with the same content counts once.
     """
     contents = set()
-    for members in splits.values():
+    for members in tasks_by_split.values():
         contents |= {(task.task_id, task.content_hash) for task in members}
     n_rows = Counter(task_id for task_id, _ in contents)
-    for members in splits.values():
+    for members in tasks_by_split.values():
         n_rows |= Counter(task.task_id for task in members)  # the larger number of each id
     return n_rows
 
 
-def _member_rows(key: Key, splits: Splits) -> list[IngestedRow]:
+def _member_rows(key: RevisionKey, tasks_by_split: TasksBySplit) -> list[IngestedRow]:
     rows = []
-    for split, members in splits.items():
+    for split, members in tasks_by_split.items():
         for position, task in enumerate(members):
             rows.append(
                 {
@@ -178,13 +182,13 @@ def _reference_rows(benchmark: Benchmark) -> dict[str, list[IngestedRow]]:
     }
 
 
-def _report(warehouse: Warehouse, key: Key, source: Source) -> StageReport:
+def _report(warehouse: Warehouse, key: RevisionKey, source: Source) -> StageReport:
     with warehouse.reader() as reader:
         tasks = reader.select("tasks", "splits, n_criteria", **key)
     sizes = []
     for row in tasks:
         if not set(source.splits).isdisjoint(row["splits"] or ()):
             sizes.append(row["n_criteria"])
-    size = f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')}"
-    note = f"{size} in {', '.join(source.splits)} of revision {source.revision[:12]}"
+    size_text = f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')}"
+    note = f"{size_text} in {', '.join(source.splits)} of revision {source.revision[:12]}"
     return StageReport("ingest", rows=len(sizes), notes=[note])

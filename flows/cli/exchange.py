@@ -23,7 +23,7 @@ the lists.
 """
 
 
-@command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
+@command(name="import", location_options=WAREHOUSE, cls=Group, invoke_without_command=True)
 @click.option(
     "--list",
     "is_list",
@@ -313,7 +313,7 @@ def import_reviews(
     )
 
 
-@command(group=import_, name="warehouse", location=WAREHOUSE)
+@command(group=import_, name="warehouse", location_options=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def import_warehouse(context: Context, source: str) -> int:
     """Import the output of `prbench export` or `prbench publish`.

@@ -218,7 +218,7 @@ def _markdown(figure: "Figure", rows: "Rows", *, has_heading: bool) -> str:
     return heading + markdown_text([column.heading for column in columns], rows_of_cells)
 
 
-@command(location=(), output=SHOWS)
+@command(location_options=(), output_options=SHOWS)
 def figures(context: Context) -> None:
     """List all figures.
 
@@ -239,7 +239,7 @@ def figures(context: Context) -> None:
     show(context, ["figure", "shows", "parameters", "source"], rows)
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output=SHOWS)
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOWS)
 @click.argument("name", metavar="FIGURE")
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--by", metavar="BREAKDOWN", help="Breakdown, if the figure has any.")
@@ -290,7 +290,7 @@ def figure(
         present(context, {name: chosen_figure}, {name: rows}, job=job)
 
 
-@command(location=(), output=SHOWS)
+@command(location_options=(), output_options=SHOWS)
 @click.argument("name", required=False)
 def benchmarks(context: Context, name: str | None) -> None:
     """List the benchmarks.
@@ -427,7 +427,7 @@ _CANNOT_BE_COMBINED = (
 )
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output=SHOWS)
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOWS)
 @click.option(
     "--by",
     metavar="BREAKDOWN",

@@ -95,7 +95,7 @@ _DOCTOR_WIDTH = 100
 """Largest number of characters in a line of `prbench doctor`."""
 
 
-@command(output=TELLS)
+@command(output_options=TELLS)
 @click.option("--no-call", is_flag=True, help="Do not call the models.")
 def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
@@ -126,7 +126,7 @@ def doctor(context: Context, no_call: bool) -> int:
     return 3 if all(finding.is_damage for finding in problems) else 1
 
 
-@command(output=RUNS)
+@command(output_options=RUNS)
 @click.option(
     "--list",
     "is_list",
@@ -197,7 +197,7 @@ def _show_accepted(context: Context) -> int:
     return 0
 
 
-@command(output=("verbose",))
+@command(output_options=("verbose",))
 @click.option(
     "--port",
     type=click.IntRange(min=1, max=65535),
@@ -238,7 +238,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
 
 
-@command(location=WAREHOUSE)
+@command(location_options=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option(
     "--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones."
@@ -259,7 +259,7 @@ def backup(context: Context, target: str, verify: bool) -> None:
     report_done(context, copy_warehouse(context.job, open_location(target), must_verify=verify))
 
 
-@command(location=WAREHOUSE)
+@command(location_options=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def restore(context: Context, source: str) -> None:
     """Restore a backup into an empty warehouse.
@@ -302,7 +302,7 @@ def adopt(context: Context, address: str) -> None:
     report_done(context, adopt_results(context.job, address))
 
 
-@command(location=WAREHOUSE, output=RUNS)
+@command(location_options=WAREHOUSE, output_options=RUNS)
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 
@@ -316,7 +316,7 @@ def compact(context: Context) -> int:
     return finish(context, run_flow(context, "compact"))
 
 
-@command(location=WAREHOUSE)
+@command(location_options=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @number("--keep n_kept", None, "Keep only the last N publications.  [default: all]")
 def publish(context: Context, target: str, n_kept: int | None) -> None:
@@ -367,7 +367,7 @@ def certify(context: Context, file: Path) -> None:
         click.echo(f"digest: {certificate['digest']}")
 
 
-@command(location=(), output=TELLS)
+@command(location_options=(), output_options=TELLS)
 @click.argument("target", metavar="FILE|FOLDER|ADDRESS")
 @click.option(
     "--digest",
@@ -468,7 +468,7 @@ def remove() -> None:
     "vintage-only",
     group=remove,
     name="response",
-    location=WAREHOUSE,
+    location_options=WAREHOUSE,
 )
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @number("--longer-than", None, "Only responses with more than N letters and digits.", least=0)

@@ -1,4 +1,4 @@
-"""The options that commands share, in three groups; each command has those that affect it."""
+"""The options that commands share, by group; each command has those that affect it."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from tasks.console import working
 if TYPE_CHECKING:
     from tasks.config.job import Job
 
-OWN = "Options"
+GENERAL = "Options"
 SELECTION = "Selection"
 LOCATION = "Place"
 OUTPUT = "Output"
@@ -57,12 +57,12 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
         records: dict[str, list[tuple[str, str]]] = {
-            heading: [] for heading in (OWN, SELECTION, LOCATION, OUTPUT)
+            heading: [] for heading in (GENERAL, SELECTION, LOCATION, OUTPUT)
         }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
-                records[getattr(parameter, "group", OWN)].append(record)
+                records[getattr(parameter, "group", GENERAL)].append(record)
         for heading, group_records in records.items():
             if group_records:
                 with formatter.section(heading):
@@ -105,6 +105,7 @@ FORMAT_BY_ENDING = {
 }
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
+"""The formats that a terminal cannot show."""
 SHOWS = ("json", "wide", "format", "output", "verbose")
 """Output options of a command that shows figures or other rows."""
 TELLS = ("json", "verbose")
@@ -130,42 +131,44 @@ def _flag(group: str, names: str, text: str) -> GroupedOption:
 _several = partial(GroupedOption, SELECTION, multiple=True)
 _OPTIONS: dict[str, GroupedOption] = {
     "hard": _flag(
-        OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."
+        GENERAL,
+        "--hard is_hard",
+        "Use your latest hard subset of each field instead of the splits.",
     ),
     "score": GroupedOption(
-        OWN,
+        GENERAL,
         "--score",
         "NAME",
         "Score to use.  [default: the benchmark's primary score]",
     ),
     "fail-if": GroupedOption(
-        OWN,
+        GENERAL,
         "--fail-if",
         "worse",
         "Exit code 3 if a score is significantly lower, 1 if something could not be compared.",
         type=click.Choice(["worse"]),
     ),
     "summary": GroupedOption(
-        OWN,
+        GENERAL,
         "--summary",
         "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
         type=click.File("a", encoding="utf-8", lazy=True),
     ),
-    "as": GroupedOption(OWN, "--as model", "LABEL", "Model of rows that name none."),
-    "by": GroupedOption(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
+    "as": GroupedOption(GENERAL, "--as model", "LABEL", "Model of rows that name none."),
+    "by": GroupedOption(GENERAL, "--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(
-        OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
+        GENERAL, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
     ),
     "table": GroupedOption(
-        OWN,
+        GENERAL,
         "--table tables",
         "NAME",
         "Only this table or view (repeatable).",
         multiple=True,
     ),
     "seed": GroupedOption(
-        OWN,
+        GENERAL,
         "--seed",
         "N",
         "Seed of the random sample.",
@@ -174,31 +177,31 @@ _OPTIONS: dict[str, GroupedOption] = {
         show_default=True,
     ),
     "retry-failed": _flag(
-        OWN,
+        GENERAL,
         "--retry-failed",
         "Also retry failures that are not retried by default: refused, truncated, context_length,"
         " redirected, too_large, unclear, and criteria of a group that were unreadable in two"
         " runs.",
     ),
     "replace-lost": _flag(
-        OWN, "--replace-lost", "Call again for rows that were lost in damaged files."
+        GENERAL, "--replace-lost", "Call again for rows that were lost in damaged files."
     ),
     "max-usd": GroupedOption(
-        OWN,
+        GENERAL,
         "--max-usd",
         "USD",
         "Start no call that could raise the run's cost above this.",
         type=click.FloatRange(min=0, min_open=True),
     ),
     "max-tokens": GroupedOption(
-        OWN,
+        GENERAL,
         "--max-tokens",
         "N",
         "Start no call that could raise the run's tokens above N.",
         type=_POSITIVE,
     ),
     "stop-at": GroupedOption(
-        OWN,
+        GENERAL,
         "--stop-at",
         "TIME",
         "Start no call after this time, such as 06:30 or 2026-11-22T06:30.",
@@ -377,9 +380,11 @@ class Context:
 def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -> str:
     """Return the format of a result: the named one, else that of the file's ending, else a table.
 
+    A named format counts even if the file has the ending of another one.
+
     Raises:
-        UsageError: two formats are named, the ending names none, or the format cannot be shown on a
-            terminal.
+        click.UsageError: two formats are named, the ending names none, or the format cannot be
+            shown on a terminal.
     """
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(
@@ -405,8 +410,8 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
 def command(
     *options: str,
     group: Any = None,
-    location: Sequence[str] = ANY_LOCATION,
-    output: Sequence[str] = ACTS,
+    location_options: Sequence[str] = ANY_LOCATION,
+    output_options: Sequence[str] = ACTS,
     texts: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Function], click.Command]:
@@ -420,7 +425,7 @@ def command(
 
     def decorate(function: Function) -> click.Command:
         @wraps(function)
-        def wrapped(
+        def run_command(
             as_json: bool = False,
             is_verbose: bool = False,
             file_format: str | None = None,
@@ -436,8 +441,8 @@ def command(
             return function(context, **values)
 
         settings.setdefault("cls", Command)
-        result: click.Command = click.command(**settings)(wrapped)
-        for name in (*options, *location, *output):
+        result: click.Command = click.command(**settings)(run_command)
+        for name in (*options, *location_options, *output_options):
             option = copy(_OPTIONS[name])
             if texts and name in texts:
                 option.help = texts[name]

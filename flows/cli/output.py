@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +41,7 @@ def show(
     """Write rows in the command's format to its file or to standard output.
 
     On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is
-    run as a formula, and none in Markdown is anything but text.
+    run as a formula, and Markdown shows every text unchanged.
     """
     match context.file_format:
         case "table":
@@ -58,9 +59,9 @@ def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None
     """Write rows as JSON, JSON Lines, Parquet or a workbook."""
     match context.file_format:
         case "json":
-            show_json(context, [_finite(record) for record in records])
+            show_json(context, records)
         case "jsonl":
-            lines = [_json(_finite(record)) for record in records]
+            lines = [_json(record) for record in records]
             put(context, "".join(lines), is_json=True)
         case "parquet":
             import polars
@@ -74,12 +75,17 @@ def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None
             put_bytes(context, workbook([Sheet("rows", records)]))
 
 
-def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row without NaN and infinity, which JSON does not have."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-    }
+def _json_value(value: Any) -> Any:
+    """Return a value with decimals as numbers, and None for NaN and infinity, which JSON does not
+    have.
+    """
+    if isinstance(value, Mapping):
+        return {name: _json_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(part) for part in value]
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    return value
 
 
 def markdown_text(columns: Sequence[str], rows: Rows) -> str:
@@ -124,7 +130,9 @@ def writing_table(context: Context) -> Iterator[None]:
 
 
 def show_nothing(context: Context, job: "Job", sentence: str) -> None:
-    """Print that no row was found, by default in general words, and a summary of the stored data.
+    """Print that no row was found, and a summary of the stored data.
+
+    An empty `sentence` stands for general words.
 
     Raises:
         UsageError: the result was to be written to a file.
@@ -143,7 +151,7 @@ def show_json(context: Context, value: Any) -> None:
 
 
 def _json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, default=str, ensure_ascii=False, indent=indent) + "\n"
+    return json.dumps(_json_value(value), default=str, ensure_ascii=False, indent=indent) + "\n"
 
 
 def put(context: Context, text: str, *, is_json: bool = False) -> None:
@@ -179,7 +187,8 @@ def show_table(
     columns = []
     for index, name in enumerate(names):
         values = [row[index] for row in rows]
-        is_number = bool(values) and all(isinstance(value, int | float | None) for value in values)
+        are_numbers = all(isinstance(value, int | float | Decimal | None) for value in values)
+        is_number = bool(values) and are_numbers
         cells = [cell_text(value) for value in values]
         columns.append(TableColumn(name, visible(name), cells, is_number, name in essential))
     print_table(columns, is_wide=is_wide, most_width=most_width, wide_option=wide_option())
@@ -223,7 +232,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     """Refuse a command that cannot succeed, before it creates a warehouse.
 
     Raises:
-        UsageError: the data set is missing, or has no split of a given name.
+        UsageError: the data set is missing, or has no split that the command names.
         PipelineError: nothing is stored, and the command needs stored data.
     """
     from tasks.dataset.source import source_of
@@ -257,6 +266,7 @@ def finish(
         exit_code = execution.exit_code
         if gate is not None:
             exit_code = first_exit_code({exit_code, gate.exit_code})
+        # The gate's line explains an exit code that is not the run's own.
         lines = list(end_lines(execution, is_explained=exit_code == execution.exit_code))
         if gate is not None and gate.line and gate.exit_code == exit_code:
             lines.append(gate.line)

@@ -29,7 +29,7 @@ _COLUMNS = [
 _ESSENTIAL = ["stage", "model or judge", "responses of", "calls", "USD"]
 
 
-@command(*EVALUATED, output=SHOWS)
+@command(*EVALUATED, output_options=SHOWS)
 @click.option(
     "--stopping",
     is_flag=True,
@@ -229,7 +229,7 @@ def _usd(planned: "Planned") -> float | str | None:
     return f"{planned.cost_usd_low:,.2f} to {planned.cost_usd_high:,.2f}"
 
 
-@command(*EVALUATED, output=SHOWS)
+@command(*EVALUATED, output_options=SHOWS)
 @click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
 @click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs with their results.")
 @click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")

@@ -31,7 +31,7 @@ _CONFIGURE = (
 )
 
 
-@command(*EVALUATED, *CALLS, output=RUNS)
+@command(*EVALUATED, *CALLS, output_options=RUNS)
 def run(context: Context) -> int:
     """Run the full pipeline.
 
@@ -98,7 +98,7 @@ def next_commands(arguments: Arguments) -> str:
     *CALLS,
     "fail-if",
     "summary",
-    output=RUNS,
+    output_options=RUNS,
     texts={
         "fail-if": (
             "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to"
@@ -152,7 +152,7 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
     "vintage",
     "night",
     *CALLS,
-    output=RUNS,
+    output_options=RUNS,
 )
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 def backfill(context: Context, dry_run: bool) -> int:
@@ -177,7 +177,7 @@ def _run_stage(context: Context, name: str) -> int:
     return finish(context, run_flow(context, name))
 
 
-@command("split", output=RUNS)
+@command("split", output_options=RUNS)
 def ingest(context: Context) -> int:
     """Load the data set and check it.
 
@@ -190,7 +190,7 @@ def ingest(context: Context) -> int:
     return _run_stage(context, "ingest")
 
 
-@command("split", "limit", output=RUNS)
+@command("split", "limit", output_options=RUNS)
 def assemble(context: Context) -> int:
     """Build the conversations that are sent to the models.
 
@@ -201,7 +201,7 @@ def assemble(context: Context) -> int:
     return _run_stage(context, "assemble")
 
 
-@command("split", "model", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
+@command("split", "model", "trials", "limit", "vintage", "night", *CALLS, output_options=RUNS)
 def sample(context: Context) -> int:
     """Sample the responses that are missing.
 
@@ -212,7 +212,7 @@ def sample(context: Context) -> int:
     return _run_stage(context, "sample")
 
 
-@command("split", "judge", "limit", *CALLS, output=RUNS)
+@command("split", "judge", "limit", *CALLS, output_options=RUNS)
 def derive(context: Context) -> int:
     """Reword criteria for judges with another rubric.
 
@@ -225,7 +225,7 @@ def derive(context: Context) -> int:
     return _run_stage(context, "derive")
 
 
-@command(*EVALUATED, *CALLS, output=RUNS)
+@command(*EVALUATED, *CALLS, output_options=RUNS)
 def judge(context: Context) -> int:
     """Judge the criteria that have no verdict yet.
 
@@ -236,7 +236,7 @@ def judge(context: Context) -> int:
     return _run_stage(context, "judge")
 
 
-@command(output=RUNS)
+@command(output_options=RUNS)
 @click.option(
     "--take-over",
     "replaces_owner",
@@ -264,7 +264,7 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     "split",
     "judge",
     "vintage",
-    output=RUNS,
+    output_options=RUNS,
     texts={
         "judge": (
             "Judge whose verdicts count (only one).  [default: the first configured one, else the"
@@ -286,7 +286,7 @@ def select_hard(context: Context) -> int:
     return _run_stage(context, "select_hard")
 
 
-@command("split", "limit", *CALLS, output=RUNS)
+@command("split", "limit", *CALLS, output_options=RUNS)
 @click.argument("vocabularies", nargs=-1, metavar="[VOCABULARY]...")
 def annotate(context: Context) -> int:
     """Label tasks with a model, such as by decision type.
@@ -306,7 +306,7 @@ def annotate(context: Context) -> int:
     return _run_stage(context, "annotate")
 
 
-@command("split", "limit", *CALLS, output=RUNS)
+@command("split", "limit", *CALLS, output_options=RUNS)
 def capabilities(context: Context) -> int:
     """Group criteria by capability, and find where models are weak.
 
@@ -325,7 +325,7 @@ def capabilities(context: Context) -> int:
     return _run_stage(context, "capabilities")
 
 
-@command("split", "limit", *CALLS, output=RUNS)
+@command("split", "limit", *CALLS, output_options=RUNS)
 def review(context: Context) -> int:
     """Have models check how criteria are written.
 
@@ -342,7 +342,7 @@ def review(context: Context) -> int:
     return _run_stage(context, "review")
 
 
-@command("split", "limit", *CALLS, output=RUNS)
+@command("split", "limit", *CALLS, output_options=RUNS)
 @click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
 @number("-n n_neighbour_responses", 100, "Number of stored responses in the sample.")
 @click.option(

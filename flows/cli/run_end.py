@@ -8,12 +8,13 @@ from itertools import chain
 import sql
 from flows.execution import Execution
 from flows.run.outcomes import BELOW_BAR, DONE, FAILED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
+from tasks.config.job import Job
 from tasks.maintain.upkeep import Row, total_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted, duration, list_text
 from tasks.run.coverage import CoverageCell, coverage
-from tasks.run.writing import AT_BUDGET, STAGES
+from tasks.run.writing import AT_BUDGET, STAGES, StageReport
 from warehouse import Warehouse
 
 _CONTINUE = "run it again to continue"
@@ -25,16 +26,17 @@ _EXPLAINED = {
     STOPPED_AT_BUDGET: AT_BUDGET,
     STOPPED_AT_TIME: "stopped at the stop time",
 }
-"""Outcomes whose exit code is explained at the end, in a few words. A line of its own explains the
-others.
+"""Outcomes whose exit code is explained at the end, in a few words. The others have been explained
+when they happened.
 """
 
 
 def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[str]:
     """Yield two or three lines on what was spent, done, failed and missing, and on the exit code.
 
-    With `-q`, and for work that no flow does, such as an import, it is only the reason for an exit
-    code other than 0. The reason is left out if not `is_explained`: then another exit code counts.
+    With `-q`, and for work that no flow does, such as an import, the only line is the reason for an
+    exit code other than 0. Without `is_explained`, the reason is left out, because the command ends
+    with an exit code of its own.
     """
     is_summed_up = bool(execution.flow) and not execution.job.is_quiet
     if is_summed_up:
@@ -53,7 +55,8 @@ def _summary(execution: Execution) -> Iterator[str]:
         return
     finished, gaps = _progress(execution)
     yield f"Done: {finished}; {costs}"
-    yield "; ".join(filter(None, (f"Missing: {gaps}", failures)))
+    missing = f"Missing: {gaps}"
+    yield f"{missing}; {failures}" if failures else missing
 
 
 def _sentence(text: str) -> str:
@@ -112,30 +115,39 @@ def _most_frequent_error(execution: Execution) -> str:
 
 def _progress(execution: Execution) -> tuple[str, str]:
     """Return what is done, and what is missing, of the work of a run that stopped."""
-    # Coverage counts responses and verdicts of earlier runs too; the reports count all other rows.
     finished = []
     gaps = []
-    stages = {report.stage: report for report in execution.reports if report.stage in STAGES}
-    cells_by_plural = {}
-    if any(report.stage == "coverage" for report in execution.reports):
-        cells = coverage(execution.job)
-        judges = {judge.label for judge in execution.job.settings.judges}
-        if stages.pop("sample", None):
-            cells_by_plural["responses"] = [cell for cell in cells if cell.judge is None]
-        if stages.pop("judge", None):
-            cells_by_plural["verdicts"] = [cell for cell in cells if cell.judge in judges]
-    for plural, cells in cells_by_plural.items():
-        n_done = sum(cell.done for cell in cells)
-        n_due = sum(cell.due for cell in cells)
-        finished.append(f"{n_done:,} of {n_due:,} {plural}")
-        counts = _missing_by_label(cells)
-        gaps += [f"{count:,} {plural} of {label}" for label, count in counts.items() if count]
-    for name, report in stages.items():
-        if report.rows or report.skipped:
-            finished.append(f"{report.rows:,} {STAGES[name].makes}")
-        if report.skipped:
-            gaps.append(f"{report.skipped:,} {STAGES[name].makes}")
+    # With `stopping`, a stage has a report for each block.
+    totals: dict[str, StageReport] = {}
+    for report in execution.reports:
+        totals.setdefault(report.stage, StageReport(report.stage)).add(report)
+    # Coverage counts responses and verdicts of earlier runs too; the reports count all other rows.
+    cells_by_stage = _cells_by_stage(execution.job) if "coverage" in totals else {}
+    for stage, cells in cells_by_stage.items():
+        if stage in totals:
+            n_done = sum(cell.done for cell in cells)
+            n_due = sum(cell.due for cell in cells)
+            plural = STAGES[stage].makes
+            finished.append(f"{n_done:,} of {n_due:,} {plural}")
+            counts = _missing_by_label(cells)
+            gaps += [f"{count:,} {plural} of {label}" for label, count in counts.items() if count]
+    for stage, total in totals.items():
+        if stage in STAGES and stage not in cells_by_stage:
+            if total.rows or total.skipped:
+                finished.append(f"{total.rows:,} {STAGES[stage].makes}")
+            if total.skipped:
+                gaps.append(f"{total.skipped:,} {STAGES[stage].makes}")
     return ", ".join(finished) or "nothing", list_text(gaps) or "nothing"
+
+
+def _cells_by_stage(job: Job) -> dict[str, list[CoverageCell]]:
+    """Return the cells of responses and of verdicts, by the stage that makes these."""
+    cells = coverage(job)
+    judges = {judge.label for judge in job.settings.judges}
+    return {
+        "sample": [cell for cell in cells if cell.judge is None],
+        "judge": [cell for cell in cells if cell.judge in judges],
+    }
 
 
 def _missing_by_label(cells: Sequence[CoverageCell]) -> Counter[str]:

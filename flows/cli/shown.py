@@ -16,7 +16,7 @@ from flows.cli.options import SHOWS, Context, command, number
 from flows.cli.regressions import conclude_diff, summarised
 
 
-@command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
+@command("split", "model", "judge", "vintage-only", "hard", "score", output_options=SHOWS)
 def lengths(context: Context, **choices: Any) -> None:
     """Show the correlation between response length and score.
 
@@ -37,7 +37,7 @@ def lengths(context: Context, **choices: Any) -> None:
     )
 
 
-@command("judge", "vintage-only", output=SHOWS)
+@command("judge", "vintage-only", output_options=SHOWS)
 @click.argument(
     "which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"])
 )
@@ -64,7 +64,7 @@ def criteria(context: Context, **choices: Any) -> None:
     )
 
 
-@command("grader", output=SHOWS)
+@command("grader", output_options=SHOWS)
 @click.option(
     "--by",
     "breakdown",
@@ -120,7 +120,7 @@ def judges(
     show_parts(context, job, parts, parameters, empty=empty)
 
 
-@command(output=SHOWS)
+@command(output_options=SHOWS)
 @number("-n n_criteria", 10, "Number of criteria with objections to show.")
 def reviews(context: Context, **choices: Any) -> None:
     """Show the reviews of the rubrics by people and models.
@@ -163,7 +163,7 @@ def reviews(context: Context, **choices: Any) -> None:
     )
 
 
-@command("judge", output=SHOWS)
+@command("judge", output_options=SHOWS)
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--than",
@@ -223,7 +223,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     "vintage",
     "hard",
     "score",
-    output=SHOWS,
+    output_options=SHOWS,
     texts={
         "score": (
             "Score to use.  [default: the benchmark's primary score, and by category its score for"
@@ -289,7 +289,7 @@ def conditions(context: Context, **choices: Any) -> None:
     "score",
     "fail-if",
     "summary",
-    output=SHOWS,
+    output_options=SHOWS,
     texts={
         "vintage": (
             "Compare in this vintage, in which pinned models stand with their base responses;"
@@ -390,7 +390,7 @@ def _show_debiased(
     show_parts(context, job, {"": "debiased_differences"}, parameters)
 
 
-@command("split", output=SHOWS)
+@command("split", output_options=SHOWS)
 @click.argument("cheap", metavar="CHEAP")
 @click.argument("strong", metavar="STRONG")
 @click.option(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-@command(location=WAREHOUSE, output=SHOWS)
+@command(location_options=WAREHOUSE, output_options=SHOWS)
 @click.argument("query", required=False)
 @click.option(
     "-f",

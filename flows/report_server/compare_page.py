@@ -46,7 +46,7 @@ KINDS: dict[Kind, tuple[str, str]] = {
 }
 """Kind of comparison -> its heading on the page, and an explanation."""
 _SIDES = ("first", "second")
-_LABELS = {*_SIDES, "where", "split"}
+_DIFFERENCE_COLUMNS = {*_SIDES, "where", "split"}
 """The columns that say which difference a row is about."""
 
 
@@ -115,6 +115,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
         options = _options(reader, name, groups)
         differs_by_side = name == kind or (kind == "run" and name == "vintage")
         if not differs_by_side and len(options) > 1:
+            # An empty choice means all models or judges, but of vintages only the current ones.
             defaults = {"": "all"}
             if name == "vintage":
                 defaults = {"": "current", EVERY_VINTAGE: "all"}
@@ -138,13 +139,11 @@ def _side_fields(
 ) -> list[Field]:
     names = _options(reader, kind, groups)
     likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
-    fields = []
-    for side in _SIDES:
-        fields.append(_field(side, names, choices.get(side) or likely.get(side, "")))
-    return fields
+    return [_field(side, names, choices.get(side) or likely.get(side, "")) for side in _SIDES]
 
 
 def _splits(job: Job, reader: Reader) -> list[str]:
+    """Return the splits of the data set, without the hard subsets that this project selected."""
     rows = reader.select(
         "intermediate.task_set_members",
         "distinct split",
@@ -158,7 +157,7 @@ def _splits(job: Job, reader: Reader) -> list[str]:
 def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) -> list[str]:
     """Return the two names to begin with, of the largest group.
 
-    Of vintages the current one is the second.
+    If vintages are compared, the second name is the current vintage.
     """
     group = max(groups, key=lambda sides: len({side.name for side in sides}), default=())
     members = {side.name for side in group}
@@ -205,12 +204,13 @@ def _figures(
     has_pages: bool,
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
-    constants = {name: value for name, value in choices.items() if name != kind}
+    # The model, judge, vintage and split, except what is compared; other parameters are not read.
+    filters = {name: value for name, value in choices.items() if name != kind}
     comparison = Comparison(
-        _narrowed(job, constants),
+        _narrowed(job, filters),
         [choices[side] for side in _SIDES],
         kind,
-        vintage=constants.get("vintage"),
+        vintage=filters.get("vintage"),
     )
     result = compare(reader, comparison)
     detail = difference_details(reader, result, result.differences[:1])
@@ -219,7 +219,7 @@ def _figures(
     # The details are those of the first difference only.
     differences[0] = difference
     for flip in detail["flips"]:
-        _complete(flip, difference)
+        _add_link_and_reasons(flip, difference)
     reasons = table_columns("first_explanations", "second_explanations")
     parts = [
         (DIFF, differences),
@@ -233,7 +233,7 @@ def _figures(
     return figures, f"From {difference['first']} to {difference['second']} on {scope}"
 
 
-def _complete(flip: dict[str, Any], difference: Row) -> None:
+def _add_link_and_reasons(flip: dict[str, Any], difference: Row) -> None:
     """Add the link to a flipped criterion, and join the explanations of each side."""
     samplings = []
     for side in _SIDES:
@@ -259,7 +259,7 @@ def _adapted(
     for column in figure.columns:
         if column.name == "task_id" and not has_links:
             adapted_columns.append(replace(column, kind="text"))
-        elif column.name not in _LABELS:
+        elif column.name not in _DIFFERENCE_COLUMNS:
             adapted_columns.append(column)
     return replace(figure, shows=(*adapted_columns, *extra_columns))
 

@@ -1,6 +1,5 @@
 """The server of a job's report for this machine, with the pages Compare and Live."""
 
-import contextlib
 import io
 import sys
 import threading
@@ -28,7 +27,7 @@ from tasks.rules.errors import PipelineError, UsageError
 Renderer = Callable[[Mapping[str, str]], str]
 """Renders a page from the parameters in the address."""
 Renderers = Mapping[str, Renderer]
-"""Path, whose ending gives the media type -> renderer."""
+"""Path -> renderer. The ending of the path gives the media type."""
 
 
 class ReportServer(ThreadingHTTPServer):
@@ -50,7 +49,10 @@ class ReportServer(ThreadingHTTPServer):
             ) from error
 
     def server_close(self) -> None:
-        """Close when no page is being rendered, so that no database is in use at the end."""
+        """Close when no page is being rendered, so that no database is in use at the end.
+
+        The lock is never released: no page is rendered afterwards.
+        """
         self.rendering.acquire()
         super().server_close()
 
@@ -67,7 +69,6 @@ class Pages(SimpleHTTPRequestHandler):
     """
 
     server: ReportServer
-    index_pages = ("index.html",)
 
     def send_head(self) -> Any:
         """Respond only to requests that name this machine.
@@ -110,13 +111,14 @@ class Pages(SimpleHTTPRequestHandler):
         return is_from_here(headers.get_all("Host", []), headers.get_all("Origin", []))
 
     def _refuse_outside(self) -> None:
-        """Refuse a link out of the folder, and anything but a regular file."""
+        """Refuse a link out of the folder, and anything but a regular file that can be read.
+
+        A folder without an `index.html` is refused too: the base class would look for other names.
+        """
         path = Path(self.translate_path(self.path))
         if path.is_dir():
-            path /= self.index_pages[0]
-        # The base class responds to missing and unreadable files.
-        with contextlib.suppress(FileNotFoundError, PermissionError):
-            open_inside(Path(self.directory), path.relative_to(self.directory)).close()
+            path /= "index.html"
+        open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
     def _render(self, renderer: Renderer, parameters: Mapping[str, str]) -> bytes | None:
         """Return the rendered page; None after an error, which browser and terminal show."""
@@ -149,7 +151,7 @@ class Pages(SimpleHTTPRequestHandler):
 
 
 _ASSETS = ("report.css", "tabulator.css", "page.js", "live.js")
-"""The assets of rendered pages, which need them before a report is written."""
+"""The assets of rendered pages. A report may not exist yet, so they are served from the program."""
 
 
 def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
@@ -164,9 +166,9 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
     Raises:
         UsageError: the port is taken.
     """
-    folder = index.parent.parent
-    refuse_other(folder)
-    with ReportServer(folder, port, renderers_of(job, index, is_live=is_live)) as server:
+    report_folder = index.parent.parent
+    refuse_other(report_folder)
+    with ReportServer(report_folder, port, renderers_of(job, index, is_live=is_live)) as server:
         host, bound_port = server.server_address[:2]
         address = f"http://{host!s}:{bound_port}/{index.parent.name}/"
         if is_live:

@@ -57,7 +57,9 @@ STOPPED_MESSAGE = "Stopped; finished work is kept, and the same run continues fr
 _MESSAGE_PARTS = 3
 
 _EXIT_CODES = (2, 130, 4, 1, 3, 0)
-"""Of several exit codes, the first in this order counts."""
+"""Of several exit codes, the first in this order counts: wrong usage, an interruption, a stop at a
+limit, a failure, below the bar, done.
+"""
 
 
 def first_exit_code(codes: Iterable[int]) -> int:
@@ -94,7 +96,8 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     if any(report.is_at_stop_time for report in reports):
         return STOPPED_AT_TIME
     is_below = any(report.is_below_bar for report in reports)
-    # The last few calls of a nearly complete run may fail every time; that alone is no failure.
+    # The last few calls of a nearly complete run may fail every time, so a run in which no call
+    # succeeded is no failure if it is above the bar and no model was stopped.
     is_grave = is_below or any(report.stopped for report in reports)
     if any_failed(reports) or (is_grave and no_call_succeeded(reports)):
         return FAILED

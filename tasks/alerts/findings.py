@@ -208,7 +208,8 @@ def stopping_drops(looks: Iterable[Row], *, drifted_judges: Collection[str] = ()
                 f" to {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of"
                 f" {look['n_tasks_planned']} tasks"
             )
-            alerts.append(_drop(look, line, happened, drifted_judges))
+            facts = {**look, "difference": look["mean_difference"]}
+            alerts.append(_drop(facts, line, happened, drifted_judges))
     return alerts
 
 
@@ -228,7 +229,10 @@ def drifts(drifted: Iterable[Row]) -> list[Alert]:
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """Return alerts on a reached budget or stop time, and on data quality below the bar."""
+    """Return alerts on a reached budget or stop time, and on data quality below the bar.
+
+    Coverage has alerts of its own (`causes.py`).
+    """
     at_budget = [report for report in reports if report.is_at_budget]
     at_stop_time = [report for report in reports if report.is_at_stop_time]
     alerts = []
@@ -243,14 +247,18 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
 
 
 def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Alert:
-    """Return one alert for all stages that a limit stopped."""
+    """Return one alert for all stages that a limit stopped.
+
+    The reasons are their warnings on that, all of which begin with the same words (`AT_BUDGET` in
+    `tasks/run/writing.py`, and `tasks/run/run_context.py`).
+    """
     reasons = []
     for report in reports:
         reasons += [line for line in report.warnings if line.startswith("stopped at")]
     reasons = list(dict.fromkeys(reasons))
     n_skipped = {report.stage: report.skipped for report in reports}
-    by_stage = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
-    line = "; ".join([f"the run reached {limit}; skipped: {by_stage}", *reasons])
+    skipped_text = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
+    line = "; ".join([f"the run reached {limit}; skipped: {skipped_text}", *reasons])
     n_done = sum(report.rows for report in reports)
     n_wanted = n_done + sum(n_skipped.values())
     facts = {
@@ -273,9 +281,9 @@ def _quality_alert(report: StageReport) -> Alert:
 
 
 failure = partial(Alert, "failure", "")
-"""An alert that the night ended with an error; its line says which."""
+"""Takes the line on an error, and returns an alert that the night ended with it."""
 skipped = partial(Alert, "skipped", "")
-"""An alert that the night did not take place; its line says why."""
+"""Takes the line on a reason, and returns an alert that the night did not take place."""
 
 
 def alert_id(job: Job, alert: Alert) -> str:
@@ -308,11 +316,13 @@ _STATES: dict[str, tuple[tuple[str, ...], str]] = {
     "stop_time": ((), "share"),
     "coverage": (("of", "happened"), "share"),
     "judge_drift": (("cause",), "agreement"),
-    "score_drop": (("judge", "judge_trial", "split", "score", "first_vintage"), "second_mean"),
+    "score_drop": (("judge", "judge_trial", "split", "score", "first_vintage"), "difference"),
 }
 """Kind of alert -> the facts that identify a state, and the fact that is its level.
 
-The others are events, or have the same id until they change.
+A drop of a model with `stopping` is always since its earlier nights, so it has none of the last
+three facts. Failed and skipped runs are events, and alerts on quality have the same id until they
+change.
 """
 _NOTICEABLE = 0.05
 """A smaller difference of the level is no change."""

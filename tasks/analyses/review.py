@@ -1,7 +1,7 @@
 """Reviews of rubrics by models: one call for each criterion, with the task's whole rubric.
 
-A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`.
-It never becomes "fails": a failure has no value.
+A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`,
+and such a review is stored without findings, never as a failed check.
 """
 
 import json
@@ -36,14 +36,14 @@ def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str
     """Return the findings in a reply (`name`, `passes`, `reason`), in the order of `CHECKS`.
 
     The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys.
-    The value of each is an object with a boolean `passes` and a text `reason`, which must not be
-    blank if the check fails.
+    The value of each is an object with a boolean `passes` and a text `reason`, which may be missing
+    or blank only if the check passes.
 
     Raises:
         VerdictError: the reply is anything else.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
-    unknown = sorted(content.keys() - set(CHECKS))
+    unknown = sorted(content.keys() - CHECKS)
     if unknown:
         raise VerdictError(f"{unknown[0][:40]!r} is not a check")
     return [_finding(name, content.get(name)) for name in CHECKS]
@@ -104,7 +104,7 @@ def review_items(
     items = []
     for task_id, rubric in rubrics.items():
         conversation = conversations[task_id]
-        texts = [(_wish(criterion), criterion["title"]) for criterion in rubric]
+        texts = [(_desirability(criterion), criterion["title"]) for criterion in rubric]
         task_parts = (origin, task_id, conversation.conversation_id, digest("rubric", texts))
         for trial, index in product(range(1, analyst.trials + 1), range(len(rubric))):
             criterion_id = rubric[index]["criterion_id"]
@@ -142,7 +142,7 @@ def _rubrics(reader: Reader, selected_tasks: WantedTasks) -> dict[str, list[Crit
     return rubrics
 
 
-def _wish(criterion: CriterionRow) -> str:
+def _desirability(criterion: CriterionRow) -> str:
     """Return the word for the sign of a criterion's weight; without a weight it is desired."""
     return "undesired" if (criterion["weight"] or 0) < 0 else "desired"
 

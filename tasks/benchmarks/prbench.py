@@ -212,6 +212,7 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
     for field, categories in _CATEGORIES.items()
 }
 """The labels that the data may carry, by field and kind (paper, figures 2 and 11, tables 7 to 12).
+Unlike in `ANNOTATIONS`, they have no descriptions.
 """
 
 
@@ -269,7 +270,9 @@ def parse_row(row: DataRow) -> Task:
 
 
 def _labels(row: DataRow, kind: str, field: str | None) -> tuple[str, ...]:
-    """Return the labels of a kind; the vocabulary is that of the task's field."""
+    """Return the labels of a kind. A label may hold a comma, so the field's vocabulary is needed to
+    split them.
+    """
     vocabulary = VOCABULARIES.get(field or "", {})
     return split_labels(cell_label(row, kind), vocabulary.get(kind, ()))
 

@@ -25,7 +25,7 @@ from warehouse.files import hash_of, hash_of_document
 
 MANIFEST = "manifest.json"
 VERSION = 2
-"""The version of manifests that this code writes; of version 1 it reads backups only."""
+"""The version of manifests that this code writes; of version 1 only backups can be read."""
 Kind = Literal["export", "publication", "certificate", "backup"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _NOT_META = {"format", "version", "files"}
@@ -130,6 +130,8 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
 
 
 def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
+    # The version comes before the hash, which a newer one may compute in another way; the rest of
+    # an older one is read only if its hash is right.
     formats = {f"prbench-{kind}": kind for kind in kinds}
     kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
     if kind is None:
@@ -163,7 +165,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     return Bundle(kind, files, meta)
 
 
-def checked(kind: type[Checked], value: Any, path: str) -> Checked:
+def checked(expected_type: type[Checked], value: Any, path: str) -> Checked:
     """Return a value of a manifest after checking its type; `path` is that of the manifest, for
     messages.
 
@@ -173,7 +175,7 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
     try:
         # A number is checked strictly, so that true and "2" are none. Others are not, because JSON
         # has lists and objects instead of tuples and dataclasses.
-        return TypeAdapter(kind).validate_python(value, strict=kind is int)
+        return TypeAdapter(expected_type).validate_python(value, strict=expected_type is int)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise Damaged(
@@ -194,7 +196,7 @@ def missing_from(location: Location, files: Iterable[File]) -> list[str]:
     return [file.name for file in files if stored_sizes.get(file.name) != file.n_bytes]
 
 
-def is_complete(location: Location) -> bool:
+def is_complete_publication(location: Location) -> bool:
     """Return whether a location holds a publication with all files in the right size.
 
     Raises:
@@ -211,18 +213,20 @@ def verify_bundle(location: Location, bundle: Bundle) -> None:
         Damaged: one is missing or has other content.
         UnsafeFile: one is a link that leads out of its folder.
     """
-    _refuse_files(location, bundle, missing_from(location, bundle.files))
+    _refuse_if_any(location, bundle, missing_from(location, bundle.files))
     _refuse_changed(location, bundle, location.hash_of)
 
 
 def fetch_bundle(location: Location, bundle: Bundle, paths: Mapping[str, Path]) -> None:
     """Copy the files of a bundle to local paths, and compare them with its manifest.
 
+    `paths` has a path for the name of each file.
+
     Raises:
         Damaged: one is missing or has other content.
         UnsafeFile: one is a link that leads out of its folder.
     """
-    _refuse_files(location, bundle, missing_from(location, bundle.files))
+    _refuse_if_any(location, bundle, missing_from(location, bundle.files))
     location.get(paths)
     _refuse_changed(location, bundle, lambda name: hash_of(paths[name]))
 
@@ -248,10 +252,10 @@ def verified(location: Location, bundle: Bundle) -> Iterator[Path]:
 def _refuse_changed(location: Location, bundle: Bundle, hash_of_name: Callable[[str], str]) -> None:
     """Refuse a bundle if a file has another hash than its manifest states."""
     changed = [file.name for file in bundle.files if hash_of_name(file.name) != file.sha256]
-    _refuse_files(location, bundle, changed)
+    _refuse_if_any(location, bundle, changed)
 
 
-def _refuse_files(location: Location, bundle: Bundle, names: list[str]) -> None:
+def _refuse_if_any(location: Location, bundle: Bundle, names: list[str]) -> None:
     """Refuse a bundle because of the named files, if there are any."""
     if names:
         advice = "use another copy"
@@ -263,7 +267,7 @@ def _refuse_files(location: Location, bundle: Bundle, names: list[str]) -> None:
 
 
 POINTER = "current.json"
-FOLDER = "publications"
+PUBLICATIONS_FOLDER = "publications"
 PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 """Matches the name of a publication's folder: its time, and a hash of its content."""
 
@@ -292,7 +296,7 @@ def read_pointer(location: Location) -> Pointer | None:
         return None
     pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
     folder, _, name = pointer.publication.partition("/")
-    if folder != FOLDER or not PUBLICATION.fullmatch(name):
+    if folder != PUBLICATIONS_FOLDER or not PUBLICATION.fullmatch(name):
         raise Damaged(
             f"{path}: names {pointer.publication!r}, which is not a publication; publish to another"
             " target"

@@ -281,7 +281,7 @@ def store_rules(root: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     with warehouse.reader() as reader:
         if reader.value(query, pair) == rows[0]["evaluation_id"]:
             return
-    columns = rows[0].keys() & set(TABLES[TABLE].columns)
+    columns = rows[0].keys() & TABLES[TABLE].columns
     stored_rows = []
     for row in rows:
         stored_rows.append({name: row[name] for name in columns})

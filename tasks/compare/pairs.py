@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from itertools import product
+from itertools import chain, product
 from operator import attrgetter
 from typing import Any, Literal, NoReturn, get_args
 
@@ -51,7 +51,8 @@ class Comparison:
     (`label@vintage`). The models and judges that the job names, its data-set revision (unless
     revisions are compared), and `vintage` select the model runs to pair: by default the current
     ones on each split, with `all` those of every vintage. In any other vintage, models that are not
-    sampled every night stand with their base responses. If `score` is None, it is the primary one.
+    sampled every night are represented by their base responses. If `score` is None, it is the
+    primary one.
     """
 
     job: Job
@@ -213,6 +214,7 @@ def _names_by_kind(
     for kind in KINDS:
         names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
     rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
+    # Pipeline runs are no attribute of a model run, so these replace what the loop has put there.
     names_by_kind["run"] = [row["run_id"] for row in rows]
     names_by_kind["model"] += sorted({run.dated_name for run in model_runs})
     return names_by_kind
@@ -228,22 +230,22 @@ def _refuse_names(
     names_by_kind: Mapping[Kind, list[str]],
     model_runs: Sequence[ModelRun],
 ) -> NoReturn:
-    """Refuse names that are not all of one kind: with the first that is unknown, else with the kind
-    of each.
+    """Refuse names that are not all of one kind: with the first that is unknown, else with the
+    kinds of each.
     """
-    kind_of_name: dict[str, Kind] = {}
-    for kind, names_of_kind in names_by_kind.items():
-        for name in names_of_kind:
-            kind_of_name.setdefault(name, kind)
     *kinds, last_kind = names_by_kind
     kinds_in_words = f"{', '.join(kinds)} or {last_kind}" if kinds else last_kind
+    listing = []
     for name in names:
         _refuse_missing_vintage(name, model_runs)
-        if not any(_matches(name, kind, names_by_kind[kind]) for kind in names_by_kind):
-            hint = hint_on(name, kind_of_name)
+        kinds_of_name = [
+            kind for kind in names_by_kind if _matches(name, kind, names_by_kind[kind])
+        ]
+        if not kinds_of_name:
+            hint = hint_on(name, chain.from_iterable(names_by_kind.values()))
             raise UsageError(f"{name}: no {kinds_in_words} with verdicts has this name{hint}")
-    listing = ", ".join(f"{name} ({kind_of_name[name]})" for name in names if name in kind_of_name)
-    raise UsageError(f"{' and '.join(names)}: must all be of one kind; given: {listing}")
+        listing.append(f"{name} ({' or '.join(kinds_of_name)})")
+    raise UsageError(f"{' and '.join(names)}: must all be of one kind; given: {', '.join(listing)}")
 
 
 def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
@@ -291,7 +293,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
         PipelineError: no two model runs can be compared.
     """
     benchmark = comparison.job.settings.benchmark
-    all_runs = model_runs(reader, benchmark, is_hard=comparison.is_hard)
+    all_runs = load_model_runs(reader, benchmark, is_hard=comparison.is_hard)
     kind, names = _kind_and_names(reader, comparison, all_runs)
     _refuse_option_of(kind, comparison)
     requested = [run for run in all_runs if _is_requested(run, comparison, kind)]
@@ -301,7 +303,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
     equal_attributes = _equal_attributes(kind, is_every=comparison.vintage == EVERY_VINTAGE)
     # Names without a common split are paired over all splits, so that `compare` can report it.
-    are_paired_by_split = is_current and not _are_apart(sides_by_name)
+    are_paired_by_split = is_current and not _share_no_split(sides_by_name)
     first_sides, *groups = sides_by_name.values()
     model_run_pairs = list[ModelRunPair]()
     for second_sides in groups:
@@ -336,7 +338,7 @@ def _sides_by_name(
     names: Sequence[str],
     sides: Sequence[Side],
 ) -> dict[str, list[Side]]:
-    """Return the sides of each name, only those that stand in the vintage of the comparison."""
+    """Return the sides of each name, only those that represent the vintage of the comparison."""
     sides_by_name = {}
     for name in names:
         sides_of_name = [side for side in sides if side.name == name]
@@ -383,8 +385,8 @@ def _refuse_two_vintages(sides: Sequence[Side], comparison: Comparison) -> None:
         )
 
 
-def _are_apart(sides_by_name: SidesByName) -> bool:
-    """Return whether the first name has no split in common with any other; `compare` reports it."""
+def _share_no_split(sides_by_name: SidesByName) -> bool:
+    """Return whether the first name has no split in common with any other name."""
     splits = [_splits_of(sides) for sides in sides_by_name.values()]
     return splits[0].isdisjoint(set().union(*splits[1:]))
 
@@ -399,7 +401,10 @@ def _current_pairs(
     first_sides: Sequence[Side],
     second_sides: Sequence[Side],
 ) -> list[ModelRunPair]:
-    """Return the pairs of one name with another in current vintages, each with its splits."""
+    """Return the pairs of one name with another in current vintages, each with its splits.
+
+    No vintage is named then, so models need not be of the same one.
+    """
     pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
     splits: dict[tuple[Side, Side], set[str]] = defaultdict(set)
     for split in sorted(_splits_of([*first_sides, *second_sides])):
@@ -413,8 +418,8 @@ def _current_pairs(
 
 
 def _sides_in_vintage(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
-    """Return the sides that stand in a vintage: those of it, and the base ones of pinned models
-    that have none of it.
+    """Return the sides that represent a vintage: those of it, and the base responses of pinned
+    models without responses in it.
 
     A model is pinned if its configuration says so, or if it is not configured and has no other
     responses.
@@ -423,7 +428,7 @@ def _sides_in_vintage(job: Job, vintage: str, sides: Sequence[Side]) -> list[Sid
     vintages_by_model: dict[str, set[str]] = defaultdict(set)
     for side in sides:
         vintages_by_model[side.model_run.model].add(side.model_run.vintage)
-    standing = []
+    representatives = []
     for side in sides:
         run = side.model_run
         vintages = vintages_by_model[run.model]
@@ -433,8 +438,8 @@ def _sides_in_vintage(job: Job, vintage: str, sides: Sequence[Side]) -> list[Sid
             is_pinned = vintages == {BASE_VINTAGE}
         is_substitute = is_pinned and vintage not in vintages and run.vintage == BASE_VINTAGE
         if is_substitute or run.vintage == vintage:
-            standing.append(side)
-    return standing
+            representatives.append(side)
+    return representatives
 
 
 def _current_sides(
@@ -469,7 +474,7 @@ def _current_sides(
     return compared
 
 
-def model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list[ModelRun]:
+def load_model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list[ModelRun]:
     """Return the model runs of a benchmark that have a verdict; `is_hard` is about their splits.
 
     Raises:
@@ -539,11 +544,11 @@ def _sides_of_pipeline_runs(
     names: Sequence[str] | None,
 ) -> list[Side]:
     """Return model runs named by each pipeline run that made verdicts, with its tasks."""
-    run_by_id = {run.model_run_id: run for run in model_runs}
+    model_run_by_id = {run.model_run_id: run for run in model_runs}
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
     sides = []
     for row in reader.rows(sql.read("queries/compare/runs"), parameters):
-        model_run = run_by_id.get(row["model_run_id"])
+        model_run = model_run_by_id.get(row["model_run_id"])
         if model_run is not None:
             sides.append(Side(row["run_id"], model_run, frozenset(row["task_ids"])))
     return sides
@@ -569,7 +574,7 @@ def _matching_pairs(
         else:
             paired = _latest_pairs(first_group, second_groups[key])
         for pair in paired:
-            if len(_run_ids(pair.sides)) > 1:
+            if len(_model_run_ids(pair.sides)) > 1:
                 yield pair
 
 
@@ -591,8 +596,13 @@ def _latest(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> ModelR
 
     There are several only if a label has had several configurations.
     """
-    names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
-    recency = attrgetter(*(f"model_run.{name}" for name in names))
+    recency = attrgetter(
+        "model_run.responded_at",
+        "model_run.judged_at",
+        "model_run.model_config_hash",
+        "model_run.judge_config_hash",
+        "model_run.template_hash",
+    )
     notes = tuple(
         f"{sides[0].name} has {len(sides)} configurations; the latest counts."
         for sides in (first_sides, second_sides)
@@ -627,8 +637,8 @@ def _why_nothing_to_compare(
 
 def _are_same_responses(sides_by_name: SidesByName) -> bool:
     """Return whether each other name shares a model run with the first."""
-    run_ids = [_run_ids(sides) for sides in sides_by_name.values()]
-    return not any(run_ids[0].isdisjoint(other_ids) for other_ids in run_ids[1:])
+    first_ids, *other_ids = [_model_run_ids(sides) for sides in sides_by_name.values()]
+    return all(first_ids & model_run_ids for model_run_ids in other_ids)
 
 
 def _stored_verdicts(kind: Kind, names: Iterable[str], sides: Sequence[Side]) -> Iterator[str]:
@@ -660,17 +670,17 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
     """
     judged_runs = [
         run
-        for run in model_runs(reader, benchmark)
+        for run in load_model_runs(reader, benchmark)
         if run.dataset_revision == revision and run.is_by_judge
     ]
     sides = _sides(reader, benchmark, kind, judged_runs)
     groups = _grouped(sides, *_equal_attributes(kind)).values()
-    return [group for group in groups if len(_names(group)) > 1 and len(_run_ids(group)) > 1]
+    return [group for group in groups if len(_names(group)) > 1 and len(_model_run_ids(group)) > 1]
 
 
 def _names(sides: Iterable[Side]) -> set[str]:
     return {side.name for side in sides}
 
 
-def _run_ids(sides: Iterable[Side]) -> set[int]:
+def _model_run_ids(sides: Iterable[Side]) -> set[int]:
     return {side.model_run.model_run_id for side in sides}

@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
 from tasks.judge.criterion import CriterionToJudge, JudgedCriterion, verdict_id_of
-from tasks.judge.judge import VerdictRows, judge_criteria, verdict_row
+from tasks.judge.judge import VerdictWriter, judge_criteria, verdict_row
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, drift_line, limits
@@ -319,7 +319,7 @@ async def _judge(
     live_judge = incomplete_set.judge_config.judge.model_copy(update={"mode": "live"})
     judge_config = replace(incomplete_set.judge_config, judge=live_judge)
     table_columns = {"set_id": incomplete_set.set_id, "judge_vintage": job.night}
-    with VerdictRows(
+    with VerdictWriter(
         job,
         context,
         tasks,
@@ -328,7 +328,7 @@ async def _judge(
         "control_verdicts",
         table_columns,
     ) as rows:
-        await judge_criteria(rows, incomplete_set.criteria, batch_index=0, vintage=job.night)
+        await judge_criteria(rows, incomplete_set.criteria, batch_index=0, judge_vintage=job.night)
 
 
 def _lost_rows(job: Job, tasks: WantedTasks, incomplete_set: IncompleteSet) -> list[dict[str, Any]]:

@@ -107,7 +107,7 @@ def column_meanings(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     lines = []
     for name in rows[0]:
         # Its usual heading, if no meaning is known.
-        meaning = meanings.get(name) or meaning_of_column(name, marts) or usual(name)[1]
+        meaning = meanings.get(name) or meaning_of_column(name, marts) or usual(name).heading
         lines.append({"column": name, "meaning": meaning})
     return lines
 
@@ -148,7 +148,7 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
     declared = [column.name for column in figure.columns if column.name in rows[0]]
     # The usual kinds, and for the figure's own columns those that it declares.
     kinds = {
-        **{name: usual(name)[0] for name in rows[0]},
+        **{name: usual(name).kind for name in rows[0]},
         **{column.name: column.kind for column in figure.columns},
     }
     identifiers = _identifiers_in(figure, rows)

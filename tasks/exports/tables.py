@@ -382,7 +382,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Locatio
     if (
         latest
         and latest.content == content
-        and bundles.is_complete(location.below(latest.publication))
+        and bundles.is_complete_publication(location.below(latest.publication))
     ):
         note = f"unchanged since {latest.published_at[:16]} UTC; nothing was published"
         return StageReport("publish", notes=[note])
@@ -398,7 +398,7 @@ def _write_publication(
 ) -> StageReport:
     """Write the files of the stage and all tables, and then the pointer to them."""
     published_at = datetime.now(UTC)
-    publication = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
+    publication = f"{bundles.PUBLICATIONS_FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(stage / warehouse.database.name) as reader:
         public = [*_STORED_TABLES, *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, {}, "tables/")
@@ -442,7 +442,7 @@ def remove_old(location: Location, n_kept: int) -> int:
     The publication that the pointer names stays, as do incomplete ones of the last day, which may
     be in progress.
     """
-    folder = location.below(bundles.FOLDER)
+    folder = location.below(bundles.PUBLICATIONS_FOLDER)
     pointer = bundles.read_pointer(location)
     names = folder.files()
     publications = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}

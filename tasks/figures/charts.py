@@ -33,15 +33,16 @@ def _charts(
         required: rows without a value in this column are left out.
         only: tells which rows the charts have.
         rows: selects rows, or adds columns to them.
-        options: options of the chart, by name. Titles of axes are by default the usual headings of
-            their columns, tips are columns, and a share is in percent.
+        options: options of the chart, by name, as `kinds.js` reads them. Titles of axes are by
+            default the usual headings of their columns, tips are columns, and a share is in
+            percent.
     """
     for axis, title in (("value", "title"), ("x", "x_title"), ("y", "y_title")):
         if axis in options:
-            options.setdefault(title, usual(options[axis])[1])
-    options.setdefault("percent", usual(options.get("value", ""))[0] == "share")
+            options.setdefault(title, usual(options[axis]).heading)
+    options.setdefault("percent", usual(options.get("value", "")).kind == "share")
     if "tips" in options:
-        options["tips"] = {name: usual(name)[1] for name in options["tips"]}
+        options["tips"] = {name: usual(name).heading for name in options["tips"]}
 
     def charts(figure_rows: Rows) -> list[Chart]:
         chart_rows: Rows = [row for row in rows(figure_rows) if only(row)]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from operator import itemgetter
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import sql
 from tasks.config.job import Job
@@ -114,7 +114,7 @@ class Interval:
 
     def parts(self) -> list[Column]:
         """Return the columns of both ends."""
-        usual_group = usual(f"{self.name}_low")[1].rpartition(": ")[0]
+        usual_group = usual(f"{self.name}_low").heading.rpartition(": ")[0]
         group = self.group or usual_group or "95 % interval"
         low = Column(f"{self.name}_low", "from", self.kind, group, end="low")
         high = Column(f"{self.name}_high", "to", self.kind, group, end="high")
@@ -154,17 +154,24 @@ def table_columns(*declarations: Declared) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-@cache
-def usual(name: str) -> tuple[Kind, str]:
-    """Return the kind and the usual heading of a column; an empty heading if it has none.
+class UsualColumn(NamedTuple):
+    """The usual kind and heading of a column; the heading is empty if it has none.
 
     The heading of a column in a group is "group: heading".
     """
+
+    kind: Kind
+    heading: str
+
+
+@cache
+def usual(name: str) -> UsualColumn:
+    """Return the usual kind and heading of a column."""
     headings_by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
     for kind, headings in headings_by_kind.items():
         if name in headings:
-            return kind, headings[name]
-    return "text", ""
+            return UsualColumn(kind, headings[name])
+    return UsualColumn("text", "")
 
 
 def with_values(columns: Sequence[Column], rows: Rows) -> list[Column]:

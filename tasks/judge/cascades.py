@@ -11,8 +11,8 @@ from tasks.run.calls import sum_usage
 
 @dataclass(frozen=True)
 class CascadeJudge:
-    """A cascade that decides criteria: its first judge in each repetition that counts, then its
-    second.
+    """A cascade that decides criteria: the first judge, once for each repetition that counts, then
+    the second one.
 
     All calls for a criterion are made for the cascade's verdict, so that its row holds their cost.
     The reply to a call that one of the judges has made for itself is taken from the ledger.
@@ -32,21 +32,24 @@ class CascadeJudge:
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
-        rounds = [await _judged_by(judge, criteria, priority) for judge in self.first_judges]
+        repetitions = [await _judged_by(judge, criteria, priority) for judge in self.first_judges]
+        outcomes: dict[str, list[JudgedCriterion]] = {}
         reasons = {}
         escalated: list[CriterionToJudge] = []
         for criterion in criteria:
             # The first judge gets whole pieces, with criteria that are not missing.
             if criterion.is_missing:
-                key = criterion.criterion_id
-                reasons[key] = self._reasons(criterion, [outcomes[key] for outcomes in rounds])
-                if reasons[key]:
+                criterion_id = criterion.criterion_id
+                outcomes[criterion_id] = [repetition[criterion_id] for repetition in repetitions]
+                reasons[criterion_id] = self._reasons(criterion, outcomes[criterion_id])
+                if reasons[criterion_id]:
                     # Each becomes a piece by itself.
                     escalated.append(replace(criterion, call_index=len(escalated)))
-        rounds.append(await _judged_by(self.second_judge, escalated, priority))
-        for key, criterion_reasons in reasons.items():
-            judged = [outcomes[key] for outcomes in rounds if key in outcomes]
-            deliver(self._decision(judged, criterion_reasons))
+        second_outcomes = await _judged_by(self.second_judge, escalated, priority)
+        for criterion_id, second_outcome in second_outcomes.items():
+            outcomes[criterion_id].append(second_outcome)
+        for criterion_id, criterion_reasons in reasons.items():
+            deliver(self._decision(outcomes[criterion_id], criterion_reasons))
 
     def _reasons(
         self,
@@ -67,7 +70,8 @@ class CascadeJudge:
     def _decision(self, outcomes: Sequence[JudgedCriterion], reasons: list[str]) -> JudgedCriterion:
         """Return the outcome of the deciding judge with the usage of all calls.
 
-        It has no reply if one of the judges was not called.
+        `outcomes` are those of the first judge's repetitions, and last that of the second judge if
+        there are `reasons` to call it. It has no reply if one of the judges was not called.
         """
         replies = [judged.reply for judged in outcomes if judged.reply is not None]
         if len(replies) < len(outcomes):
@@ -90,7 +94,7 @@ async def _judged_by(
     criteria: Sequence[CriterionToJudge],
     priority: tuple[int, ...],
 ) -> dict[str, JudgedCriterion]:
-    """Return the missing criteria by id, as a judge has decided them."""
+    """Return the outcomes of criteria by criterion id; one without a reply was not judged."""
     judged: list[JudgedCriterion] = []
     if criteria:
         await judge.judge_response(criteria, priority, judged.append)

@@ -84,8 +84,7 @@ class JudgedCriterion:
 
         Only the last reply is spent: earlier ones can be used again.
         """
-        usage = sum_usage([*self.earlier_replies, reply], reply)
-        self.reply = replace(usage, ledger_keys=reply.ledger_keys)
+        self.reply = sum_usage([*self.earlier_replies, reply], reply)
         self.verdict = verdict
 
 
@@ -95,9 +94,11 @@ Deliver = Callable[[JudgedCriterion], None]
 
 @dataclass(frozen=True)
 class CriterionJudge:
-    """A judge as it is called, for the verdicts of `owner`: its own configuration, or a cascade's.
+    """A judge as it is called, for the verdicts of `owner`: the judge's own configuration, or that
+    of a cascade.
 
-    Calls of another `vintage` are different calls, so earlier replies are not used for them.
+    The form of prompt and reply is that of `judge_config`, even in a cascade. Calls of another
+    `vintage` are different calls, so earlier replies are not used for them.
     """
 
     gateway: Gateway
@@ -170,7 +171,8 @@ class CriterionJudge:
         prompt = self.prompt(text, judged.criterion)
         call = self.call(reply_spec, prompt, judged.verdict_id, priority)
         if n_chunks:
-            call = call.live  # if it may be: it depends on other calls, so no batch can hold it
+            # It depends on other calls, so no batch can hold it.
+            call = call.live_if_allowed
         reply, verdict = await call_and_parse(self.gateway, call, reply_spec)
         if reply.status == CONTEXT_LENGTH and self.fit is not None:
             judged.earlier_replies.append(reply)

@@ -212,7 +212,7 @@ class GroupJudge(ResponseJudge):
         if is_decided or n_new >= most_calls:
             return PieceState(outcomes)
         if attempts:
-            call = call.live
+            call = call.live_if_allowed
         last_attempt = max([history.spent, *attempts])
         return PieceState(outcomes, replace(call, after_attempt=last_attempt))
 

@@ -85,7 +85,7 @@ async def judge_responses(
         "import_batch": None,
         "may_hide_failures": False,
     }
-    with VerdictRows(
+    with VerdictWriter(
         job,
         context,
         wanted_tasks,
@@ -93,13 +93,13 @@ async def judge_responses(
         report,
         "verdicts",
         table_columns,
-    ) as rows:
-        await judge_criteria(rows, criteria, batch_index)
+    ) as writer:
+        await judge_criteria(writer, criteria, batch_index)
     return report
 
 
-class VerdictRows(PartWriter):
-    """Writes verdicts to a table, and their evidence before them.
+class VerdictWriter(PartWriter):
+    """A writer of verdicts to a table, and of their evidence before them.
 
     `table_columns` are those that only the table of these verdicts has; `report` counts the rows.
     """
@@ -202,40 +202,42 @@ def verdict_row(
 
 
 async def judge_criteria(
-    rows: VerdictRows,
+    writer: VerdictWriter,
     criteria: Sequence[CriterionToJudge],
     batch_index: int,
-    vintage: str = BASE_VINTAGE,
+    judge_vintage: str = BASE_VINTAGE,
 ) -> None:
     """Judge criteria, given in the order of their responses, and write the verdicts.
 
     The criteria of one response go out together. Calls go out in the order of `batch_index`, then
-    of responses, so that those about one conversation follow each other. `vintage` is that of the
-    judging (`CriterionJudge`), such as a control set's night, not that of the responses.
+    of responses, so that those about one conversation follow each other. `judge_vintage` is that of
+    the judging, such as a control set's night, not that of the responses.
     """
-    owner = rows.judge_config
+    owner = writer.judge_config
     judge: ResponseJudge | CascadeJudge
     if owner.cascade is None:
-        judge = await judge_of(rows.gateway, owner, owner, vintage)
+        judge = await judge_of(writer.gateway, owner, judge_vintage)
     else:
         first_judges = [
-            await judge_of(rows.gateway, judge_config, owner, vintage)
+            await judge_of(writer.gateway, judge_config, judge_vintage, owner=owner)
             for judge_config in owner.cascade.first
         ]
-        second_judge = await judge_of(rows.gateway, owner.cascade.then, owner, vintage)
+        second_judge = await judge_of(
+            writer.gateway, owner.cascade.then, judge_vintage, owner=owner
+        )
         judge = CascadeJudge(first_judges, second_judge, owner.cascade.when)
-    await judge_each_response(judge, criteria, rows, batch_index)
+    await judge_each_response(judge, criteria, writer, batch_index)
 
 
 async def judge_each_response(
     judge: ResponseJudge | CascadeJudge,
     criteria: Sequence[CriterionToJudge],
-    rows: VerdictRows,
+    writer: VerdictWriter,
     batch_index: int = 0,
 ) -> None:
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
     await run_all(
-        judge.judge_response(response_criteria, (batch_index, number), rows.write)
+        judge.judge_response(response_criteria, (batch_index, number), writer.write)
         for number, response_criteria in enumerate(by_response(criteria))
     )
 
@@ -243,18 +245,18 @@ async def judge_each_response(
 async def judge_of(
     gateway: Gateway,
     judge_config: JudgeConfig,
-    owner: JudgeConfig,
-    vintage: str = BASE_VINTAGE,
+    judge_vintage: str = BASE_VINTAGE,
+    owner: JudgeConfig | None = None,
 ) -> ResponseJudge:
-    """Return the judge of a configuration, with the limit of its context, for verdicts of `owner`
-    (itself, or a cascade).
+    """Return the judge of a configuration, with the limit of its context.
 
-    It decides each criterion by itself, or the pieces of a rubric.
+    `owner` is the cascade that its verdicts are of; None: they are its own. It decides each
+    criterion by itself, or the pieces of a rubric.
     """
     target = judge_target(judge_config.judge)
     fit = await asyncio.to_thread(context_fit_of, judge_config, target)
     judge_class = ResponseJudge if judge_config.judge.piece_size is None else GroupJudge
-    return judge_class(gateway, target, judge_config, owner, fit, vintage)
+    return judge_class(gateway, target, judge_config, owner or judge_config, fit, judge_vintage)
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
@@ -280,10 +282,10 @@ async def judge_by_provider_batches(
     label = judge_config.judge.label
     if context.is_held_back("judge", label):
         return report
-    judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
+    judge = await judge_of(context.gateway("judge", label), judge_config)
     _, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     calls = []
-    # Of all missing criteria, those that no call with the whole response holds.
+    # All missing criteria; those that a call with the whole response holds are taken off below.
     n_long = sum(criterion.is_missing for criterion in criteria)
     for response_criteria in by_response(criteria):
         for whole_call in judge.whole_calls(response_criteria):

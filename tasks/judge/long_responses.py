@@ -150,7 +150,7 @@ class LongResponse:
         )
         priority = (*self.priority, chunk.round_, chunk.number)
         call = self.judge.call(reply_spec, prompt, judged.verdict_id, priority)
-        reply, evidence = await call_and_parse(self.judge.gateway, call.live, reply_spec)
+        reply, evidence = await call_and_parse(self.judge.gateway, call.live_if_allowed, reply_spec)
         judged.searches.append(SearchedChunk(chunk, reply, evidence))
         if evidence is None and reply.status != CONTEXT_LENGTH:
             in_round = f" in round {chunk.round_}" if chunk.round_ > 1 else ""

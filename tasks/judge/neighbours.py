@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.judge.criterion import CriterionToJudge, verdict_id_of
 from tasks.judge.groups import pieces_of
 from tasks.judge.judge import (
-    VerdictRows,
+    VerdictWriter,
     by_response,
     criteria_of,
     judge_each_response,
@@ -168,7 +168,7 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: ArrangedWor
     """
     report = StageReport(STAGE)
     arranged_config = _arranged_config(arranged.judge_config, arranged.arrangement)
-    with VerdictRows(
+    with VerdictWriter(
         job,
         context,
         arranged.wanted_tasks,
@@ -177,6 +177,6 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: ArrangedWor
         "neighbour_verdicts",
         {"arrangement": arranged.arrangement},
     ) as rows:
-        judge = await judge_of(rows.gateway, arranged_config, arranged_config)
+        judge = await judge_of(rows.gateway, arranged_config)
         await judge_each_response(judge, arranged.criteria, rows)
     return report

@@ -37,8 +37,10 @@ class ResponseJudge(CriterionJudge):
         deliver: Deliver,
     ) -> None:
         """Judge criteria of one response, and pass on each that is finished, or not called."""
-        judged = [JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria]
-        await self.judge_one_by_one(judged, priority, deliver)
+        outcomes = [
+            JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria
+        ]
+        await self.judge_one_by_one(outcomes, priority, deliver)
 
     async def judge_one_by_one(
         self,
@@ -63,10 +65,10 @@ class ResponseJudge(CriterionJudge):
             deliver,
             is_whole=are_whole[0],
         )
-        # A refusal, of the response or of a chunk, has made another fit.
-        is_refused = fit is not self.fit
+        # A refusal, of the response or of a chunk, makes another fit; nothing else does.
+        is_accepted = fit is self.fit
         await run_all(
-            self._judge(judged, fit, long_response, deliver, is_whole=is_whole and not is_refused)
+            self._judge(judged, fit, long_response, deliver, is_whole=is_whole and is_accepted)
             for judged, is_whole in zip(criteria[1:], are_whole[1:], strict=True)
         )
 
@@ -103,9 +105,9 @@ class ResponseJudge(CriterionJudge):
         """Return for each criterion whether its prompt can hold the whole response."""
         if self.fit is None:
             return [True] * len(criteria)
-        response = criteria[0]
+        first_criterion = criteria[0]
         texts = [criterion.criterion_text for criterion in criteria]
-        return self.fit.are_whole(response.messages, response.response_text, texts)
+        return self.fit.are_whole(first_criterion.messages, first_criterion.response_text, texts)
 
     def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for criteria whose prompt can hold the whole response."""

@@ -1,4 +1,6 @@
-"""The body of a response: bounded, passed on cleaned, and what LiteLLM may hide of it is kept."""
+"""Reading the body of a response for LiteLLM: its size is limited, it is cleaned, and what LiteLLM
+may hide of it is kept.
+"""
 
 import json
 from dataclasses import dataclass, field
@@ -25,8 +27,8 @@ _END_NAMES = (
     "done_reason",
     "native_finish_reason",
 )
-"""The names under which providers say why a reply ended; a choice of vLLM may have the first and
-the third.
+"""The names under which providers say why a reply ended; a choice of vLLM may have both
+`finish_reason` and `stop_reason`.
 """
 
 
@@ -45,7 +47,9 @@ class Body:
     """The body of a response: its bytes are counted, it is passed on cleaned, and what LiteLLM may
     hide is kept.
 
-    A provider may send a whole reply where events were requested; it is passed on as events.
+    The limit, the encoding, and what was requested are set at the start; all else is what was found
+    in the body. A provider may send a whole reply where events were requested; it is passed on as
+    events.
     """
 
     most_bytes: int = 0
@@ -108,9 +112,10 @@ class Body:
             raise ReplyTooLarge(self.most_bytes)
         if self.is_over:
             return b""
-        return self._passed_on(raw)
+        return self._collect(raw)
 
-    def _passed_on(self, piece: bytes) -> bytes:
+    def _collect(self, piece: bytes) -> bytes:
+        """Collect a piece, and return the bytes to pass on at once."""
         self._pieces += piece
         return b""
 
@@ -119,9 +124,10 @@ class Body:
         text = bytes(self._pieces)
         if self.may_be_cut:
             return text
-        return self._cleaned(text)
+        return self._look_at_and_clean(text)
 
-    def _cleaned(self, text: bytes) -> bytes:
+    def _look_at_and_clean(self, text: bytes) -> bytes:
+        """Keep what LiteLLM may hide of a whole reply, and return the reply cleaned."""
         content = object_in(text)
         if content is None:
             return text
@@ -194,7 +200,7 @@ def _end_in(content: JsonObject) -> str | None:
 def _as_events(content: JsonObject) -> bytes:
     """Return a whole completion as the events of a streamed one.
 
-    Unlike a stream, a whole reply without a word for its end is complete, so it gets `stop`.
+    Unlike a stream, a whole reply without a finish reason is complete, so it gets `stop`.
     """
     event = cleaned(content, is_event=True)
     event["choices"] = event["choices"] or [clean_choice({}, {}, is_event=True)]
@@ -226,7 +232,7 @@ class EventBody(Body):
         self._has_events = False
         self._other_lines: list[bytes] = []
 
-    def _passed_on(self, piece: bytes) -> bytes:
+    def _collect(self, piece: bytes) -> bytes:
         *ended, rest = piece.split(b"\n")
         self._n_lines += len(ended)
         if self._n_lines > _MOST_LINES:
@@ -245,7 +251,7 @@ class EventBody(Body):
             return last_event
         self.is_stream = False
         self.is_streamed_chat = True  # so that the whole reply is passed on as events
-        return self._cleaned(b"\n".join(self._other_lines))
+        return self._look_at_and_clean(b"\n".join(self._other_lines))
 
     def _event_after(self, line: bytes) -> bytes:
         """Return the event that a line ends; nothing if it ends none."""
@@ -299,6 +305,6 @@ class EventBody(Body):
 
 
 def _says_something(content: JsonObject) -> bool:
-    """Return whether an event of a streamed completion is more than a sign of life."""
+    """Return whether an event of a streamed completion does more than keep the connection open."""
     is_error = "error" in {str(content.get("type")), str(content.get("object"))}
     return is_error or "choices" in content or bool(content.get("usage") or content.get("error"))

@@ -17,11 +17,11 @@ Messages = Sequence[Mapping[str, str]]
 Parameters = Mapping[str, Any]
 """Parameters of a model or of a request, with this project's names."""
 RESPONSES = "responses"
+"""The value of the parameter `api` for OpenAI's responses API."""
 EMBEDDING = "embedding"
+"""The value of `api` for a model that returns the vector of a text."""
 DECISIONS = "decisions"
-"""The values of the parameter `api` for the responses API, the vector of a text, and decisions on a
-text.
-"""
+"""The value of `api` for a model that decides questions on a text."""
 
 
 class Prices(NamedTuple):
@@ -43,15 +43,20 @@ class Target:
     """A model to call: its LiteLLM name, its address, the parameters sent with the messages, and
     its time limit.
 
-    `api_base` None is the provider's default address. `address_variable` is the environment
-    variable that `api_base` was taken from; None if it was configured. `fallback` replaces
-    parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    further values that distinguish the target's replies and are not sent. `is_streamed` requests
-    the reply in pieces, so that the connection is never idle for long. `prices` are the
-    configuration's, for a model that LiteLLM's table lacks. `wants_logprobs` requests the
-    log-probabilities of a reply's tokens; it changes neither the reply nor the call's identity.
-    `ends_ok` are further words with which a complete reply may end; they are not part of any
-    identity.
+    Attributes:
+        api_base: None is the provider's default address.
+        fallback: replaces parameters on the last attempt; a reply made with it is marked as
+            degraded.
+        identity: further values that distinguish the target's replies and are not sent.
+        headers: sent with every request.
+        is_streamed: requests the reply in pieces, so that the connection is never idle for long.
+        wants_logprobs: requests the log-probabilities of a reply's tokens; it changes neither the
+            reply nor the call's identity.
+        prices: those of the configuration, which replace those of LiteLLM's table.
+        ends_ok: further words with which a complete reply may end; they are not part of any
+            identity.
+        address_variable: the environment variable that `api_base` was taken from; None if it was
+            configured.
     """
 
     name: str
@@ -148,8 +153,8 @@ class Call:
     """Sent to a decision model along with the only message."""
 
     @property
-    def live(self) -> "Call":
-        """The call outside of batches, if it allows that."""
+    def live_if_allowed(self) -> "Call":
+        """The call outside of batches if it allows that, else the call as it is."""
         return replace(self, is_batched=self.is_batched and not self.allows_live)
 
     def parameters(self, model_parameters: Parameters | None = None) -> dict[str, Any]:
@@ -180,7 +185,8 @@ class Call:
     def adopted_key(self, parameters: Parameters) -> str | None:
         """Return the key of an adopted reply to this call; None if there can be none.
 
-        Such a reply was made before the address of the environment was part of a call's identity.
+        Such a reply was made before the address of the environment was part of a call's identity,
+        so its own key is that of the call without an address (`prbench adopt` gives it this one).
         """
         if self.target.address_variable is None:
             return None
@@ -220,8 +226,8 @@ _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 @cache
 def table_entry(name: str) -> dict[str, Any]:
-    """Return LiteLLM's entry for a model: that of its full name, else its provider's entry without
-    the provider.
+    """Return LiteLLM's entry for a model: that of its full name, else that of its name without the
+    provider if the entry is of that provider.
     """
     table: Mapping[str, dict[str, Any]] = litellm().model_cost
     if name in table:
@@ -300,7 +306,7 @@ def cost_usd(
 def most_reply_tokens(target: Target, parameters: Parameters) -> int | None:
     """Return the most tokens of a reply: the sent limit, else the model's own; None if unknown.
 
-    A vector has no tokens, a decision a few.
+    A vector has no tokens, and each decision on a question at most 16.
     """
     if parameters.get("api") in {EMBEDDING, DECISIONS}:
         return 16 * len(parameters.get("questions", ()))
@@ -398,6 +404,7 @@ def longest_prompt_tokens(
         return None
     reply_tokens = requested_reply_tokens(target.parameters)
     if reply_tokens is None:
+        # 0 for a decision model, because the parameters of a target have no questions.
         longest_reply = most_reply_tokens(target, target.parameters) or context_tokens
         reserve = min(longest_reply, context_tokens // 4, 16_384)
     else:

@@ -66,7 +66,7 @@ async def call_and_parse(
         {"role": "user", "content": reply_spec.reminder},
     ]
     try:
-        second_reply = await gateway.complete(replace(call.live, messages=messages))
+        second_reply = await gateway.complete(replace(call.live_if_allowed, messages=messages))
     except NotCalled:
         return reply, None
     reply, parsed = read_reply(second_reply, reply_spec.read)

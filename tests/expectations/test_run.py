@@ -35,7 +35,7 @@ def result_on(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationRe
         kind,
         **arguments,
     )
-    (result,) = run_suite([expectation], {"things": frame}.__getitem__)
+    [result] = run_suite([expectation], {"things": frame}.__getitem__)
     return result
 
 

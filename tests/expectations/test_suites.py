@@ -89,7 +89,7 @@ def of_ingest(invariants: dict[str, Any]) -> list[Expectation]:
 
 
 def test_an_expectation_is_stored_as_the_call_that_makes_it():
-    (expectation,) = of_ingest({"criteria_per_task": {"fewest": 10, "most": 30}})
+    [expectation] = of_ingest({"criteria_per_task": {"fewest": 10, "most": 30}})
 
     arguments = "column='n_criteria', min_value=10, max_value=30"
     assert expectation.text == f"ExpectColumnValuesToBeBetween({arguments})"
@@ -126,7 +126,7 @@ def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants, reas
 
 @pytest.mark.slow
 def test_a_benchmark_can_declare_a_check_of_its_own():
-    (declared,) = of_ingest({"short_titles": OWN})
+    [declared] = of_ingest({"short_titles": OWN})
     frame = pd.DataFrame(
         {
             "key": ["k1", "k2"],
@@ -134,7 +134,7 @@ def test_a_benchmark_can_declare_a_check_of_its_own():
             "title": ["short", "much too long"],
         }
     )
-    (finding,) = run_suite([declared], lambda table: frame)
+    [finding] = run_suite([declared], lambda table: frame)
 
     assert declared.check == "short_titles"
     assert declared.severity == "warning"

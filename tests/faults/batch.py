@@ -302,7 +302,7 @@ class Batches:
         if not results:
             return None
         content = b"".join(
-            self._server.written(result.line, n)
+            self._server.change_line(result.line, n)
             for n, result in enumerate(results, start=1)
         )
         return self._store(name, "batch_output", content).id

@@ -1,5 +1,5 @@
-"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a book of
-every call.
+"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand,
+a record of every call.
 
 Its response is a function of the request, so a test knows the right result without asking the
 pipeline.
@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 _BACKLOG = 4096
-_PATIENCE_S = 0.01
-_START_S = 30
+_SHUTDOWN_TIMEOUT_S = 0.01
+_START_TIMEOUT_S = 30
 
 
 class FaultServer(Book):
@@ -68,7 +68,7 @@ class FaultServer(Book):
         """How batches end."""
         self.responses_before_end = 0
         """How many requests of a batch are processed before it expires."""
-        self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
+        self.change_line: Callable[[bytes, int], bytes] = lambda line, _number: line
         """(line of a batch's results, its number) -> the line that is written to the file."""
         self.strikes: Callable[[str], int | None] = lambda _: None
         """Method and path -> an error status to send instead; 0: process it but send no response;
@@ -114,7 +114,7 @@ class FaultServer(Book):
             daemon=True,
         )
         self._thread.start()
-        if not ready.wait(_START_S):
+        if not ready.wait(_START_TIMEOUT_S):
             raise TimeoutError("the provider did not start")
         return self
 
@@ -134,10 +134,13 @@ class FaultServer(Book):
     async def serve(self, when_ready: Callable[[], None]):
         """Serve from the running loop until `stop` is called."""
         self._loop = asyncio.get_running_loop()
-        app = web.Application(client_max_size=0, middlewares=[self._struck])
+        # A size of 0 means no limit.
+        app = web.Application(client_max_size=0, middlewares=[self._inject_fault])
         app.add_routes([web.post(path, self._complete) for path in bodies.CONVERSATION])
         app.add_routes(self._batches.routes())
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT_S
+        )
         await runner.setup()
         try:
             await web.SockSite(runner, self._socket, backlog=_BACKLOG).start()
@@ -148,11 +151,15 @@ class FaultServer(Book):
             self._socket.close()
 
     @web.middleware
-    async def _struck(self, http: web.Request, handler: Handler) -> web.StreamResponse:
-        struck = self.strikes(f"{http.method} {http.path}")
-        if struck:
-            return await bodies.send_json(http, bodies.error_json("Struck."), struck)
-        if struck == 0:  # the request is processed, but its response is lost
+    async def _inject_fault(
+        self, http: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        status = self.strikes(f"{http.method} {http.path}")
+        if status:
+            return await bodies.send_json(http, bodies.error_json("Struck."), status)
+        if status == 0:
+            # The request is processed all the same, but the response goes to a closed
+            # connection.
             await http.read()
             bodies.cut(http)
         return await handler(http)

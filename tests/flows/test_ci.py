@@ -17,7 +17,7 @@ from tests.kit import endpoint
 
 pytestmark = pytest.mark.slow
 GUIDE = (PROJECT / "flows" / "operations.md").read_text()
-(WORKFLOW,) = re.findall(
+[WORKFLOW] = re.findall(
     r"^```yaml\n(name: .*?)```",
     GUIDE,
     re.DOTALL | re.MULTILINE,

@@ -71,7 +71,7 @@ def installation(tmp_path_factory) -> Installation:
         check=True,
         capture_output=True,
     )
-    (wheel,) = folder.glob("*.whl")
+    [wheel] = folder.glob("*.whl")
     environment = folder / "environment"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
@@ -86,7 +86,7 @@ def installation(tmp_path_factory) -> Installation:
     ]
     subprocess.run(install, check=True, capture_output=True)
     # Python ignores `.pth` files in that folder, which would lead to the checkout.
-    (packages,) = environment.glob("lib/python*/site-packages")
+    [packages] = environment.glob("lib/python*/site-packages")
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
     return Installation(wheel, environment)
 

@@ -34,7 +34,7 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command, provider):
     capped_run = command("run", "--warehouse", "data", "--max-usd", "3", code=4)
     capped_usd = billed_usd(provider)
     n_capped_calls = len(provider.book)
-    (row,) = command.sql("from runs")
+    [row] = command.sql("from runs")
     planned = command.json("plan", "--warehouse", "data")
     command("run", "--warehouse", "data")
 
@@ -50,7 +50,7 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command, provider):
         "select distinct input_usd_per_mtok, output_usd_per_mtok, price_table from verdicts"
     )
     assert prices == [PRICE | {"price_table": "configuration"}]
-    (total,) = command.sql(
+    [total] = command.sql(
         "select sum(cost_usd) as usd from"
         " (select cost_usd from responses union all select cost_usd from verdicts)"
     )

@@ -116,7 +116,7 @@ def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job):
 
 
 def test_the_row_of_a_killed_run_gets_its_cost(killed_job):
-    (killed_run,) = mark_killed(killed_job)
+    [killed_run] = mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
     assert killed_run["cost_usd"] == TOTAL
@@ -150,11 +150,11 @@ def test_an_unknown_cost_is_never_0(costs_by_caller, cost, n_unpriced, job):
     record_calls(job, job.run_id, costs_by_caller)
 
     with Warehouse(job.warehouse).living(job.run_id):
-        (run,) = latest_runs(job)
+        [run] = latest_runs(job)
     store_calls(job)
     Warehouse(job.warehouse).publish()
     query = with_literals(sql.read("figures/history/runs"), FIGURE_PARAMETERS)
-    (page_row,) = rows_in(job, query)
+    [page_row] = rows_in(job, query)
 
     assert run["cost_usd"] == cost
     assert run["unpriced_calls"] == n_unpriced
@@ -175,7 +175,7 @@ def test_a_damaged_ledger_lets_every_run_begin(killed_job, capsys):
     with (killed_job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
 
-    (killed_run,) = mark_killed(killed_job)
+    [killed_run] = mark_killed(killed_job)
 
     assert killed_run["run_id"] == "killed"
     assert killed_run["cost_usd"] is None
@@ -210,7 +210,7 @@ def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
     repair_notices = run("aggregate", "--no-prefect", *location, code=3)
     assert f"{ledger}: was damaged, and is repaired" in repair_notices
     assert "the cost of run a-run on" in repair_notices
-    (run_costs,) = rows_in(
+    [run_costs] = rows_in(
         job,
         "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'",
     )

@@ -59,7 +59,7 @@ def start_hanging_run(
         return re.search(status_line, command("status", "--warehouse", "data").stdout)
 
     until(shows_senders, run)
-    (states,) = (command.folder / "data/living").glob("*.senders.json")
+    [states] = (command.folder / "data/living").glob("*.senders.json")
     senders = json.loads(states.read_text())
     return run, [Path(f"/proc/{sender['pid']}") for sender in senders]
 
@@ -100,6 +100,6 @@ def test_doctor_starts_senders_and_names_what_they_lack(command, monkeypatch):
     findings = command.json("doctor", "--warehouse", "data", code=1)
 
     node = f"Ray node {os.uname().nodename} ("
-    (finding,) = [finding for finding in findings if finding["what"].startswith(node)]
+    [finding] = [finding for finding in findings if finding["what"].startswith(node)]
     assert finding["state"] == "PROBLEM"
     assert finding["detail"] == "mistral/mistral-small-latest: MISTRAL_API_KEY not set"

@@ -1,4 +1,7 @@
-"""What `has_work` finds, by stored data and configuration: work that it overlooks is not done."""
+"""What `has_work` finds in data and configuration, and which reports are up to date.
+
+Work that is overlooked is not done.
+"""
 
 import asyncio
 import shutil
@@ -33,7 +36,7 @@ def data(tmp_path) -> Path:
     """A data set with one split."""
     folder = tmp_path / "set"
     folder.mkdir()
-    shutil.copy(str(sample_path("prbench")), folder / "a.jsonl")
+    shutil.copy(sample_path("prbench"), folder / "a.jsonl")
     return folder
 
 
@@ -116,7 +119,10 @@ class FinishedRun:
 
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
-    """A run of all stages, each of which had work until it was done."""
+    """A run of all stages, each of which had work until it was done.
+
+    Only the last test on it, of a night, changes it.
+    """
     with FaultServer() as server:
         run = FinishedRun(
             server,
@@ -236,9 +242,14 @@ def written_report(tmp_path) -> Job:
         site.write(name, "a page")
     site.finish()
     (job.report_folder / "index.html").write_text("a page")
-    basis = site.folder / "report-basis.txt"
-    basis.write_text(basis_of(on_everything(job)), encoding="ascii")
+    store_basis(job)
     return job
+
+
+def store_basis(job: Job):
+    """Store the hash of the inputs of a job's report, as it is now."""
+    basis = basis_of(on_everything(job))
+    (job.report_index.parent / "report-basis.txt").write_text(basis)
 
 
 def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report):
@@ -249,13 +260,13 @@ def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_repor
     assert not is_up_to_date(written_report)
 
 
-def test_a_setting_that_no_page_shows_does_not_rewrite_a_report(written_report):
+def test_a_setting_that_no_page_shows_leaves_a_report_up_to_date(written_report):
     capped = written_report.with_settings(limits=Limits(max_usd=1.0))
 
     assert is_up_to_date(capped)
 
 
-def test_another_vintage_rewrites_a_report(written_report):
+def test_another_vintage_makes_a_report_out_of_date(written_report):
     later = written_report.model_copy(update={"vintage": "later"})
 
     assert not is_up_to_date(later)
@@ -270,7 +281,7 @@ def test_another_vintage_rewrites_a_report(written_report):
         "tasks/report/build.py",
     ],
 )
-def test_a_changed_figure_query_or_page_rewrites_a_report(
+def test_a_changed_figure_query_or_page_makes_a_report_out_of_date(
     name,
     written_report,
     tmp_path,
@@ -282,8 +293,7 @@ def test_a_changed_figure_query_or_page_rewrites_a_report(
     monkeypatch.setattr(
         "flows.report.hash_of_program", lambda: hash_of_program(program)
     )
-    basis = written_report.report_index.parent / "report-basis.txt"
-    basis.write_text(basis_of(on_everything(written_report)), encoding="ascii")
+    store_basis(written_report)
     assert is_up_to_date(written_report)
 
     with (program / name).open("a", encoding="utf-8") as file:
@@ -293,7 +303,7 @@ def test_a_changed_figure_query_or_page_rewrites_a_report(
     assert not is_up_to_date(written_report)
 
 
-def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report):
+def test_a_file_of_somebody_else_leaves_a_report_up_to_date(written_report):
     foreign_file = written_report.report_index.parent / "data/of-somebody.txt"
 
     foreign_file.write_text("not listed")
@@ -304,20 +314,20 @@ def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report):
 @pytest.mark.parametrize(
     "name", ["index.html", "prbench/index.html", "prbench/data/task.js"]
 )
-def test_a_missing_page_rewrites_a_report(name, written_report):
+def test_a_missing_page_makes_a_report_out_of_date(name, written_report):
     (written_report.report_folder / name).unlink()
 
     assert not is_up_to_date(written_report)
 
 
 @pytest.mark.parametrize("name", ["prbench/index.html", "prbench/data/task.js"])
-def test_a_cut_page_rewrites_a_report(name, written_report):
+def test_a_cut_page_makes_a_report_out_of_date(name, written_report):
     (written_report.report_folder / name).write_text("a pag")
 
     assert not is_up_to_date(written_report)
 
 
-def test_newly_published_rows_rewrite_a_report(written_report):
+def test_newly_published_rows_make_a_report_out_of_date(written_report):
     written(written_report.warehouse, {"labels": [row("labels")]}).publish()
 
     assert not is_up_to_date(written_report)

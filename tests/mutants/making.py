@@ -117,7 +117,7 @@ class Mutant:
     @property
     def part(self) -> str:
         """The part of the source that it belongs to."""
-        (part,) = [
+        [part] = [
             part for part, folder in PARTS.items() if self.file.startswith(folder)
         ]
         return part

@@ -72,7 +72,7 @@ OVERVIEW = Page(
 )
 
 
-_MOST_AROUND = 8
+_N_NEAR_BORDER = 8
 """Number of drawn tasks on either side of the border."""
 
 
@@ -85,7 +85,7 @@ def around_border(rows: Rows) -> Rows:
     for field_rows in grouped(rows, "field").values():
         selected_rows = [row for row in field_rows if row["is_selected"]]
         other_rows = [row for row in field_rows if not row["is_selected"]]
-        near_rows += selected_rows[-_MOST_AROUND:] + other_rows[:_MOST_AROUND]
+        near_rows += selected_rows[-_N_NEAR_BORDER:] + other_rows[:_N_NEAR_BORDER]
     return near_rows
 
 
@@ -115,7 +115,7 @@ _SELECTIONS = Figure(
     essential=["field", "n_selected", "n_chosen_from", "gap", "n_border", "n_models"],
     query="hard/hard_selections",
 )
-_LEADERBOARD = Figure(
+_HARD_LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
     "Mean $score on the selected tasks. They were selected because the models of the panel score"
@@ -230,5 +230,5 @@ HARD = Page(
     "Hard subset",
     "The tasks with the lowest scores, the certainty of their selection, its panel, and the models'"
     " scores on them.",
-    (_SELECTIONS, _LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
+    (_SELECTIONS, _HARD_LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
 )

@@ -40,7 +40,11 @@ _USAGE = {
     "completion_tokens": "output_tokens",
     "reasoning_tokens": "output_reasoning_tokens",
 }
+"""This project's name of a number of tokens -> that of simple-evals."""
 _SECTION = "<h3>Prompt conversation</h3>"
+"""The first heading of an example in the HTML report; the next ones are those of its response and
+results.
+"""
 _RESPONSE = "<h3>Sampled message</h3>"
 _RESULTS = "<h3>Results</h3>"
 _GRADES = "<p>Rubrics with grades: "
@@ -53,7 +57,7 @@ def is_simple(source: LogSource) -> bool:
     """Return whether a file is a result of simple-evals with responses.
 
     It is the JSON with all results, or a file with its examples one per line, or the HTML report.
-    The file of metrics alone is none.
+    A file with metrics only is not.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
         return True
@@ -185,8 +189,8 @@ def read_m42(source: LogSource) -> Log:
     the explanation `None`; here, such a decision is a failure.
 
     Raises:
-        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a
-            Python list.
+        ImportRefused: the judge's decisions do not match the rubric.
+        ValueError, SyntaxError: they are not the text of a Python list.
     """
     where = f"{source.path}: row"
     examples = (
@@ -207,6 +211,7 @@ def _example_of_m42(where: str, row: LogRow) -> LogRow:
             f"{where}: has {len(grades)} `responses` on {len(rubric)} `rubrics`; correct the row"
         )
     items = []
+    # Without grades, no criterion is decided.
     for criterion, grade in zip(rubric, grades, strict=False):
         reply = as_mapping(as_mapping(grade).get("response_dict"))
         if reply.get("explanation") == "None":

@@ -39,12 +39,15 @@ def lock_for_use(folder: Path) -> TextIO:
         while True:
             if _try_lock(lock, fcntl.LOCK_EX):
                 _prepare(path)
+            # After `_prepare`, this turns the exclusive lock into a shared one.
             if not _try_lock(lock, fcntl.LOCK_SH):
                 notice(f"{path}: another process is checking it; waiting for that")
                 fcntl.flock(lock, fcntl.LOCK_SH)
+            # A repaired file has not replaced the damaged one yet: its process was killed before
+            # the end, so this one tries again to be alone.
             if path.exists() and not files.repaired_path(path).exists():
                 return lock
-            fcntl.flock(lock, fcntl.LOCK_UN)  # that process was killed before the end
+            fcntl.flock(lock, fcntl.LOCK_UN)
             time.sleep(0.05)
     except BaseException:
         lock.close()
@@ -61,8 +64,9 @@ def alone(folder: Path) -> Iterator[Path | None]:
     """
     with (folder / "calls.lock").open("a+") as lock:
         if _try_lock(lock, fcntl.LOCK_EX):
-            _prepare(files.ledger_path(folder))
-            yield files.ledger_path(folder)
+            path = files.ledger_path(folder)
+            _prepare(path)
+            yield path
         else:
             yield None
 
@@ -75,10 +79,10 @@ def _try_lock(lock: TextIO, operation: int) -> bool:
 
 
 def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
-    """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged,
-    None for nothing.
+    """Repair the ledger if it is damaged, unless it is in use.
 
-    With `verifies_calls`, every call is read for that, which takes seconds for a million of them.
+    Return a line that it was repaired, with the name of the damaged file; None if it was not. With
+    `verifies_calls`, every call is verified, which takes seconds for a million of them.
 
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
@@ -162,11 +166,12 @@ def _flaw_by_sqlite(connection: sqlite3.Connection, check: str) -> str | None:
 
 def _prepare(path: Path) -> None:
     """Create the ledger's file if it is missing, and repair it if it is damaged."""
-    with files.refusing(path, "opened"):  # errors such as a full disk do not mean damage
+    # This gives errors that do not mean damage, such as that of a full disk, their message.
+    with files.refusing(path, "opened"):
         finish_repair(path)
         if not path.exists() and not files.beside(path, "-wal").exists():
             with files.new_file(path, path):
-                pass
+                pass  # an empty ledger
             return
         damage = _damage_at_opening(path)
         if damage is None:
@@ -194,7 +199,7 @@ def _damage_at_opening(path: Path) -> str | None:
     """Return the damage of a file's structure, of its indexes, or of its sealed tables; None if
     there is none.
     """
-    # Of an empty file, SQLite would make a new one, and remove the log.
+    # A missing or empty file is a new database for SQLite, so it would delete the log beside it.
     if not path.exists() or path.stat().st_size == 0:
         return "it is empty"
     try:
@@ -220,7 +225,7 @@ def _flaw_at_opening(connection: sqlite3.Connection, path: Path) -> str | None:
     flaw = flaw_in(connection, tables) or _flaw_by_sqlite(connection, "integrity_check(1)")
     if flaw is not None:
         return flaw
-    for table in TABLES.keys() - SEALED.keys() - {"calls"}:
+    for table in TABLES.keys() - _TABLES_WITH_CHECKSUMS:
         # SQLite does not validate texts; an invalid one is an error here.
         connection.execute(f"select * from {table}").fetchall()
     files.suspicion_path(path).unlink(missing_ok=True)

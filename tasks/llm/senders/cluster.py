@@ -80,8 +80,9 @@ def ray() -> Any:
 
 
 class Cluster:
-    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores, which ends with
-    it.
+    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores.
+
+    A local Ray ends with its connection.
     """
 
     def __init__(self, address: str, n_cores: int | None = None) -> None:
@@ -96,18 +97,18 @@ class Cluster:
             # To Ray this is the number of attempts to connect, and it prints a line for each
             # refused token. Something listens there, so few attempts are enough.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
-        self._folder = ExitStack()
+        self._local_ray_stack = ExitStack()
         options: Mapping[str, Any] = {"address": address}
         if address == LOCAL:
-            options = self._folder.enter_context(_local_ray(n_cores))
+            options = self._local_ray_stack.enter_context(_local_ray(n_cores))
         try:
             ray().init(
                 **options,
                 log_to_driver=False,
                 logging_level="ERROR",
                 configure_logging=False,
-                # As for a remote client: else processes import from this process's current folder
-                # first.
+                # A job of a remote client; in any other, Ray puts the current folder of this
+                # process first where its processes look for modules.
                 job_config=ray().job_config.JobConfig(_client_job=True),
             )
         except Exception as error:
@@ -133,7 +134,7 @@ class Cluster:
                 nodes.append(Node(node["NodeID"], name, n_cores))
         return nodes
 
-    def start(self, process: type, node: Node) -> Any:
+    def start(self, process_class: type, node: Node) -> Any:
         """Start a process on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -143,7 +144,7 @@ class Cluster:
             max_restarts=0,
             max_task_retries=0,
             scheduling_strategy=strategy,
-        )(process)
+        )(process_class)
         return actor.remote()
 
     def end(self, process: Any) -> None:
@@ -154,24 +155,26 @@ class Cluster:
     def close(self) -> None:
         """End all processes of this connection, and the connection."""
         ray().shutdown()
-        self._folder.close()
+        self._local_ray_stack.close()
 
 
 @contextmanager
 def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
     """Yield the options of a local Ray, with a folder only for this user, which exists until the
-    block ends.
+    block ends; after an error in the block, the next start clears it.
 
     Ray makes its own files in it writable for everybody. Its token is locked while its driver runs.
     The next start clears the folder of a killed driver.
     """
     _clear_abandoned()
     folder = Path(mkdtemp(prefix=_PREFIX))
-    # Its name until it is locked: `_clear_abandoned` of another process removes an unlocked token.
+    # This is its name until it is locked: `_clear_abandoned` of another process removes an unlocked
+    # token.
     file = folder / "new"
     file.touch(0o600)
     file.write_text(_SECRET, encoding="ascii")
     with file.open() as lock:
+        # A shared lock is enough: `_clear_abandoned` needs an exclusive one.
         fcntl.flock(lock, fcntl.LOCK_SH)
         file.rename(folder / _TOKEN)
         os.environ.pop("RAY_AUTH_MODE", None)  # so that Ray turns authentication on
@@ -210,11 +213,11 @@ def _clear_abandoned() -> None:
 
 def _end_processes_of(folder: Path) -> None:
     """End the processes of the Ray that has its files in a folder."""
-    for process in Path("/proc").glob("[0-9]*"):
+    for process_folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            command = (process / "cmdline").read_text(errors="replace")
+            command = (process_folder / "cmdline").read_text(errors="replace")
             if f"{folder}/" in command and "/ray/" in command:
-                os.kill(int(process.name), signal.SIGKILL)
+                os.kill(int(process_folder.name), signal.SIGKILL)
 
 
 def _refuse_where_nothing_listens(address: str) -> None:

@@ -77,7 +77,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
 _TABLE = Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>')
 _ROW = Markup("<tr>{}</tr>\n")
 _HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>')
-"""A heading: its id, alignment, scope, number of rows and of columns, and text."""
+"""A heading: its id, alignment, scope, number of rows and of columns that it spans, and text."""
 
 
 def _shown(column: Column, row: Row) -> str:
@@ -96,15 +96,16 @@ def _shown(column: Column, row: Row) -> str:
 class PageFigure:
     """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
-    `query` is empty on served pages, and if a figure that pools all tasks is not shown.
-    `table_notes` explain marks in the table, which may be folded.
+    `query` is empty on served pages, and if a figure that is pooled over all tasks is not shown.
+    `n_rows` counts the rows of the figure, `n_listed` those of its table. `table_notes` explain
+    marks in the table, which may be folded.
     """
 
     figure: Figure
     says: str
     query: str
     n_rows: int
-    plots: Sequence[Chart]
+    charts: Sequence[Chart]
     notes: Sequence[str]
     n_listed: int
     table: Markup
@@ -117,8 +118,8 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     figures = [figure for figure in page.figures if figure.breakdown in kinds]
     if page.own:
         figures += map(page.own, scope.own_breakdowns)
-    page_figures = [_read_figure(_titled(figure, scope), scope, site) for figure in figures]
-    return [page_figure for page_figure in page_figures if page_figure]
+    page_figures = [_write_figure(_titled(figure, scope), scope, site) for figure in figures]
+    return list(filter(None, page_figures))
 
 
 def _titled(figure: Figure, scope: Scope) -> Figure:
@@ -128,11 +129,11 @@ def _titled(figure: Figure, scope: Scope) -> Figure:
     return replace(figure, title=f"{figure.title} ({scope.category_title})")
 
 
-def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
-    """Return a figure with its rows and charts, after writing the rows and their SQL as files.
+def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
+    """Write the rows of a figure and their SQL as files, and return the figure with its charts.
 
-    Return None if the figure is optional and has no rows. In a report of some splits, a figure that
-    is pooled over all tasks only states that it is not shown.
+    Return None if it is optional (no text for `empty`) and has no rows. In a report of some splits,
+    a figure that is pooled over all tasks is not written, and only states that it is not shown.
     """
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)
@@ -160,14 +161,15 @@ def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
         page_figure,
         query=query,
         n_rows=len(rows),
-        plots=[chart for chart in charts if not chart.is_blank],
+        charts=[chart for chart in charts if not chart.is_blank],
         notes=notes,
     )
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
-    """Return a figure with given rows: its texts and table, without charts and query, which only
-    the pages of a report add.
+    """Return a figure with given rows: its texts and table, without charts and query.
+
+    Only the pages of a report add these; served pages do without them.
     """
     says = Template(figure.says).substitute(words(benchmark))
     source = benchmark.figure_sources.get(figure.name)
@@ -181,7 +183,7 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
         says=says,
         query="",
         n_rows=len(table_rows),
-        plots=[],
+        charts=[],
         notes=[note for note in notes if note not in table_notes],
         n_listed=len(table_rows),
         table=table(figure.name, figure.columns, table_rows) if rows else Markup(""),

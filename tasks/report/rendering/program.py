@@ -10,11 +10,12 @@ ROOT = Path(__file__).parents[3]
 """The folder of all packages."""
 PACKAGES = ("expectations", "flows", "sql", "tasks", "warehouse")
 _LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
+"""The libraries whose version may change the content or the form of a page or data file."""
 
 
 @cache
 def hash_of_program(root: Path = ROOT) -> str:
-    """Return a hash of the program's files, and of the libraries that render pages."""
+    """Return a hash of the program's files, and of the versions of `_LIBRARIES`."""
     program_hash = hashlib.sha256()
     for path in program_files(root):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -27,7 +28,7 @@ def hash_of_program(root: Path = ROOT) -> str:
 def program_files(root: Path = ROOT) -> Iterator[Path]:
     """Yield all files of the packages except compiled ones.
 
-    These are more files than a report needs: a list of the needed ones would miss a new one. Of
+    All files count, since a list of those that a report needs would miss a new one. Of
     `warehouse`, whose folder may also contain data, only the modules are yielded.
     """
     for package in PACKAGES:

@@ -74,11 +74,11 @@ def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
     """Return the number of units to draw from each stratum.
 
     It is the same number, or all units of a smaller stratum. The remainder goes to the largest
-    strata, one unit each. At least as many units are wanted as there are strata.
+    strata, one unit each. `n_wanted` must be at least the number of strata.
     """
     n_sampled: dict[str, int] = {}
     n_left = min(n_wanted, sum(sizes.values()))
-    # The smallest first: larger strata share the units that it lacks.
+    # The smallest first: larger strata share the units that a small one lacks.
     strata = sorted(sizes, key=lambda stratum: (sizes[stratum], stratum))
     for n_before, stratum in enumerate(strata):
         n_sampled[stratum] = min(sizes[stratum], n_left // (len(strata) - n_before))
@@ -96,7 +96,7 @@ _PRIOR_VERDICTS = 2.0
 """Weight of the group's rate in the error of a single verdict, as a number of other judges'
 verdicts.
 """
-_HEX = 13
+_START_DIGITS = 13
 """Number of hexadecimal digits of a random start: its 52 bits fit a float."""
 
 
@@ -208,7 +208,7 @@ def _random_line(keys: tuple[str, ...], seed: int, groups: tuple[str, ...]) -> t
         return groups[index], digest("draw", seed, keys[index])
 
     order = np.array(sorted(range(len(keys)), key=line_key))
-    start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
+    start = int(digest("start", seed, *sorted(keys))[:_START_DIGITS], 16) / 16**_START_DIGITS
     return order, start
 
 
@@ -236,5 +236,7 @@ def expected_width(
     variance = 0.0
     for n, sheet_variance in zip(n_labels, variances, strict=True):
         variance += (n / total) ** 2 * sheet_variance
+    # A correction by labels fits up to three numbers: a constant for each sign of a contribution,
+    # and the weight of the judge's verdict (`debiased.py`).
     quantile = float(student_quantile(0.975, max(1.0, total + n_known - 3.0)))
     return 2.0 * quantile * math.sqrt(task_variance + variance)

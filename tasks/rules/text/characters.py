@@ -52,7 +52,7 @@ def storable(text: str) -> str:
 
 
 def count_alphanumeric(text: str) -> int:
-    """Return the length of a response as in the paper (figure 7): letters and digits only."""
+    """Return the number of letters and digits, the length of a response in PRBench's figure 7."""
     return sum(map(str.isalnum, text))
 
 
@@ -68,16 +68,22 @@ _HIDING = (
     "\u200e-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff-\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Code points that are commands, reorder text, end lines, have no width, or are no characters."""
-_JOINERS = "\u200c\u200d"
-_VARIANTS = "\ufe00-\ufe0f"
-"""Variation selectors. Some scripts and emoji need them and joiners; elsewhere they only hide text.
+"""Ranges of code points that are commands, reorder text, end lines, have no width, or are no
+characters.
 """
+_JOINERS = "\u200c\u200d"
+"""Joiners. Some scripts and emoji need them; elsewhere they only hide text."""
+_VARIANTS = "\ufe00-\ufe0f"
+"""Variation selectors, of which the same is true."""
 _VISIBLE_NON_ASCII = f"[^\x00-\xa0{_HIDING}{_JOINERS}{_VARIANTS}]"
 _HIDDEN = re.compile(
     f"[{_HIDING}]"
+    # A carriage return that does not end a line.
     r"|\r(?!\n)"
+    # A joiner without a visible character beyond ASCII after it, or with neither such a character
+    # nor a variation selector before it.
     f"|[{_JOINERS}](?!{_VISIBLE_NON_ASCII})|(?<!{_VISIBLE_NON_ASCII})(?<![{_VARIANTS}])[{_JOINERS}]"
+    # A variation selector that follows neither such a character nor the ASCII part of a keycap.
     f"|(?<!{_VISIBLE_NON_ASCII})(?<![0-9#*])[{_VARIANTS}]"
 )
 
@@ -87,8 +93,8 @@ HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _
 
 
 def visible(text: str) -> str:
-    r"""Return a text without terminal commands and hidden characters: `\x1b`, `\u202e`,
-    `\U000e0041`.
+    r"""Return a text in which terminal commands and hidden characters are escaped, as `\x1b`,
+    `\u202e` or `\U000e0041`.
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """

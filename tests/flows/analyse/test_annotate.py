@@ -26,7 +26,7 @@ N_TASKS = 8
 
 
 def kind_of(prompt: str) -> str:
-    (kind,) = [kind for kind, words in KINDS.items() if words in prompt]
+    [kind] = [kind for kind, words in KINDS.items() if words in prompt]
     return kind
 
 

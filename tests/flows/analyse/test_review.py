@@ -114,7 +114,7 @@ def test_imported_sheets_are_counted(reviews):
 def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews):
     rows = reviews.command.json("reviews")["agreement"]
 
-    (share,) = [row for row in rows if row["label"] == "these reviews"]
+    [share] = [row for row in rows if row["label"] == "these reviews"]
     # Eva disagrees with 6 of 59 criteria, ben with 9.
     assert share["agreeing_share"] == pytest.approx((53 + 50) / (2 * 59))
     assert share["n_criteria"] == 59
@@ -125,7 +125,7 @@ def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews):
 def test_the_agreement_of_two_reviewers_is_measured(reviews):
     rows = reviews.command.json("reviews")["reviewers"]
 
-    (pair,) = [row for row in rows if row["reviewer_b"]]
+    [pair] = [row for row in rows if row["reviewer_b"]]
     # Both disagree with the first criterion only.
     assert pair["agreement"] == pytest.approx((59 - 5 - 8) / 59)
 

@@ -4,6 +4,9 @@ import json
 
 from tests.tasks.certify.conftest import forged, with_row
 
+FIGURES = "5156 figures in 124 rows of 3 leaderboards recomputed"
+"""Of the sample's certificate."""
+
 
 def test_a_certificate_is_written_and_verified(sample_job, tmp_path, run):
     file = tmp_path / "figures.zip"
@@ -19,9 +22,12 @@ def test_a_certificate_is_written_and_verified(sample_job, tmp_path, run):
 
     assert content.startswith(f"certify: 46 verdicts on 4 responses, in {file} (")
     assert file.read_bytes().endswith(digest.encode())
-    figures = "5156 figures in 124 rows of 3 leaderboards recomputed"
-    assert f"certificate, {figures}; all equal\nids: of 4 responses and 0 " in output
-    assert output.endswith(f"(--texts)\ndigest: {digest}\n")
+    assert output.splitlines() == [
+        f"verify: certificate, {FIGURES}; all equal",
+        "ids: of 4 responses and 0 verdicts recomputed; all equal",
+        "ids: of 46 verdicts not recomputed: that needs their responses (--texts)",
+        f"digest: {digest}",
+    ]
 
 
 def test_a_certificate_replaces_no_file(sample_job, tmp_path, run):
@@ -38,13 +44,13 @@ def test_a_differing_figure_is_shown_with_both_values(certificate, tmp_path, run
     forgery = forged(certificate, tmp_path / "other.zip", change)
 
     run("verify", forgery, code=1)
+    # The table, and the lines after it.
     table, _, line = run.out.partition("verify: ")
     run("verify", forgery, "--json", code=1)
     result = json.loads(run.out)
 
     assert "mean_score  0.5 " in table
-    figures = "5156 figures in 124 rows of 3 leaderboards recomputed"
-    assert line.startswith(f"certificate, {figures}; 1 differ\n")
+    assert line.startswith(f"certificate, {FIGURES}; 1 differ\n")
     assert not result["is_confirmed"]
     assert len(result["differences"]) == 1
     assert result["texts"] is None

@@ -1,13 +1,11 @@
-"""Every command: its help, and refusals in one line that leave no file behind; `tests/golden`
-covers the rest.
+"""Every command: its help, and its refusals in one line, which leave no file behind.
 
-`tests/golden/commands.yaml` is the table of commands with exit codes and outputs, on warehouses
-with results.
+`tests/golden/commands.yaml` covers the rest: it is the table of commands with exit
+codes and outputs, on warehouses with results.
 """
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -23,7 +21,7 @@ LEAVES = {
     for name, command in commands_of()
     if not isinstance(command, click.Group)
 }
-NEEDED = {
+REQUIRED_ARGUMENTS = {
     "adopt": ["--api-base", "http://nosuch/v1"],
     "import responses": ["nosuch.csv"],
     "import verdicts": ["nosuch.csv"],
@@ -69,11 +67,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-Refused = Callable[..., str]
-
-
 @pytest.fixture
-def refused(folder: Path, run: Run) -> Refused:
+def refused(folder: Path, run: Run):
     """Run a command, and return its one line of refusal, which must be its only effect."""
 
     def refusal(*arguments):
@@ -94,6 +89,7 @@ def test_help_is_whole_and_every_option_has_a_text(width):
             terminal_width=width - 2,
         ) as context:
             page = command.get_help(context)
+        # An argument that can be repeated ends in `]...`.
         assert "..." not in page.replace("]...", ""), name
         assert max(map(len, page.splitlines())) <= width, name
         for option in command.params:
@@ -101,7 +97,7 @@ def test_help_is_whole_and_every_option_has_a_text(width):
                 assert (option.help or "").endswith((".", "]")), (name, option.opts)
 
 
-SHOWING = {
+ROW_COMMANDS = {
     "leaderboard",
     "figure",
     "figures",
@@ -131,7 +127,7 @@ def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option):
                 names.add(name)
                 texts.add((*parameter.opts, parameter.help))
 
-    assert names == SHOWING
+    assert names == ROW_COMMANDS
     assert len(texts) == 1
 
 
@@ -143,14 +139,14 @@ def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option):
         (["-o", "rows"], "-o rows: the ending is none of .csv, .json, "),
     ],
 )
-@pytest.mark.parametrize("name", sorted(SHOWING))
+@pytest.mark.parametrize("name", sorted(ROW_COMMANDS))
 def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_else(
     name,
     options,
     message,
     refused,
 ):
-    assert message in refused(name, *NEEDED.get(name, ()), *options)
+    assert message in refused(name, *REQUIRED_ARGUMENTS.get(name, ()), *options)
 
 
 def parsed(words: list[str]) -> click.Command:
@@ -168,6 +164,8 @@ def parsed(words: list[str]) -> click.Command:
 
 def test_examples_are_commands_that_click_can_read():
     for name, command in [("", cli), *commands_of()]:
+        # Below a mark for click and the heading, each line is an example; after spaces
+        # there may be an explanation, or after `>` a file.
         for line in (command.epilog or "").splitlines()[2:]:
             words = shlex.split(re.split(r" {3,}| > ", line.strip())[0])
             assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)
@@ -196,7 +194,7 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document):
 def test_a_group_without_a_command_shows_its_help(arguments, code, run):
     help_page = run(*arguments, code=code)
 
-    assert help_page == run.out + run.err
+    assert help_page == run.out + run.err  # nothing is on the other stream
     assert help_page.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
     assert help_page.count("\n") > 5
 
@@ -205,7 +203,7 @@ def test_a_group_without_a_command_shows_its_help(arguments, code, run):
 def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
     name, refused
 ):
-    line = refused(*name.split(), *NEEDED.get(name, ()))
+    line = refused(*name.split(), *REQUIRED_ARGUMENTS.get(name, ()))
 
     advice = ("run `prbench ", "check ", "name ", "export again", "makes one", "set `")
     assert any(word in line for word in advice), line
@@ -213,13 +211,13 @@ def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
 
 @pytest.mark.parametrize("name", sorted(LEAVES))
 def test_a_wrong_option_configuration_or_benchmark_is_refused(name, refused):
-    words = [*name.split(), *NEEDED.get(name, ())]
+    words = [*name.split(), *REQUIRED_ARGUMENTS.get(name, ())]
     options = {parameter.name for parameter in LEAVES[name].params}
 
     assert f"`prbench {name} --help`" in refused(*words, "--nope")
-    if "benchmark" in options and name != "export tables":
+    if "benchmark" in options:
         assert "known: healthbench, prbench" in refused(*words, "--benchmark", "nope")
-    if "config" in options and name not in {"import warehouse", "restore"}:
+    if "config" in options:
         assert "nope.yaml: no such file" in refused(*words, "--config", "nope.yaml")
 
 

@@ -11,15 +11,13 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tests.kit import combined, written
-from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
+from tests.tasks.compare.comparisons import MANY, judged, tasks_of
 
-MANY: dict[str, Rubric] = {
-    f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(30)
-}
 CONDITIONS = {
     "gpt": {"web search": "search", "baseline": "plain"},
     "other": {"low": "plain", "same": "twin"},
 }
+"""Group -> condition -> model; the others are compared with `baseline` or the first."""
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +46,11 @@ def file(tmp_path) -> Path:
 
 
 def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
-    """The options of a command on a warehouse with these conditions."""
-    dataset = {"source": "sample"}
+    """Write the configuration of a warehouse with these conditions, and return the
+    option that names it.
+    """
     settings = {
-        "dataset": dataset,
+        "dataset": {"source": "sample"},
         "warehouse": str(warehouse),
         "conditions": conditions,
     }
@@ -73,9 +72,10 @@ def test_an_aggregation_stores_what_the_command_computes(
     aggregate(load_job(Arguments(config=file)))
 
     assert run.json("conditions", *options) == computed
-    # Without the configuration the stored conditions count.
-    rows = run.json("conditions", "--warehouse", copy)["differences"]
-    assert {row["condition"] for row in rows} == {"web search", "same"}
+    # Without a configuration there are no conditions but the stored ones.
+    stored = run.json("conditions", "--warehouse", copy)
+    assert {row["condition"] for row in stored["differences"]} == {"web search", "same"}
+    assert stored["differences"] == computed["differences"]
 
 
 def test_a_changed_configuration_counts_immediately(file, warehouse, run):
@@ -100,6 +100,7 @@ def test_a_condition_without_verdicts_is_named(file, warehouse, run):
         }
     }
     options = configured(file, warehouse, conditions)
+    # A condition may name only a model that is configured or has responses.
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
     notes = run.json("conditions", *options)["notes"]

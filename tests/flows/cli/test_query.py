@@ -84,8 +84,10 @@ def test_json_holds_every_column_and_row(run_here):
     assert run_here.json("sql", QUERY) == ROWS
 
 
-def test_json_has_null_for_what_is_no_number(run_here):
-    assert run_here.json("sql", "select 'nan'::double as n") == [{"n": None}]
+def test_json_has_null_for_nan_and_numbers_for_decimals(run_here):
+    query = "select 'nan'::double as a, ['inf'::double] as b, 0.5 as c"
+
+    assert run_here.json("sql", query) == [{"a": None, "b": [None], "c": 0.5}]
 
 
 def test_parquet_holds_every_column_and_row_with_its_type(run_here, tmp_path):

@@ -148,6 +148,15 @@ def test_the_reason_for_a_stop_is_the_time(job):
     )
 
 
+def test_the_reports_of_all_blocks_of_a_stage_are_added_up(job):
+    block = StageReport("derive", rows=3, skipped=2)
+
+    finished, gaps, _ = lines_of(job, block, block, outcome=outcomes.STOPPED_AT_TIME)
+
+    assert finished.startswith("Done: 6 rewritten criteria; ")
+    assert gaps == "Missing: 4 rewritten criteria"
+
+
 def test_the_reason_for_a_failure_is_its_error(job):
     report = StageReport(
         "report",

@@ -110,7 +110,7 @@ class NightRun:
         """The alerts in the night's only message, by kind; each kind occurs once."""
         if not self.messages:
             return {}
-        (message,) = self.messages
+        [message] = self.messages
         alerts = {alert["kind"]: alert for alert in message["alerts"]}
         assert len(alerts) == len(message["alerts"])
         return alerts

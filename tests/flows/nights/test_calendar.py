@@ -18,6 +18,7 @@ from tasks.config.settings import Nightly
 
 FIRST_DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEN_YEARS = 3653
+"""In days."""
 DAY = timedelta(days=1)
 # Where a machine has a zone `localtime`, Prefect does not know it.
 ZONES = sorted(available_timezones() - {"localtime"})
@@ -61,7 +62,7 @@ def fired(nightly: Nightly, start: datetime, n_nights: int) -> list[datetime]:
     return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in times]
 
 
-def test_a_night_has_the_date_of_its_time_in_every_zone_and_by_either_reading():
+def test_a_night_has_the_date_of_its_time_in_every_zone_and_in_both_folds():
     for zone_name in unlike_zones():
         nightly = Nightly(timezone=zone_name)
         zone = ZoneInfo(zone_name)
@@ -89,6 +90,7 @@ def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
     """A schedule with one time a day, and a moment two days before a change of its clocks, if there
     is any.
     """
+    # Most of the zones are those whose clocks change.
     zone_name = draw(zones.filter(changes) | zones)
     start = draw(st.sampled_from(changes(zone_name) or (FIRST_DAY,))) - 2 * DAY
     schedule = Nightly(
@@ -130,7 +132,8 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
     has_next_begun = times[2] - started_at <= timedelta(seconds=10)
 
     assert is_over(nightly, times[1], started_at) == has_next_begun
-    # cron passes no scheduled time: the start alone must be enough.
+    # cron passes no scheduled time, so `night_of` has to find the night from the start
+    # alone.
     if not has_next_begun:
         assert night_of(nightly, started_at) == night_of(nightly, times[1])
 
@@ -156,7 +159,9 @@ def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(night):
         end = end_of(nightly, moment)
 
         assert end is not None
+        # A day, and a change of the clocks.
         assert moment < end.astimezone(UTC) <= moment + timedelta(hours=27)
+        # The clock does show that time: it is in no gap.
         assert end.utcoffset() == end.astimezone(UTC).astimezone(zone).utcoffset()
         stop_clock = datetime.strptime(nightly.stop_at, "%H:%M").time()
         clock = datetime.combine(end.date(), stop_clock)

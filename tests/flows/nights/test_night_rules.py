@@ -78,7 +78,7 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path, capsys):
 
     assert skipped.exit_code == 3
     assert skipped.outcome == "skipped"
-    (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
+    [alert] = rows_in(tmp_path, "select kind, detail from alerts")
     assert alert["kind"] == "skipped"
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "did not take place: its stop time" in capsys.readouterr().err
@@ -163,7 +163,7 @@ def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_i
 ):
     state = scheduler.start("2096-03-25T00:00:00+00:00", "auto-scheduled")
 
-    (night_job,) = scheduler.nights
+    [night_job] = scheduler.nights
     assert night_job.night == "2096-03-25"
     assert night_job.stop_at == datetime(2096, 3, 25, 6, tzinfo=UTC)
     assert state.is_completed()
@@ -174,7 +174,7 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler):
 
     scheduler.start("2096-03-25T09:00:00+00:00")
 
-    (night_job,) = scheduler.nights
+    [night_job] = scheduler.nights
     assert night_job.night == "2096-03-25"
     assert night_job.stop_at is not None
     assert begin < night_job.stop_at <= begin + timedelta(days=1, hours=1)
@@ -228,7 +228,7 @@ def test_a_night_beside_another_is_skipped_with_an_alert(
     assert executed_nights == []
     assert skipped.outcome == "skipped"
     assert skipped.exit_code == 3
-    (alert,) = skipped.alerts
+    [alert] = skipped.alerts
     assert f"process {os.getpid()} is at work" in alert["line"]
 
 
@@ -273,7 +273,7 @@ def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path, executed_nights):
     record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
     tonight = killed.model_copy(update={"night": "2026-11-23", "run_id": "r2"})
 
-    (alert,) = run_night(tonight, is_verbose=False).alerts
+    [alert] = run_night(tonight, is_verbose=False).alerts
 
     line = "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)"
     assert executed_nights == ["2026-11-23"]
@@ -333,7 +333,7 @@ def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
     exit_code = main(["nightly", "--night", "2026-11-22"])
 
     assert exit_code == 2
-    (alert,) = sent_alerts
+    [alert] = sent_alerts
     assert alert.line.startswith(
         "the night of 2026-11-22 failed: dataset.source: gone.jsonl is not"
     )

@@ -64,17 +64,17 @@ def test_a_night_without_a_change_alerts_nobody(nights):
 
 
 def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights):
-    (line,) = nights.second.lines("compact: ")
+    [line] = nights.second.lines("compact: ")
 
     assert "0 raw replies older than 1 days deleted" in line
     assert "ledger files skipped" not in line
 
 
 def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights):
-    (alert,) = nights.regressed.alerts.values()
+    [alert] = nights.regressed.alerts.values()
     arguments = "diff 2026-11-02 2026-11-03 --model fresh --warehouse data"
     diff = nights.world.command.json(*arguments.split())
-    (comparison,) = diff["comparisons"]
+    [comparison] = diff["comparisons"]
 
     assert alert["kind"] == "score_drop"
     assert alert["subject"] == "fresh"
@@ -95,7 +95,7 @@ def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights):
 
 
 def test_a_regression_is_significant_and_its_line_names_no_drift(nights):
-    (alert,) = nights.regressed.alerts.values()
+    [alert] = nights.regressed.alerts.values()
 
     facts = alert["facts"]
     assert facts["p_value"] == facts["p_adjusted"] < 0.05
@@ -105,9 +105,9 @@ def test_a_regression_is_significant_and_its_line_names_no_drift(nights):
 
 
 def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights):
-    (without_earlier_night,) = nights.first.lines("exit code")
-    (without_change,) = nights.second.lines("exit code")
-    (with_regression,) = nights.regressed_again.lines("exit code")
+    [without_earlier_night] = nights.first.lines("exit code")
+    [without_change] = nights.second.lines("exit code")
+    [with_regression] = nights.regressed_again.lines("exit code")
 
     assert without_earlier_night == (
         "exit code 1 (not compared): the night of 2026-11-01 has no earlier one to compare with"
@@ -195,7 +195,7 @@ def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_show
 
 
 def test_a_night_that_fails_sends_one_line_that_says_why(nights):
-    (alert,) = nights.failed.alerts.values()
+    [alert] = nights.failed.alerts.values()
 
     assert alert["kind"] == "failure"
     assert alert["line"].startswith("the night of 2026-11-05 failed: ")
@@ -244,7 +244,7 @@ def test_a_dry_run_of_one_cell_plans_its_calls_alone(enlarged_world):
 
     dry_run = enlarged_world.watched("backfill", *cell, "--dry-run", "--json")
 
-    (task,) = enlarged_world.command.sql(
+    [task] = enlarged_world.command.sql(
         "select n_criteria from tasks where task_id = 'sample-leg-1'"
     )
     assert n_planned_calls(dry_run) == {"late": 1, "judge": task["n_criteria"]}
@@ -285,7 +285,7 @@ def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills):
 
 
 def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills):
-    (stop_line,) = backfills.refused.lines("stopped for this run")
+    [stop_line] = backfills.refused.lines("stopped for this run")
 
     assert stop_line.strip().startswith("hosted_vllm/locked at ")
     assert "wrong key" in stop_line

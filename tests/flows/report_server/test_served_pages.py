@@ -221,6 +221,8 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(port, folder, tmp_pa
     (report / "out").symlink_to(tmp_path)
     (report / "linked/index.html").symlink_to(secret)
     os.mkfifo(report / "linked/pipe.html")
+    (report / "other").mkdir()
+    (report / "other/index.htm").symlink_to(secret)
 
     for path in (
         "out.html",
@@ -229,6 +231,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(port, folder, tmp_pa
         "linked/index.html",
         "linked/",
         "linked/pipe.html",
+        "other/",
     ):
         assert get(port, path).status == 404, path
 

@@ -33,11 +33,11 @@ from tests.kit import copied, endpoint, job_on, shared_folder, until
 
 pytestmark = pytest.mark.slow
 
-HALF = [
+BELOW_BAR_REPORTS = [
     StageReport("sample"),
     StageReport("judge", warnings=["half is missing"], is_below_bar=True),
 ]
-WRONG = [
+FAILED_REPORTS = [
     StageReport("fill", warnings=["a: wrong key"], has_failed=True),
     StageReport("coverage"),
 ]
@@ -56,7 +56,7 @@ def runs_on(url: str, **conditions: Any) -> list[dict[str, Any]]:
         return client.post("/flow_runs/filter", json=query).json()
 
 
-def state(url: str, flow_name: str) -> dict[str, Any]:
+def latest_state(url: str, flow_name: str) -> dict[str, Any]:
     """The state of the latest run of a flow."""
     return runs_on(url, flows={"name": {"any_": [flow_name]}})[0]["state"]
 
@@ -70,14 +70,14 @@ def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
     return recorded_flow(name)(run)
 
 
-def calling(stage: Any) -> Callable[[Job], Any]:
+def work_that_calls(stage: Any) -> Callable[[Job], Any]:
     """The work of a flow that calls another one."""
     from flows.recorded import call
 
     return lambda job: call(stage, job)
 
 
-def ran(flow: Any, folder: Path) -> Any:
+def run_flow(flow: Any, folder: Path) -> Any:
     from flows.ui import run_recorded
 
     return asyncio.run(run_recorded(flow, job_on("sample", folder)))
@@ -86,8 +86,8 @@ def ran(flow: Any, folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("reports", "state_type", "state_name", "message"),
     [
-        (HALF, "COMPLETED", "Below the bar", "half is missing"),
-        (WRONG, "FAILED", "Failed", "a: wrong key"),
+        (BELOW_BAR_REPORTS, "COMPLETED", "Below the bar", "half is missing"),
+        (FAILED_REPORTS, "FAILED", "Failed", "a: wrong key"),
     ],
 )
 def test_a_flow_ends_in_its_outcome_s_state(
@@ -103,9 +103,9 @@ def test_a_flow_ends_in_its_outcome_s_state(
 
     ends = flow_of("ends", work)
 
-    assert ran(ends, tmp_path) == reports
+    assert run_flow(ends, tmp_path) == reports
     assert asyncio.run(ends.fn(job_on("sample", tmp_path))) == reports
-    end = state(prefect_api, "ends")
+    end = latest_state(prefect_api, "ends")
     assert end["type"] == state_type
     assert end["name"] == state_name
     assert end["message"] == message
@@ -117,22 +117,22 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
     async def fail(_):
         raise PipelineError("the file is gone")
 
-    outer = flow_of("raises-outside", calling(flow_of("raises-inside", fail)))
+    outer = flow_of("raises-outside", work_that_calls(flow_of("raises-inside", fail)))
 
     with pytest.raises(PipelineError, match="the file is gone"):
-        ran(outer, tmp_path)
+        run_flow(outer, tmp_path)
 
-    assert state(prefect_api, "raises-inside")["name"] == "Failed"
-    assert state(prefect_api, "raises-outside")["name"] == "Failed"
+    assert latest_state(prefect_api, "raises-inside")["name"] == "Failed"
+    assert latest_state(prefect_api, "raises-outside")["name"] == "Failed"
 
 
 @pytest.mark.usefixtures("prefect_api")
-@pytest.mark.parametrize("is_begun", [True, False])
+@pytest.mark.parametrize("is_lost_during_run", [True, False])
 def test_a_lost_server_changes_no_work_and_is_reported_once(
     tmp_path,
     monkeypatch,
     capsys,
-    is_begun,
+    is_lost_during_run,
 ):
     from prefect.client.orchestration import PrefectClient
 
@@ -144,13 +144,16 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
     async def work(_):
         calls.append("stage")
         monkeypatch.setattr(PrefectClient, "set_flow_run_state", refuse)
-        return HALF
+        return BELOW_BAR_REPORTS
 
     stage = flow_of("is-lost", work)
-    if not is_begun:
+    if not is_lost_during_run:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
 
-    assert ran(flow_of("loses", calling(stage)), tmp_path) == HALF
+    assert (
+        run_flow(flow_of("loses", work_that_calls(stage)), tmp_path)
+        == BELOW_BAR_REPORTS
+    )
     assert calls == ["stage"]
     notice = "does not record this run any more (ConnectError)"
     assert capsys.readouterr().err.count(notice) == 1
@@ -162,6 +165,7 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path, monkeypatch, capsys):
 
     lock = tmp_path / "runs.lock"
     monkeypatch.setenv(serving.RUNS_LOCK, str(lock))
+    # A run in progress shares this lock.
     script = "echo held; sleep 3; touch finished"
     run = subprocess.Popen(
         ["flock", "-s", lock, "sh", "-c", script],
@@ -226,8 +230,8 @@ class World:
     def url(self) -> str:
         return json.loads((self.prefect / ADDRESS).read_text())["url"]
 
-    def client(self, monkeypatch) -> str:
-        """The address of the server, which `browser` uses from now on."""
+    def log_in(self, monkeypatch) -> str:
+        """Return the address of the server; from now on `browser` has its password."""
         monkeypatch.setenv(
             "PREFECT_API_AUTH_STRING",
             secret_path(self.prefect.resolve()).read_text(),
@@ -240,7 +244,7 @@ class World:
         output = subprocess.run(command, capture_output=True, check=False).stdout
         return list(map(int, output.split()))
 
-    def under_way(self) -> "subprocess.Popen[str]":
+    def run_in_progress(self) -> "subprocess.Popen[str]":
         """Start a run, and return it once it has judged something and has much left to do."""
         run = self.command.start("run")
         until(lambda: sum(map(is_judge_request, self.provider.book)) > 12, run)
@@ -290,25 +294,31 @@ def test_two_commands_at_once_are_recorded_by_one_server(world, monkeypatch):
         assert error.count("Prefect") == 1
         assert f"Prefect records this run: {address}\n" in error
     assert len(world.servers()) == 1
-    runs = top_runs(world.client(monkeypatch))
+    runs = top_runs(world.log_in(monkeypatch))
     assert [run["name"].split()[0] for run in runs] == ["evaluate", "evaluate"]
     assert [run["state_name"] for run in runs] == ["Completed", "Completed"]
 
 
-def test_a_server_ends_by_itself_some_time_after_its_last_user(world, monkeypatch):
+def test_a_server_hides_its_secret_and_ends_by_itself_after_its_last_user(
+    world, monkeypatch
+):
     users = {}
     monkeypatch.setattr("flows.server.UNUSED_S", 1.5)
     monkeypatch.setattr("flows.server.HELD", users)
     server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.wait_until_ready(180)
-    time.sleep(4)
+
+    time.sleep(4)  # longer than UNUSED_S, but it has a user
+
     assert server.wait_until_ready(60)
     command_lines = subprocess.check_output(["ps", "-eww", "-o", "args"], text=True)
     [pid] = world.servers()
     secret = server.secret.partition(":")[2]
     assert secret not in command_lines
     assert secret.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
+
     users.popitem()[1].close()
+
     until(lambda: not (world.prefect / ADDRESS).exists(), within_s=60)
     os.waitpid(pid, 0)
 
@@ -318,13 +328,13 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
     world, monkeypatch
 ):
     world.slow_down(1.0)
-    killed_run = world.under_way()
+    killed_run = world.run_in_progress()
     killed_run.kill()
     killed_run.communicate()
     n_paid = len(world.provider.book)
     run = world.command.start("run")
     until(lambda: len(world.provider.book) > n_paid + 8, run)
-    url = world.client(monkeypatch)
+    url = world.log_in(monkeypatch)
     until(lambda: state_names(top_runs(url)) == ["Running", "Crashed"], run, 60)
 
     cancel(url, top_runs(url)[0]["id"])
@@ -333,9 +343,9 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
     assert run.returncode == 130, error
     assert error.splitlines()[-2].startswith("interrupted: finished work is kept")
     assert set(state_names(runs_on(url))) == {"Completed", "Crashed", "Cancelled"}
-    cancelled_runs = [run for run in runs_on(url) if run["state_name"] == "Cancelled"]
+    cancelled_runs = [row for row in runs_on(url) if row["state_name"] == "Cancelled"]
     assert len(cancelled_runs) > 1  # the run, and the stage in it
-    assert {run["state"]["message"] for run in cancelled_runs} == {STOPPED_MESSAGE}
+    assert {row["state"]["message"] for row in cancelled_runs} == {STOPPED_MESSAGE}
     runs = world.command.sql("select outcome from runs order by started_at")
     assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
     [row] = world.command.sql("select count(*) as n_verdicts from verdicts")

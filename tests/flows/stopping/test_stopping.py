@@ -88,8 +88,8 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
 
 
 def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(stopped_run):
-    (stopped,) = [row for row in stopped_run.board if row["model"] == "bad"]
-    (full,) = [row for row in stopped_run.filled_board if row["model"] == "bad"]
+    [stopped] = [row for row in stopped_run.board if row["model"] == "bad"]
+    [full] = [row for row in stopped_run.filled_board if row["model"] == "bad"]
 
     assert stopped["ci_high"] - stopped["ci_low"] > full["ci_high"] - full["ci_low"]
     assert stopped["ci_low"] < full["mean_score"] < stopped["ci_high"]
@@ -118,9 +118,7 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
 
 def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(stopped_run):
     # The uninterrupted run is that of `tests/golden`.
-    (lines,) = [
-        lines for name, lines in kept().items() if "from stopping_looks" in name
-    ]
+    [lines] = [lines for name, lines in kept().items() if "from stopping_looks" in name]
     uninterrupted_looks = json.loads("\n".join(lines[1:]))
 
     for look, uninterrupted in zip(stopped_run.looks, uninterrupted_looks, strict=True):
@@ -151,7 +149,7 @@ def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command):
     assert sample_counts[0] == N_TASKS
     assert outputs[0]["alerts"] == []
     assert sample_counts[1] == BLOCK
-    (alert,) = outputs[1]["alerts"]
+    [alert] = outputs[1]["alerts"]
     assert alert["kind"] == "score_drop"
     assert alert["subject"] == "good"
     facts = alert["facts"]
@@ -160,6 +158,6 @@ def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command):
     assert facts["sequence_high"] < -facts["least_difference"]
     # The third night is compared with the latest value of each task, whatever its night.
     assert outputs[2]["outcome"] == "done"
-    (look,) = command.sql("from stopped_comparisons where vintage = '2026-11-03'")
+    [look] = command.sql("from stopped_comparisons where vintage = '2026-11-03'")
     assert look["n_tasks_planned"] == N_TASKS
     assert look["compared_vintage"] == "earlier nights"

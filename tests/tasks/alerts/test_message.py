@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import KINDS, Alert, alert_id, drifts, drops, failure
+from tasks.alerts.findings import (
+    KINDS,
+    Alert,
+    alert_id,
+    drifts,
+    drops,
+    failure,
+    stopping_drops,
+)
 from tasks.alerts.message import MOST_LINES, Results, escaped, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, store
 from tasks.config.job import Job
@@ -311,6 +319,22 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, 
     titles = hold_nights(tmp_path, hook, *nights)
 
     assert len(titles) == 3  # 80 %, 74 % and 20 %
+
+
+def test_a_drop_that_stopping_finds_every_night_is_sent_once(tmp_path, hook):
+    look = row(
+        "stopping_looks",
+        model="beta",
+        compared_vintage="earlier nights",
+        mean_difference=-0.12,
+        least_difference=0.05,
+        sequence_low=-0.2,
+        sequence_high=-0.05,
+        decision="dropped",
+    )
+    alerts = stopping_drops([look])
+
+    assert len(hold_nights(tmp_path, hook, alerts, alerts)) == 1
 
 
 def test_another_cause_is_a_change(tmp_path, hook):

@@ -213,7 +213,7 @@ def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
 
 
 def test_published_marks_stand_beside_the_judge(world, capsys):
-    (pair,) = world.command(capsys, "judges")["pairs"]
+    [pair] = world.command(capsys, "judges")["pairs"]
 
     assert {pair["grader_a"], pair["grader_b"]} == {"a reader", "judge"}
     assert pair["n"] == len(TITLES[0])

@@ -200,8 +200,8 @@ def test_the_id_of_a_criterion_does_not_depend_on_points_and_tags():
     item = health_row(0)["rubrics"][0]
     changed_item = item | {"points": 2, "tags": ["axis:other"]}
 
-    (criterion,) = parse_row(health_row(0, rubrics=[item])).criteria
-    (changed,) = parse_row(health_row(0, rubrics=[changed_item])).criteria
+    [criterion] = parse_row(health_row(0, rubrics=[item])).criteria
+    [changed] = parse_row(health_row(0, rubrics=[changed_item])).criteria
 
     assert changed.criterion_id == criterion.criterion_id
     assert changed.content_hash == criterion.content_hash
@@ -366,7 +366,7 @@ def test_a_rewritten_criterion_has_its_own_id(world):
 
 
 def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world):
-    (variant,) = rows_in(world.job(), "from criterion_variants where status <> 'ok'")
+    [variant] = rows_in(world.job(), "from criterion_variants where status <> 'ok'")
 
     assert variant["rubric"] == "augmented"
     assert variant["status"] == "parse_error"
@@ -411,7 +411,7 @@ def read(row: dict[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def test_an_evaluation_of_the_published_code_is_read_as_a_verdict():
-    (row,) = read(EVALUATION)
+    [row] = read(EVALUATION)
 
     assert row["task"] == "r0"
     assert row["model"] == "gemini"

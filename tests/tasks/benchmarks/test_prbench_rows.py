@@ -20,7 +20,7 @@ WEIGHT_FIELDS = [f"{severity.replace(' ', '_')}_weight" for severity in SEVERITI
 
 
 def only_criterion(item: Any) -> Criterion:
-    (criterion,) = parse_row(hub_row("t", rubric=[item])).criteria
+    [criterion] = parse_row(hub_row("t", rubric=[item])).criteria
     return criterion
 
 
@@ -440,7 +440,7 @@ def test_reference_texts_that_are_json_in_a_text_are_the_same_texts():
     ],
 )
 def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text):
-    (criterion,) = parse_row(hub_row("t", rubric=text)).criteria
+    [criterion] = parse_row(hub_row("t", rubric=text)).criteria
 
     assert criterion.title == ""
 

@@ -376,7 +376,7 @@ def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(
         configuration = yaml.safe_load(row["configuration"] or "[]")
         if configuration and "threshold" in configuration[0]:
             settings = {"dataset": {"source": "sample"}, "judges": configuration}
-            (judge,) = Settings.model_validate(settings).judges
+            [judge] = Settings.model_validate(settings).judges
             thresholds.append(judge.threshold)
             assert judge.model_copy(update={"threshold": cheap.threshold}) == cheap
     assert len(thresholds) > 1

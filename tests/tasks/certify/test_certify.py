@@ -76,7 +76,7 @@ def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
 
 
 def texts_in(job: Job) -> set[str]:
-    """The texts of a warehouse, without short ones, which could also be labels."""
+    """The texts of a warehouse above 25 characters: shorter ones could be labels."""
     texts = set()
     with Warehouse(job.warehouse).reader() as reader:
         for query in TEXTS:
@@ -97,6 +97,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job, tmp_path):
         is_table = name.endswith(".jsonl")
         parts.update(re.findall(r'"(?:[^"\\]|\\.)*"', member) if is_table else [member])
     certified_text = "\n".join(parts)
+    # The texts are there, with canaries.
     assert len(texts) > 1000
     assert any("prbench:sample" in text or "canary" in text for text in texts)
     for text in texts:
@@ -133,6 +134,7 @@ def test_no_certificate_lacks_figures(tmp_path):
 def test_figures_without_their_intervals_are_not_certified(sample_job, tmp_path):
     job = copied(sample_job, tmp_path / "copied")
     labels = list(csv.DictReader(LABELS.read_text().splitlines()))
+    # A new judge has no intervals yet.
     for label in labels:
         label["judge"] = "third"
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", labels))
@@ -142,8 +144,8 @@ def test_figures_without_their_intervals_are_not_certified(sample_job, tmp_path)
 
 
 def in_other_words(rows: Rows):
-    """Rewrite half of the criteria, and let the first judge also decide the rewritten ones; one
-    weight is NULL.
+    """Rewrite half of the criteria, and let the first judge decide the whole rubric
+    again in this form.
     """
     rows["criterion_variants"] = [
         row(
@@ -174,13 +176,15 @@ def in_other_words(rows: Rows):
             reworded["criterion_id"] = f"short-{verdict['criterion_id']}"
             reworded["criterion_hash"] = "other"
         rows["verdicts"].append(reworded)
-    rows["criteria"][0]["weight"] = None
 
 
 def stopped_and_hidden(rows: Rows):
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
     hide failures.
     """
+    # Model, evaluated and skipped tasks, and the interval at every look. The world has
+    # verdicts on 20 tasks, more than bell had when it stopped, but not all 50 of the
+    # other two.
     stops = (
         ("ada", 30, 20, -0.9, 0.9),
         ("bell", 9, 1, 0.1, 0.9),
@@ -214,6 +218,7 @@ def random_certificate(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("random")
     rows = random_world(seed=5, n_tasks=20)
     in_other_words(rows)
+    rows["criteria"][0]["weight"] = None
     stopped_and_hidden(rows)
     certificates.with_true_ids(rows)
     job = job_on("sample", folder / "warehouse")
@@ -250,10 +255,11 @@ def test_the_checked_certificate_has_figures_of_each_kind(random_certificate):
     assert hiding == {("curie", "judge-b")}
 
 
-def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again():
+def test_only_measures_are_left_out_of_the_certified_tables():
     sources = set()
     for model in sql.leading_to(MODELS, ROWS):
         sources.update(model.depends_on)
 
-    assert sources & TABLES.keys() - set(ROWS) == {"measures"}
+    # Measures are drawn again by the checker.
+    assert (sources & TABLES.keys()) - set(ROWS) == {"measures"}
     assert sources >= set(ROWS)

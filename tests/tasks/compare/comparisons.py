@@ -35,6 +35,10 @@ RUBRICS: dict[str, Rubric] = {
     "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")],
     "t4": [(9, "Clarity"), (-10, "Risk")],
 }
+MANY: dict[str, Rubric] = {
+    f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(30)
+}
+"""Thirty tasks with two criteria each."""
 ALL_MET: Decisions = {
     "t1": [1.0, 1.0, 1.0, 0.0],
     "t2": [1.0, 1.0],

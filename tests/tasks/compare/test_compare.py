@@ -175,8 +175,8 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
 
     result = ask(reader, "a", "b")
 
-    (difference,) = result.differences
-    (verdicts,) = verdicts_behind(reader, result)
+    [difference] = result.differences
+    [verdicts] = verdicts_behind(reader, result)
     assert difference.paired.n_tasks == 3
     assert len(difference.wanted_tasks) == 4
     assert difference.paired.difference == pytest.approx(
@@ -203,8 +203,8 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published):
 
     result = ask(reader, "a", "b")
 
-    (verdicts,) = verdicts_behind(reader, result)
-    (flip,) = verdicts["flips"]
+    [verdicts] = verdicts_behind(reader, result)
+    [flip] = verdicts["flips"]
     assert flip["criterion_id"] == "t1-c2"
     assert flip["first_value"] == 1.0
     assert flip["second_value"] == 0.5
@@ -234,9 +234,9 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
         judged({"t1": [1, 0]}, "b", criteria={"t1": criteria}),
     )
 
-    (verdicts,) = verdicts_behind(reader, ask(reader, "a", "b"))
+    [verdicts] = verdicts_behind(reader, ask(reader, "a", "b"))
 
-    (flip,) = verdicts["flips"]
+    [flip] = verdicts["flips"]
     assert flip["criterion_id"] == "again"
     assert flip["effect"] == pytest.approx(-0.6)
     assert verdicts["n_compared"] == 2
@@ -255,6 +255,7 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
             {},
             r"a and a-judge: must all be of one kind; given: a \(model\), a-judge \(judge\)",
         ),
+        (("run-ear", "a"), {}, r"given: run-ear \(run\), a \(model\)"),
         (
             ("a", "b"),
             {"kind": "judge"},
@@ -355,7 +356,7 @@ def test_every_vintage_is_compared_by_itself_if_all_are_requested(samplings):
 
 
 def test_models_are_compared_in_a_requested_vintage(samplings):
-    (difference,) = ask(samplings, "a", "b", vintage="later").differences
+    [difference] = ask(samplings, "a", "b", vintage="later").differences
 
     assert difference.paired.difference == pytest.approx(
         mean_change(MIXED, WORSE_IN_RISK)
@@ -397,7 +398,7 @@ def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_
 
 
 def test_two_vintages_of_a_model_can_be_compared_as_models(samplings):
-    (difference,) = ask(samplings, "a@base", "a@later").differences
+    [difference] = ask(samplings, "a@base", "a@later").differences
 
     assert [side.name for side in difference.pair.sides] == ["a@base", "a@later"]
     assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
@@ -411,7 +412,7 @@ def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published):
         judged(MIXED, "a@later"),
     )
 
-    (difference,) = ask(reader, "a", "a@later", vintage="base").differences
+    [difference] = ask(reader, "a", "a@later", vintage="base").differences
 
     second_run = difference.pair.sides[1].model_run
     assert second_run.model == "a@later"
@@ -515,7 +516,7 @@ def test_models_without_a_split_in_common_are_refused_with_that_reason(published
 
 
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(samplings):
-    (difference,) = ask(samplings, "a", "twice", vintage="base").differences
+    [difference] = ask(samplings, "a", "twice", vintage="base").differences
 
     assert difference.pair.sides[1].model_run.model_config_hash == "new"
     assert difference.paired.difference == 0
@@ -559,7 +560,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published):
 
     result = ask(reader, "0123456789", "0123450")
 
-    (difference,) = result.differences
+    [difference] = result.differences
     assert result.kind == "template"
     assert difference.pair.sides[1].name == "0123450000"
     assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
@@ -577,7 +578,7 @@ def test_a_name_that_could_be_two_things_needs_the_option_of(published):
         judged(MIXED, "base", of_response={"vintage": "later"}),
     )
 
-    (difference,) = ask(reader, "base", "later", kind="vintage").differences
+    [difference] = ask(reader, "base", "later", kind="vintage").differences
 
     assert difference.pair.sides[0].model_run.model == "base"
     message = "base and later: could be model or vintage; say which with --of"
@@ -628,7 +629,7 @@ def revisions(tmp_path_factory) -> Iterator[Reader]:
 def test_revisions_are_compared_on_the_tasks_of_both(revisions):
     result = ask(revisions, "aaaaaa", "bbbbbb")
 
-    (difference,) = result.differences
+    [difference] = result.differences
     assert result.kind == "revision"
     assert difference.pair.sides[0].name == "aaaaaa-old"
     assert difference.paired.n_tasks == 1
@@ -636,7 +637,7 @@ def test_revisions_are_compared_on_the_tasks_of_both(revisions):
 
 
 def test_criteria_of_revisions_are_compared_by_content(revisions):
-    (verdicts,) = verdicts_behind(revisions, ask(revisions, "aaaaaa", "bbbbbb"))
+    [verdicts] = verdicts_behind(revisions, ask(revisions, "aaaaaa", "bbbbbb"))
 
     # The old criterion 0 (weight 10) is lost, the old criterion 2 (now 14) is gained.
     lost, gained = verdicts["flips"]
@@ -652,8 +653,8 @@ def test_criteria_of_revisions_are_compared_by_content(revisions):
 def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings):
     result = ask(samplings, "run-one", "run-two")
 
-    (difference,) = result.differences
-    (verdicts,) = verdicts_behind(samplings, result)
+    [difference] = result.differences
+    [verdicts] = verdicts_behind(samplings, result)
     assert result.kind == "run"
     assert list(difference.tasks["task_id"]) == ["t2", "t3"]
     assert len(difference.wanted_tasks) == 2

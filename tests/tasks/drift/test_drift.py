@@ -233,7 +233,7 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, 
     drift_night = night(server, job, "2026-11-14")
     next_night = night(server, job, "2026-11-15")
 
-    (drift,) = drift_night.drifted
+    [drift] = drift_night.drifted
     assert drift["judge"] == "judge"
     assert drift["n_decided"] == N
     assert drift["cause"] == "limit"
@@ -317,7 +317,7 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server, folder):
     server.behaviour = well_behaved
     night(server, job, "2026-11-21")
 
-    (drift,) = result.drifted
+    [drift] = result.drifted
     assert drift["cause"] == "bar"
     assert "below the bar (bar 99.0%)" in str(result.report.warnings)
     query = "select min_agreement, cause from judge_drift order by night"

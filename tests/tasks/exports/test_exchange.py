@@ -162,7 +162,7 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
 def test_a_large_table_is_cut_into_files_that_hold_it(filled, tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.exports.tables.ROWS_A_FILE", 100)
     export_tables(filled, tmp_path / "out", ["verdicts"])
-    (table,) = file_list_of(tmp_path / "out")["tables"]
+    [table] = file_list_of(tmp_path / "out")["tables"]
     files = [pq.read_table(tmp_path / "out" / name) for name in table["files"]]
 
     assert len(files) > 2
@@ -415,7 +415,7 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
     job, store
 ):
     publish(job, store)
-    (pointed,) = publications(store)
+    [pointed] = publications(store)
     newest = "20991231T235959Z-00000000"
     cut_off = "20200101T000000Z-00000000"
     begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"

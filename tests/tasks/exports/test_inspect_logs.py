@@ -375,7 +375,7 @@ def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
 ):
     names = {"named_models": ("good",), "named_judges": ("strict",)}
     export_inspect(inspected.model_copy(update=names), tmp_path)
-    (log,) = tmp_path.iterdir()
+    [log] = tmp_path.iterdir()
     if is_old:
         without_name(log)
     responses = {
@@ -384,7 +384,7 @@ def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
     }
 
     assert {response.model for response in responses.values()} == {"good"}
-    (judgement,) = responses["t1", 1].judgements
+    [judgement] = responses["t1", 1].judgements
     assert judgement.judge == "strict"
     # 5 of 15 points.
     assert judgement.own_scores["score"] == pytest.approx(1 / 3)

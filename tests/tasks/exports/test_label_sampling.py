@@ -135,7 +135,7 @@ def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job, tmp_p
 
     rows = sheet_rows(tmp_path / "a.csv")
     draws = rows_in(job, "select * from label_draws")
-    (sheet,) = rows_in(job, "select * from label_sheets")
+    [sheet] = rows_in(job, "select * from label_sheets")
     assert report.rows == 80
     assert len(rows) == 80
     assert len(draws) == 80
@@ -180,7 +180,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
     import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(rows)))
     aggregate(job)
 
-    (sheet,) = rows_in(job, "select * from label_sheets")
+    [sheet] = rows_in(job, "select * from label_sheets")
     assert "judged by b-judge" in sheet["design"]
     assert {row["task"] for row in rows} <= set(judged_tasks)
     # Responses that the judge has only begun are covered, so that figures stay when it completes

@@ -157,7 +157,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
 ):
     export_review(job, tmp_path / "sheets", n_criteria=5)
 
-    (file,) = (tmp_path / "sheets").iterdir()
+    [file] = (tmp_path / "sheets").iterdir()
     assert file.stem == f"review-{sheet_rows(file)[0]['sample'][:8]}"
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
@@ -195,7 +195,7 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job, tmp_path):
     }
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
 
-    (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
+    [report] = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
     assert report.rows == N_TASKS * N_CRITERIA
     query = """

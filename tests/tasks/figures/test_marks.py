@@ -40,7 +40,7 @@ def row(
 def test_a_note_explains_an_asterisk_in_the_table():
     rows = [row("a", 0.5, is_small=True), row("b", 0.4, is_small=False)]
 
-    (note,) = FIGURE.notes_on(rows)
+    [note] = FIGURE.notes_on(rows)
     assert note.startswith("* Few tasks")
 
 
@@ -61,8 +61,8 @@ def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
 def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():
     full_row = row("a", 0.5, is_small=False)
 
-    (plain,) = FIGURE.drawn([full_row])
-    (marked,) = FIGURE.drawn([full_row, row("b", 0.4, is_small=True)])
+    [plain] = FIGURE.drawn([full_row])
+    [marked] = FIGURE.drawn([full_row, row("b", 0.4, is_small=True)])
 
     assert not plain.has_marks
     assert marked.has_marks

@@ -15,8 +15,10 @@ from tests.tasks.report.synthetic.scopes import scope_of
 from warehouse import Warehouse
 
 IMPORTED = {**PEOPLE, "source": "imported"}
+"""Columns of verdicts that were imported."""
 LABELLERS = {"labellers": [row("labellers", judge="eva", import_batch="a-sheet")]}
 PARTS = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
+"""Columns that a label may have after the name, and the form of each."""
 names = st.sampled_from(["a", "a base", "base", "b", "a (2)", "", "none"])
 
 
@@ -79,8 +81,8 @@ def test_only_named_models_are_shown(world_job, scope):
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope):
-    (current,) = [
-        row for row in scope.judge_configs if row["judge_config"] == scope.main
+    [current] = [
+        config for config in scope.judge_configs if config["judge_config"] == scope.main
     ]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
     earlier = {
@@ -112,7 +114,7 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
         sampling = Sampling(
             vintage,
             times_s[vintage],
-            values=(1, 1, 1, vintage == "base"),
+            values=(1, 1, 1, 1),
             model="cedar",
             judge=judge,
             verdict_columns=columns,

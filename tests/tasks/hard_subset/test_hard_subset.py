@@ -83,7 +83,7 @@ def selected_tasks(job: Job) -> list[str]:
 
 
 def current_selection(job: Job) -> Any:
-    (row,) = rows_in(job, "select selection_id from intermediate.latest_selections")
+    [row] = rows_in(job, "select selection_id from intermediate.latest_selections")
     return row["selection_id"]
 
 

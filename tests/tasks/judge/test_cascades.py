@@ -342,7 +342,7 @@ def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server, tmp_path):
     """
     path = ledger_path(job.warehouse / "ledger")
     with contextlib.closing(sqlite3.connect(path)) as ledger:
-        (spent_usd,) = ledger.execute(query).fetchone()
+        [spent_usd] = ledger.execute(query).fetchone()
     rows = verdicts_of(job)
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
     escalated = [row for row in rows if row["escalated_because"] == ["disagreement"]]

@@ -458,7 +458,7 @@ def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job):
     judged(unreadable_job)
 
     undecided = [row for row in verdicts(unreadable_job) if row["value"] is None]
-    (verdict_cell,) = [
+    [verdict_cell] = [
         cell for cell in coverage(unreadable_job) if cell.judge is not None
     ]
     assert distinct(undecided, "status") == {"parse_error"}
@@ -697,7 +697,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     for judged_threshold in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": judged_threshold}, other_judges=[second]))
     job = make({**OPENAI, "threshold": threshold})
-    (config,) = configs_of(job.settings.judges[0], load_benchmark("prbench"))
+    [config] = configs_of(job.settings.judges[0], load_benchmark("prbench"))
     parameters = {
         **job.key,
         "cheap": "judge",
@@ -782,8 +782,8 @@ def test_a_grading_by_default_and_by_name_are_the_same_configuration():
     by_default = Judge(name="openai/judge", kind="decisions")
     ternary = Judge(name="openai/judge", kind="decisions", grading="ternary")
 
-    (default_config,) = configs_of(by_default, benchmark)
-    (ternary_config,) = configs_of(ternary, benchmark)
+    [default_config] = configs_of(by_default, benchmark)
+    [ternary_config] = configs_of(ternary, benchmark)
 
     assert default_config.judge_config_hash == ternary_config.judge_config_hash
 
@@ -809,7 +809,7 @@ def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
         configs_of(judge, benchmark)
     shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "mine_group_v1.txt")
 
-    (config,) = configs_of(judge, benchmark)
+    [config] = configs_of(judge, benchmark)
 
     assert "<<rubric_items>>" in config.template
 
@@ -887,7 +887,7 @@ class Neighbours:
                 arrangement = 'grouped' and compared_with = 'alone'
                 and measure_of = 'met' and breakdown = 'all'
         """
-        (row,) = rows_in(self.job, query)
+        [row] = rows_in(self.job, query)
         return row
 
 

@@ -260,7 +260,7 @@ def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_request
     stage(job)  # makes the calls that a redirect kept the first run from making
     n_calls = len(server.book)
     failures = f"from {table} where error is not null"
-    (row,) = rows_in(job, failures)
+    [row] = rows_in(job, failures)
 
     stage(job)
     n_repeated = len(server.book) - n_calls

@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Drift, Limits
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
-from tasks.judge.judge import VerdictRows
+from tasks.judge.judge import VerdictWriter
 from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan
@@ -454,7 +454,7 @@ def test_a_judge_of_unknown_context_says_itself_that_a_prompt_is_too_long(world)
         for entry in world.server.entries
         if entry.status == 400
     ]
-    (n_chunks,) = distinct(world.rows("from evidence where status = 'ok'"), "n_chunks")
+    [n_chunks] = distinct(world.rows("from evidence where status = 'ok'"), "n_chunks")
     assert report.failures == {}
     assert world.statuses()["Says 7"] == "met"
     assert {criterion_of(prompt)[:6] for prompt in refused} == {"Says 0"}
@@ -502,7 +502,7 @@ def test_evidence_that_no_round_makes_shorter_is_a_failure(world):
 @pytest.fixture
 def killed_world(world: World) -> World:
     """A world in which a run ended after four verdicts, before any row was on disk."""
-    write = VerdictRows.write
+    write = VerdictWriter.write
     n_written = 0
 
     def write_four(rows, verdict):
@@ -518,7 +518,7 @@ def killed_world(world: World) -> World:
         update={"limits": Limits(attempts=1, concurrency=1)}
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(VerdictRows, "write", write_four)
+        patch.setattr(VerdictWriter, "write", write_four)
         patch.setattr(PartWriter, "flush", lambda _: None)
         with pytest.raises(ExceptionGroup):  # when it dies, no other call is in flight
             judged(job.model_copy(update={"settings": one_by_one}))

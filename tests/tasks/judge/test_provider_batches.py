@@ -194,16 +194,16 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
             return line[: line.index(b"response")] + b"\n"
         return broken_line
 
-    server.written = written
+    server.change_line = written
     job = make()
 
     report = judged(job)
 
-    (row,) = rows_in(job, "from verdicts where error is not null")
+    [row] = rows_in(job, "from verdicts where error is not null")
     assert report.rows == N_CRITERIA
     assert report.failures == {"provider_error": 1}
     assert "batch batch_000001, file-000002, line 5: cannot be read" in row["error"]
-    server.written = lambda line, _: line
+    server.change_line = lambda line, _: line
     assert judged(job).rows == 1
     assert paid_verdicts(server) == {BATCH: N_CRITERIA + 1}
 

@@ -127,7 +127,7 @@ class Calling:
     @property
     def reason_to_stop(self) -> str | None:
         """Why the only model of the last run was stopped."""
-        (endpoint,) = self.limiter.endpoints.values()
+        [endpoint] = self.limiter.endpoints.values()
         return endpoint.stopped
 
     def __call__(self, call: Call) -> Reply:

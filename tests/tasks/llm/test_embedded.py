@@ -187,7 +187,7 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route):
             "reading long leases",
             target_at(server.api_base, route, dimensions=64),
         )
-        (request,) = server.book
+        [request] = server.book
 
     assert reply.failure is None
     assert reply.status == OK

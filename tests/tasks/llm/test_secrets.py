@@ -82,6 +82,7 @@ def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch):
 def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", SECRET)
 
+    # The line is cut at 300 characters.
     for length in range(270, 310):
         message = safe("x" * length + "\n" + SECRET)
         assert re.fullmatch("(?!.*sk-).{1,300}", message)
@@ -103,7 +104,7 @@ def disguised(secret: str, prefix: str = "user:") -> dict[str, str]:
         "percent": percent,
         "percent in small letters": re.sub(
             "%..",
-            lambda code: code[0].lower(),
+            lambda match: match[0].lower(),
             percent,
         ),
         "base64": packed,
@@ -126,6 +127,7 @@ def middle_of(text: str) -> str:
 )
 @pytest.mark.parametrize("form", disguised(SECRET))
 @pytest.mark.parametrize("is_reply", [False, True])
+# In base64 a secret has another form after each number of bytes modulo 3.
 @pytest.mark.parametrize("prefix", ["", "u", "me", "user:"])
 def test_a_secret_is_taken_out_in_every_form(
     prefix,
@@ -141,6 +143,7 @@ def test_a_secret_is_taken_out_in_every_form(
 
     assert "[redacted]" in message
     assert middle_of(disguise) not in message
+    # The rest of a group of base64 may stay.
     assert len(message) < len("got [redacted] of you") + 20
 
 
@@ -196,7 +199,10 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
 
 
 def gated_call(server: FaultServer, route: str) -> Call:
-    """A call with a secret in its headers and parameters."""
+    """A call with a secret in its headers and parameters.
+
+    The name of one of the parameters is not that of a secret.
+    """
     settings = ROUTES[route]
     extra_body = {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}
     parameters = {**settings.get("parameters", {}), "extra_body": extra_body}
@@ -205,19 +211,34 @@ def gated_call(server: FaultServer, route: str) -> Call:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_reach_the_server_alone(route, calling, serve, monkeypatch):
+def test_secrets_reach_nothing_but_the_server(route, calling, serve, monkeypatch):
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
 
     reply = calling(gated_call(server, route))
 
-    (entry,) = server.entries
+    [entry] = server.entries
     assert reply.status == "ok"
     assert entry.headers["x-gate"] == f"Bearer {SECRET}"
     assert entry.headers["x-team"] == "blue"
     assert entry.request["auth"] == {"token": SECRET}
-    assert entry.request["note"] == "${PRBENCH_GATE}"
     assert traces(calling.folder, SECRET) == []
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_reference_under_an_ordinary_name_is_sent_as_it_is(
+    route,
+    calling,
+    serve,
+    monkeypatch,
+):
+    monkeypatch.setenv("PRBENCH_GATE", SECRET)
+    server = serve(HttpResponse("x"))
+
+    calling(gated_call(server, route))
+
+    [entry] = server.entries
+    assert entry.request["note"] == "${PRBENCH_GATE}"
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -239,5 +260,5 @@ def test_an_address_is_filled_in_at_the_call(calling, serve, monkeypatch):
     reply = calling(call_to("http://${PRBENCH_HOST}/v1"))
 
     assert "127.0.0.1" not in str(reply.error)
-    assert len(server.book) == 2
+    assert len(server.book) == 2  # an error 500 is tried again
     assert traces(calling.folder, "127.0.0.1") == []

@@ -156,7 +156,7 @@ async def test_results_of_a_batch_follow_the_same_rule(calling, serve):
         [call_to(server, name="openai/judge", prices=PRICES)]
     )
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.completion_tokens == 4_308
     assert reply.cost_usd == XAI_COST_USD
 
@@ -244,7 +244,7 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
 
     batching = await calling.batched([call], budget)
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert counts(reply) == UNKNOWN
     assert budget.used_tokens == 5_000
 

@@ -86,7 +86,7 @@ def test_one_line_says_how_many_results_are_not_used(old_job, server):
     n_responses = len(rows_in(old_job, "from responses"))
     n_verdicts = len(rows_in(old_job, "from verdicts"))
 
-    (line,) = lines_on_unadopted(old_job)
+    [line] = lines_on_unadopted(old_job)
 
     assert f"{n_responses} responses and {n_verdicts} verdicts" in line
     assert f"prbench adopt --api-base {server.api_base}" in line
@@ -193,7 +193,7 @@ def test_without_the_variable_adopted_results_are_not_used(
 ):
     adopt(old_job, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
-    (model,) = old_job.settings.models
+    [model] = old_job.settings.models
     address = server.api_base.replace("127.0.0.1", "localhost")
     elsewhere = copied(old_job, tmp_path / "copy").with_settings(
         models=(model.model_copy(update={"api_base": address}),),

@@ -90,7 +90,7 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
 
 def ledger_copy(names: Iterable[str]) -> str:
     """The name of the only copy of the ledger."""
-    (name,) = (name for name in names if "ledger" in name)
+    [name] = (name for name in names if "ledger" in name)
     return name
 
 
@@ -212,7 +212,7 @@ def small(tmp_path) -> Job:
 def held(job: Job) -> tuple[list[str], int]:
     """The responses in the parts, and the number of calls in the ledger."""
     with sqlite3.connect(ledger_of(job)) as ledger:
-        (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
+        [n_calls] = ledger.execute("select count(*) from calls").fetchone()
     responses = rows_in(job, "from responses order by task_id")
     return [row["task_id"] for row in responses], n_calls
 

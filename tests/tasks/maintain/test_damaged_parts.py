@@ -168,7 +168,7 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job, tmp
 def test_other_models_are_still_called_while_rows_of_one_are_lost(job, calls):
     lose(job, "responses", with_ledger=True)
     run(job, lambda: aggregate(job))
-    (model,) = job.settings.models
+    [model] = job.settings.models
     models = (model, model.model_copy(update={"label": "b"}))
     job_of_both = job.with_settings(models=models)
 

@@ -298,7 +298,7 @@ def test_a_removed_response_is_sampled_and_judged_again(job, provider):
     assert len(provider.book) == n_calls + 1 + n_verdicts
     rebuild(job)
     assert values_in(job, COUNTS) == counts
-    (sampled_again,) = rows_in(job, "from responses where response_id = ?", response_id)
+    [sampled_again] = rows_in(job, "from responses where response_id = ?", response_id)
     assert "blah" not in sampled_again["text"]
     assert sampled(job).rows == 0
     assert judged(job).rows == 0
@@ -411,7 +411,7 @@ def test_nothing_is_removed_during_a_run(job):
 @without_scores
 def test_nothing_is_removed_while_a_part_is_damaged(job):
     warehouse = Warehouse(job.warehouse)
-    (part,) = warehouse.store.standing("verdicts")
+    [part] = warehouse.store.standing("verdicts")
     flip(part)
 
     reason = f"{part.name}: is damaged; run `prbench aggregate` to repair it"

@@ -143,7 +143,7 @@ def test_a_difference_is_second_minus_first_with_its_sentence(results):
 
     differences = differences.filter(first_judge_trial=1, second_judge_trial=1)
     assert set(differences["split"]) == set(results.splits)
-    (difference,) = differences.filter(split="legal").to_dicts()
+    [difference] = differences.filter(split="legal").to_dicts()
     assert difference["first"] == "alder-large"
     assert difference["second_model"] == "cedar-mini"
     assert difference["first_judge"] == "strict-judge"

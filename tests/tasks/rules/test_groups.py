@@ -119,7 +119,7 @@ def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply):
 
 def ternary(probabilities: Any) -> VerdictOrError:
     reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
-    (verdict,) = parse_decisions(reply, 1, "ternary", 0.5)
+    [verdict] = parse_decisions(reply, 1, "ternary", 0.5)
     return verdict
 
 

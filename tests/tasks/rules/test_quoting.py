@@ -107,7 +107,7 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
     for name, text in zip(pieces[:-2:2], pieces[1:-2:2], strict=True):
         role = name.partition(": ")[2].partition(",")[0]
         turns.append((role, text[:-1]))
-    (criterion,) = re.findall(
+    [criterion] = re.findall(
         r"\[(?P<marker>\d{16}) criterion\]\n(.*)\n\[(?P=marker) end",
         pieces[-1],
         re.DOTALL,
@@ -182,7 +182,7 @@ def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
 def test_all_that_the_criteria_of_a_response_share_comes_first(name):
     template = load_template(name, "")
     prompt = judge_prompt(template, MESSAGES, RESPONSE, "Says one thing.")
-    (shared,) = re.findall(r"\A.*end of the conversation\]", prompt, re.DOTALL)
+    [shared] = re.findall(r"\A.*end of the conversation\]", prompt, re.DOTALL)
 
     assert RESPONSE in shared
     other_prompt = judge_prompt(template, MESSAGES, RESPONSE, "Tells of another.")
@@ -200,7 +200,7 @@ def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name):
 
 def test_all_that_the_criteria_of_a_chunk_share_comes_first():
     prompt = chunk_prompt(MESSAGES, "Says one thing.", RESPONSE)
-    (shared,) = re.findall(r"\A.*\[\d{16} end of the part\]", prompt, re.DOTALL)
+    [shared] = re.findall(r"\A.*\[\d{16} end of the part\]", prompt, re.DOTALL)
 
     assert chunk_prompt(MESSAGES, "Tells of another.", RESPONSE).startswith(shared)
 

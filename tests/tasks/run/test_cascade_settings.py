@@ -44,7 +44,7 @@ def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
 
 
 def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> JudgeConfig:
-    (judge_config,) = judge_configs(
+    [judge_config] = judge_configs(
         job_of(*judges, benchmark=benchmark), load_benchmark(benchmark)
     )
     return judge_config
@@ -77,7 +77,7 @@ def test_settings_survive_being_written_down_and_read_again():
     restored = Settings.model_validate(settings.model_dump(mode="json"))
 
     assert restored == settings
-    (judge,) = restored.judges
+    [judge] = restored.judges
     assert judge.cascade is not None
     assert judge.cascade.members == tuple(settings.called_judges)
 
@@ -200,7 +200,7 @@ def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges, prin
 
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how():
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
-    (judge,) = job_of(*judges).settings.judges
+    [judge] = job_of(*judges).settings.judges
 
     assert judge_config_of(*judges).grading == "binary"
     message = "its judges grade in different ways: cheap binary, strong tern"

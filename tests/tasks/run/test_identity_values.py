@@ -185,7 +185,7 @@ def test_a_cascade_keeps_its_hash(judge, expected):
 def test_a_judge_keeps_the_hash_of_its_template(benchmark, settings, expected):
     judge = judge_with(settings)
 
-    (judge_config,) = configs_of(judge, load_benchmark(benchmark))
+    [judge_config] = configs_of(judge, load_benchmark(benchmark))
 
     assert judge_config.template_hash == expected
 
@@ -193,7 +193,7 @@ def test_a_judge_keeps_the_hash_of_its_template(benchmark, settings, expected):
 def test_a_cascade_of_two_templates_keeps_the_hash_of_both():
     judge = cascade({**CHEAP, "template": "binary_v1"}, weight_above=5.0)
 
-    (judge_config,) = configs_of(judge, load_benchmark("prbench"))
+    [judge_config] = configs_of(judge, load_benchmark("prbench"))
 
     assert judge_config.template_hash == "8a0e0f66d07bc426a9ba9f057865b662"
 

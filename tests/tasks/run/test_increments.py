@@ -250,7 +250,7 @@ def importing_world(world: World) -> World:
     response = {"task": "finance-0", "response": "One made elsewhere."}
     rows = [{**response, "trial": trial} for trial in (1, 2)]
     responses = write_jsonl(world.folder / "responses.jsonl", rows)
-    (warning,) = import_responses(world.job(), responses, "elsewhere").warnings
+    [warning] = import_responses(world.job(), responses, "elsewhere").warnings
     assert warning.startswith(
         "elsewhere: not configured, so no run judges these responses; run with --model, or"
     )

@@ -72,7 +72,7 @@ def test_a_judge_never_sees_the_system_prompt(job, server):
 def test_a_system_prompt_is_part_of_the_response_and_not_of_the_conversation(job):
     sampled(job)
 
-    (identities,) = rows_in(
+    [identities] = rows_in(
         job,
         "select count(distinct conversation_id) as conversations,"
         " count(distinct model_config_hash) as models from responses",

@@ -115,7 +115,7 @@ def test_looks_of_this_version_stay_as_they_are(old):
     old.publish()
 
     with old.reader() as reader:
-        (stored_look,) = reader.select(
+        [stored_look] = reader.select(
             "stopping_looks",
             ", ".join(DIFFERENCES),
             block=2,

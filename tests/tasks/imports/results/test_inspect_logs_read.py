@@ -519,7 +519,7 @@ def _reply_of(sample: dict[str, Any]) -> Any:
 
 
 def _criterion_of(sample: dict[str, Any]) -> Any:
-    (score,) = sample["scores"].values()
+    [score] = sample["scores"].values()
     return score["metadata"]["criteria"][0]
 
 

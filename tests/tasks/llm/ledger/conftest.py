@@ -9,12 +9,13 @@ from typing import Any
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.replies import Logprobs, Reply
 
-PAGE = 4096
+PAGE_BYTES = 4096
+"""The default of SQLite."""
 LOGPROBS: Logprobs = (("{", -0.25), ("true", -1.5))
 
 
 def entry(number: int, reply: Reply | None = None, **values: Any) -> Entry:
-    """The call `key-N` for the row `cell-N`, whose reply cost N dollars."""
+    """Return the call `key-N` for the row `cell-N`; its usual reply cost N dollars."""
     if reply is None:
         reply = Reply(
             "ok",
@@ -43,10 +44,10 @@ def database(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def offset_of(folder: Path, name: str) -> int:
-    """The offset of the root page of a table or an index in the file of a ledger."""
+    """Return the offset of the root page of a table or an index in a ledger's file."""
     query = "select (rootpage - 1) * ? from sqlite_master where name = ?"
     with database(folder) as connection:
-        (offset,) = connection.execute(query, (PAGE, name)).fetchone()
+        [offset] = connection.execute(query, (PAGE_BYTES, name)).fetchone()
     return int(offset)
 
 
@@ -54,4 +55,4 @@ def destroy_page(path: Path, offset: int):
     """Overwrite a page of a file with meaningless bytes."""
     with path.open("r+b") as file:
         file.seek(offset)
-        file.write(b"\xa5" * PAGE)
+        file.write(b"\xa5" * PAGE_BYTES)

@@ -23,7 +23,13 @@ from tasks.llm.ledger.opening import damage_in, mend
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.kit import one_line, write_calls
-from tests.tasks.llm.ledger.conftest import LOGPROBS, PAGE, database, entry, offset_of
+from tests.tasks.llm.ledger.conftest import (
+    LOGPROBS,
+    PAGE_BYTES,
+    database,
+    entry,
+    offset_of,
+)
 from tests.warehouse.parts import flip
 
 N_CALLS = 6
@@ -119,7 +125,7 @@ def flip_a_bit(data: st.DataObject, folder: Path, name: str):
     """Change one bit in the page of a table or an index; this small file has one for each."""
     path = folder / "calls.sqlite"
     start = offset_of(folder, name)
-    page = path.read_bytes()[start : start + PAGE]
+    page = path.read_bytes()[start : start + PAGE_BYTES]
     used_offsets = [start + offset for offset, byte in enumerate(page) if byte]
     offset = data.draw(st.sampled_from(used_offsets))
     flip(path, offset, bit=data.draw(st.integers(0, 7)))
@@ -201,11 +207,11 @@ def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
 def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
     damage_sum(copy)
     mend(copy)
-    (unknown_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
+    [unknown_row] = [row for row in spend_in(copy) if row["cost_usd"] is None]
 
     write_calls(copy, [judge_entry(5, attempt=3)])
 
-    (later_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
+    [later_row] = [row for row in spend_in(copy) if row["cost_usd"] is None]
     assert unknown_row["run_id"] == "run-2"
     assert unknown_row["calls"] == 2
     assert unknown_row["unpriced_calls"] == 2

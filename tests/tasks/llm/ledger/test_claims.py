@@ -100,7 +100,7 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(
             await asyncio.gather(*tasks[4:])
             await asyncio.sleep(0.1)
             are_done = [task.done() for task in tasks]
-            (endpoint,) = calling.limiter.endpoints.values()
+            [endpoint] = calling.limiter.endpoints.values()
             n_in_hand = endpoint.in_hand
             held_locks.close()
             replies = await asyncio.gather(*tasks)

@@ -22,7 +22,7 @@ from tests.kit import (
     sampled,
     write_jsonl,
 )
-from tests.tasks.llm.ledger.conftest import PAGE, destroy_page, offset_of
+from tests.tasks.llm.ledger.conftest import PAGE_BYTES, destroy_page, offset_of
 
 N_CALLS = 22
 """Two responses, with ten verdicts each."""
@@ -55,12 +55,14 @@ def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
             user.execute("select * from calls").fetchone()
             judged(job)
             killed = copied(job, folder / "killed")
-        assert (killed.warehouse / "ledger" / "calls.sqlite-wal").stat().st_size > PAGE
+        assert (
+            killed.warehouse / "ledger" / "calls.sqlite-wal"
+        ).stat().st_size > PAGE_BYTES
         yield FinishedRun(killed, provider)
 
 
 def cut_off(ledger: Path):
-    os.truncate(ledger, 2 * PAGE)
+    os.truncate(ledger, 2 * PAGE_BYTES)
 
 
 def overwrite(ledger: Path):

@@ -311,7 +311,7 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
         )
     )
 
-    (row,) = spend_in(calling.folder)
+    [row] = spend_in(calling.folder)
     assert len(row.pop("day")) == 10
     assert row == {
         "run_id": "a-run",

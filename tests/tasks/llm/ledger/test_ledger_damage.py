@@ -32,7 +32,7 @@ from tests.faults.server import HttpResponse
 from tests.kit import one_line, write_calls
 from tests.tasks.llm.conftest import calls_to
 from tests.tasks.llm.ledger.conftest import (
-    PAGE,
+    PAGE_BYTES,
     database,
     destroy_page,
     entry,
@@ -136,7 +136,7 @@ def change_bytes(
     pages = set()
     for offset in dice.sample(range(start, len(content)), n_bytes):
         content[offset] ^= dice.randrange(1, 256)
-        pages.add(offset // PAGE + 1)
+        pages.add(offset // PAGE_BYTES + 1)
     path.write_bytes(content)
     return pages
 
@@ -152,7 +152,7 @@ def used_calls(folder: Path) -> Calls:
     return calls
 
 
-BEHIND_ROOTS = 8 * PAGE
+BEHIND_ROOTS = 8 * PAGE_BYTES
 """Without its root page a table is lost."""
 
 
@@ -173,7 +173,7 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed, n_bytes, original,
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
 def test_every_whole_call_of_a_cut_file_is_recovered(share, original, copy, capsys):
     path = copy / "calls.sqlite"
-    n_pages = int(path.stat().st_size * share) // PAGE
+    n_pages = int(path.stat().st_size * share) // PAGE_BYTES
     os.truncate(path, int(path.stat().st_size * share))
 
     printed = repair(copy, capsys)
@@ -240,14 +240,14 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)]
+    "content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE_BYTES)]
 )
 def test_what_is_no_database_is_set_aside_and_replaced(content, tmp_path, capsys):
     (tmp_path / "calls.sqlite").write_bytes(content)
 
     printed = repair(tmp_path, capsys)
 
-    (damaged_file,) = tmp_path.glob("damaged-*")
+    [damaged_file] = tmp_path.glob("damaged-*")
     sentence = f"; the damaged file is kept as {damaged_file.name}; calls that are"
     assert calls_in(tmp_path) == {}
     assert damaged_file.read_bytes() == content
@@ -264,11 +264,11 @@ def test_open_batches_spent_failures_and_sums_outlive_damage(name, copy, capsys)
 
     assert "damaged" in printed
     with closing(Ledger(copy)) as ledger:
-        (submission,) = Submissions(ledger, "an endpoint").open_submissions()
+        [submission] = Submissions(ledger, "an endpoint").open_submissions()
         assert ledger.history("a failed one").next_attempt == 4
     assert submission.batch_id == "batch-1"
     assert submission.calls == (SubmittedCall("key", "cell", "{}"),)
-    (spend,) = spend_in(copy)
+    [spend] = spend_in(copy)
     assert spend["calls"] == N_CALLS
     assert spend["purpose"] == "unknown"
 

@@ -21,7 +21,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.pruning import DecidedCells, Pruned, forget, prune
 from tasks.llm.replies import Reply
 from tests.kit import write_calls
-from tests.tasks.llm.ledger.conftest import PAGE, database, destroy_page, entry
+from tests.tasks.llm.ledger.conftest import PAGE_BYTES, database, destroy_page, entry
 
 
 def long_entry(number: int, **values: Any) -> Entry:
@@ -186,7 +186,7 @@ def test_the_mark_of_deletions_outlives_a_repair(tmp_path):
     write_calls(tmp_path, [long_entry(number) for number in range(20)])
     prune(tmp_path, 15.0, decided_by({"cell-0": True}))
     mark = deletion_mark(tmp_path)
-    destroy_page(tmp_path / "calls.sqlite", PAGE)
+    destroy_page(tmp_path / "calls.sqlite", PAGE_BYTES)
 
     Ledger(tmp_path).close()
 

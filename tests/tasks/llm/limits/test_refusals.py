@@ -466,7 +466,7 @@ def test_a_harmless_request_counts_as_spend_of_its_purpose(calling, serve):
 
     calling(call_to(server, "bad", prices=prices, parameters={"max_tokens": 5}))
 
-    (spend,) = spend_in(calling.folder)
+    [spend] = spend_in(calling.folder)
     assert spend["calls"] == 3
     assert spend["failed_calls"] == 2
     assert spend["cost_usd"] > 0

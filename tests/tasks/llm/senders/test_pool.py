@@ -445,7 +445,7 @@ def test_the_next_start_ends_the_processes_of_a_killed_driver_and_removes_its_fo
 @pytest.mark.usefixtures("without_ray")
 def test_the_next_start_spares_the_folder_of_a_running_driver(tmp_path):
     cluster = nodes.Cluster(nodes.LOCAL)
-    (folder,) = tmp_path.glob("ray-*")
+    [folder] = tmp_path.glob("ray-*")
 
     nodes.Cluster(nodes.LOCAL).close()
 

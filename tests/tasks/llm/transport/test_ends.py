@@ -308,7 +308,7 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling, serve):
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.status == "unclear"
     assert reply.text is None
 
@@ -316,11 +316,11 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling, serve):
 async def test_a_result_of_a_batch_may_have_content_in_parts(calling, serve):
     server = serve(HttpResponse("A debt."))
     parts = json.dumps([THINKING, TEXT]).encode()
-    server.written = lambda line, _number: line.replace(b'"A debt."', parts)
+    server.change_line = lambda line, _number: line.replace(b'"A debt."', parts)
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.status == "ok"
     assert reply.text == "A debt."
 

@@ -40,7 +40,7 @@ def sent_body(
     )
     call = Call(target_of(model), MESSAGES, "a-cell", response_format=shape)
     assert calling(call).status == "ok"
-    (entry,) = server.entries
+    [entry] = server.entries
     assert entry.path == PATHS[model.api]
     return dict(entry.request)
 

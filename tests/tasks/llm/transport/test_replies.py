@@ -408,7 +408,7 @@ async def test_the_same_holds_for_the_results_of_a_batch(calling, serve):
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
 
-    (reply,) = batching.replies
+    [reply] = batching.replies
     assert reply.status == "ok"
     assert reply.text == "A debt."
     assert reply.finish_reason is None

@@ -228,7 +228,7 @@ def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(
         stored_reply = calling(call)
 
     growth_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kb
-    (seen,) = server.seen
+    [seen] = server.seen
     assert reply.status == "too_large"
     assert reply.text is None
     assert reply.attempts == 1

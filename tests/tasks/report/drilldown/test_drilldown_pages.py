@@ -237,7 +237,7 @@ def test_a_task_without_a_response_says_so_in_one_line(browser, tmp_path):
 def test_every_verdict_has_a_link(browser, world_drilldown, contents):
     key = contents["index"]["tasks"][3]["key"]
     entry = entry_key_of(contents, "birch-2")
-    (explanation,) = [
+    [explanation] = [
         verdict["explanation"]
         for verdict in contents[f"task-{key}"][entry]["verdicts"]
         if verdict["position"] == 8

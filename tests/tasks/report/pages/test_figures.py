@@ -191,8 +191,8 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path):
         verdict_row["cost_usd"] = None
     scope = scope_of(tmp_path, tables)
 
-    (cost,) = rows_of(FIGURES["costs"], scope)
-    (judge,) = rows_of(FIGURES["judge_costs"], scope)
+    [cost] = rows_of(FIGURES["costs"], scope)
+    [judge] = rows_of(FIGURES["judge_costs"], scope)
 
     assert cost["response_usd"] == 1.0
     assert cost["verdicts_usd"] is None

@@ -272,7 +272,7 @@ def unjudged_job(tmp_path_factory) -> Job:
 
 
 def test_a_report_without_verdicts_says_that_nothing_is_judged(unjudged_job):
-    (text,) = texts(scope_of(unjudged_job), "bad")
+    [text] = texts(scope_of(unjudged_job), "bad")
 
     assert text.startswith("No response has been judged yet, so there are no scores")
 

@@ -110,7 +110,7 @@ def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text():
 
     html = render(page, report)
 
-    (pattern,) = re.findall(r'data-hidden="([^"]*)"', html)
+    [pattern] = re.findall(r'data-hidden="([^"]*)"', html)
     codes = re.sub(
         r"\\u\{(\w+)\}",
         lambda code: f"\\U{int(code[1], 16):08x}",

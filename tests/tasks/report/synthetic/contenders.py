@@ -44,26 +44,30 @@ class Contender:
     @property
     def settings(self) -> dict[str, Any]:
         """The model's settings in a configuration, without its label."""
-        actual = {
+        settings = {
             "name": f"hosted_vllm/{self.label}",
             "api_base": "http://127.0.0.1:9/v1",
         }
         if self.usd_per_mtok is not None:
             input_usd, output_usd = self.usd_per_mtok
-            actual["price"] = {
+            settings["price"] = {
                 "input_usd_per_mtok": input_usd,
                 "output_usd_per_mtok": output_usd,
             }
-        return actual | ({"resample": "nightly"} if self.is_nightly else {})
+        if self.is_nightly:
+            settings["resample"] = "nightly"
+        return settings
 
     def ability(self, field: str, category: str, night: str) -> float:
         """Its skill in a field and category on a night."""
-        actual = self.skill + (self.finance_bonus if field == "Finance" else 0.0)
+        ability = self.skill
+        if field == "Finance":
+            ability += self.finance_bonus
         if category == self.weak_at:
-            actual -= 1.1
+            ability -= 1.1
         if (self.label, night) == (DROPPING, DROP_NIGHT):
-            actual -= 1.3
-        return actual
+            ability -= 1.3
+        return ability
 
 
 CONTENDERS = (
@@ -105,7 +109,7 @@ CONTENDERS = (
 OUTSIDER = Contender(IMPORTED_MODEL, 0.55, 3, None)
 """A model whose responses were made elsewhere and imported."""
 JUDGES = ("strict-judge", "mild-judge")
-LENIENCY = {
+ERROR_RATES = {
     "strict-judge": (0.03, 0.04),
     "mild-judge": (0.2, 0.02),
     PEOPLE: (0.06, 0.09),
@@ -128,30 +132,26 @@ def is_met(
     """
     cell = f"{contender.label} {number} {criterion.position}"
     ability = contender.ability(field, criterion.category or "", night)
-    is_wanted = (criterion.weight or 0.0) > 0
-    logit = (
-        ability - difficulty(number, criterion.position)
-        if is_wanted
-        else -1.2 - 0.8 * ability
-    )
+    if (criterion.weight or 0.0) > 0:
+        logit = ability - difficulty(number, criterion.position)
+    else:
+        logit = -1.2 - 0.8 * ability  # better models avoid what is not wanted
     return logit + _chance(cell, 1.3) + _chance(f"{cell} {trial} {night}", 0.7) > 0
 
 
 def difficulty(number: int, position: int | None = None) -> float:
     """Return the difficulty of a task, or of one of its criteria, in logits."""
-    difficulty = 0.1 + _chance(f"task {number}", 0.7)
-    return (
-        difficulty
-        if position is None
-        else difficulty + _chance(f"{number} {position}", 0.8)
-    )
+    task_difficulty = 0.1 + _chance(f"task {number}", 0.7)
+    if position is None:
+        return task_difficulty
+    return task_difficulty + _chance(f"{number} {position}", 0.8)
 
 
 @cache
 def _chance(cell: str, spread: float) -> float:
-    """Return the random part of a cell, always the same; without the cache this would take half of
-    the build time.
-    """
+    """Return the random part of a cell, always the same."""
+    # Without the cache this would take half of the time that building the warehouse
+    # takes.
     return random.Random(cell).gauss(0, spread)
 
 
@@ -159,9 +159,9 @@ def decides(judge: str, truth: bool, dice: random.Random, night: str = "") -> bo
     """Return a grader's decision; the first judge decides differently in the night in which it
     drifts.
     """
-    lenient, severe = (
-        DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
-    )
+    lenient, severe = ERROR_RATES[judge]
+    if (judge, night) == (JUDGES[0], DRIFT_NIGHT):
+        lenient, severe = DRIFTED
     return dice.random() >= severe if truth else dice.random() < lenient
 
 
@@ -172,4 +172,4 @@ def tokens_of(text: str) -> int:
 
 def run_of(night: str) -> str:
     """The id of a night's run."""
-    return f"{night[:10].replace('-', '')}T010000-night"
+    return f"{night.replace('-', '')}T010000-night"

@@ -58,7 +58,7 @@ def test_kendalls_tau_is_that_of_the_textbook(scores_a, scores_b, tau):
 
 
 def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself():
-    (evaluation,) = evaluate(
+    [evaluation] = evaluate(
         noise(1, 40),
         [CandidateRule("strong alone", None)],
         PRICED,
@@ -80,7 +80,7 @@ def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself():
 def test_comparing_repetitions_costs_two_calls_and_the_escalated_share():
     paired = noise(2, 40)
 
-    (evaluation,) = evaluate(paired, [DISAGREEMENT], PRICED, 500)
+    [evaluation] = evaluate(paired, [DISAGREEMENT], PRICED, 500)
 
     figures = evaluation.held_out
     share = figures["escalated_share"]
@@ -125,7 +125,7 @@ def test_on_the_front_a_dearer_rule_agrees_more(evaluations):
 
 
 def test_few_tasks_that_differ_do_not_pass_for_certainty():
-    (evaluation,) = evaluate(noise(4, 40, errs=0.001), [ALONE], PRICED, 500)
+    [evaluation] = evaluate(noise(4, 40, errs=0.001), [ALONE], PRICED, 500)
 
     figures = evaluation.chosen_on
     assert figures["n_differing"] < 5
@@ -164,7 +164,7 @@ def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
 
 
 def held_out_figures(paired: PairedVerdicts, candidate: CandidateRule) -> Figures:
-    (evaluation,) = evaluate(paired, [candidate], UNKNOWN, 200)
+    [evaluation] = evaluate(paired, [candidate], UNKNOWN, 200)
     return evaluation.held_out
 
 
@@ -430,7 +430,7 @@ def figures(
     candidate: CandidateRule,
     resamples: int = 200,
 ) -> Figures:
-    (row,) = figures_of(paired, [candidate], UNKNOWN, resamples)
+    [row] = figures_of(paired, [candidate], UNKNOWN, resamples)
     return row
 
 

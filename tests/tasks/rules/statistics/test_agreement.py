@@ -153,8 +153,8 @@ def test_agreement_has_the_same_interval_alone_and_among_many():
     sampled = draws(20, FEW)
     figures = [5, 105, 205]
 
-    (many,) = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)
-    (few,) = agreement.agreement_intervals(
+    [many] = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)
+    [few] = agreement.agreement_intervals(
         tables[:, figures],
         agreement.kappa,
         sampled=sampled,

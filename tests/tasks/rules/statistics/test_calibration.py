@@ -42,7 +42,7 @@ def test_brier_score_and_calibration_error_are_those_of_scikit_learn(cases):
 
 def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
     hundredths = [n / 100 for n in range(101)]
-    (expression,) = re.findall(
+    [expression] = re.findall(
         r"(greatest.*) as bin",
         sql.read("intermediate/agreement/calibration_bins"),
     )

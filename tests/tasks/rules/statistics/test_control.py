@@ -50,7 +50,7 @@ def causes_of(rows: list[Row]) -> list[str | None]:
 
 
 def test_the_first_night_has_no_limits():
-    (night,) = limits_of((200, 20))
+    [night] = limits_of((200, 20))
 
     assert night["centre"] is None
     assert night["lower_limit"] is None

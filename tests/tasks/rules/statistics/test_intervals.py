@@ -130,7 +130,7 @@ def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share):
     ends = intervals.mean_intervals(scores, sampled=sampled)
 
     for figure in (0, 101, 229):
-        (expected,) = intervals.mean_intervals(scores[:, [figure]], sampled=sampled)
+        [expected] = intervals.mean_intervals(scores[:, [figure]], sampled=sampled)
         assert ends[figure] == pytest.approx(expected, abs=SINGLE)
 
 
@@ -144,8 +144,8 @@ def test_tasks_that_do_not_count_are_as_good_as_absent():
     # A figure leaves out resamples without any of its tasks.
     no_draws = np.zeros((300, 40), dtype=np.float32)
     sampled_of_figure = np.concatenate([sampled[:, :40], no_draws])
-    (expected,) = intervals.mean_intervals(scores[:40, [1]], sampled=sampled_of_figure)
-    (fresh,) = intervals.mean_intervals(scores[:40, [1]])
+    [expected] = intervals.mean_intervals(scores[:40, [1]], sampled=sampled_of_figure)
+    [fresh] = intervals.mean_intervals(scores[:40, [1]])
     assert [low, high] == pytest.approx(expected, abs=SINGLE)
     assert [low, high] == pytest.approx(fresh, abs=0.05 * (high - low))
 
@@ -180,7 +180,7 @@ def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students
     low = max(min(bootstrap_low, student_low), scores.min())
     high = min(max(bootstrap_high, student_high), scores.max())
 
-    (interval,) = intervals.mean_intervals(scores)
+    [interval] = intervals.mean_intervals(scores)
 
     assert interval == pytest.approx([low, high], abs=0.06 * (high - low))
 
@@ -190,7 +190,7 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ():
     scores[:8, 0] = [1, -1, 1, -1, 1, -1, 1, -1]
     half = 2.364624 * scores.std(ddof=1) / 10  # 7 degrees
 
-    (interval,) = intervals.mean_intervals(scores)
+    [interval] = intervals.mean_intervals(scores)
 
     assert interval == pytest.approx([-half, half], abs=SINGLE)
 
@@ -223,7 +223,7 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives():
     met, cases = random_cases(fewest=0)
     low, high = by_hand(met[:, 0].tolist(), cases[:, 0].tolist(), 6_000)
 
-    (interval,) = intervals.ratio_intervals(met, cases)
+    [interval] = intervals.ratio_intervals(met, cases)
 
     assert interval == pytest.approx([low, high], abs=0.06 * (high - low))
 

@@ -111,7 +111,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
         is_lower = measured.difference < 0
         one_sided.append(measured.p_value / 2 if is_lower else 1 - measured.p_value / 2)
 
-    (candidate,) = candidates(contrast, PARENTS)
+    [candidate] = candidates(contrast, PARENTS)
 
     p_values = holm(np.maximum(one_sided, by_chance).tolist())
     assert candidate.node == 2

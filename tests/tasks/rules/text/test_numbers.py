@@ -70,6 +70,6 @@ def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score():
         {**row, "model": "n", "mean_score": None},
     ]
 
-    (note,) = rank_notes(rows)
+    [note] = rank_notes(rows)
 
     assert note.startswith("No rank: m on legal (1 task). ")
