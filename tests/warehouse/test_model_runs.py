@@ -43,9 +43,10 @@ CRITERIA = [
 def world() -> Rows:
     """Two tasks, all responses, and the verdicts of one judge on the first trial."""
     verdicts = [
-        verdict(answer, point, 1.0)
-        for answer, point in product(RESPONSES, CRITERIA)
-        if answer["task_id"] == point["task_id"] and answer["trial"] == 1
+        verdict(response_row, criterion_row, 1.0)
+        for response_row, criterion_row in product(RESPONSES, CRITERIA)
+        if response_row["task_id"] == criterion_row["task_id"]
+        and response_row["trial"] == 1
     ]
     rows = admitted(TASKS)
     return {**rows, "criteria": CRITERIA, "responses": RESPONSES, "verdicts": verdicts}
@@ -53,12 +54,12 @@ def world() -> Rows:
 
 def judged(number: int, cell: tuple[Any, ...]) -> tuple[str, Row]:
     """A verdict, new or of a judging again."""
-    answer, position, judge, value = cell
-    point = CRITERIA[3 * TASKS.index(answer["task_id"]) + position]
+    response_row, position, judge, value = cell
+    criterion_row = CRITERIA[3 * TASKS.index(response_row["task_id"]) + position]
     columns = {"judge": judge, "created_at": at(number)}
     if value is not None:
         columns["probability"] = 0.25 + value / 2
-    return "verdicts", verdict(answer, point, value, **columns)
+    return "verdicts", verdict(response_row, criterion_row, value, **columns)
 
 
 def resampled(number: int, cell: tuple[Any, ...]) -> tuple[str, Row]:
@@ -75,8 +76,8 @@ def changed_criterion(number: int, cell: tuple[int, str, float]) -> tuple[str, R
 
 def labelled(number: int, cell: tuple[int, str]) -> tuple[str, Row]:
     position, label = cell
-    point = CRITERIA[position]
-    names = {name: point[name] for name in ("task_id", "criterion_id")}
+    criterion_row = CRITERIA[position]
+    names = {name: criterion_row[name] for name in ("task_id", "criterion_id")}
     return "criterion_labels", row(
         "criterion_labels", kind="theme", label=label, **names
     )
@@ -92,9 +93,9 @@ def retracted(number: int, cell: tuple[str, bool]) -> tuple[str, Row]:
     )
 
 
-def removed(number: int, answer: Row) -> tuple[str, Row]:
+def removed(number: int, response_row: Row) -> tuple[str, Row]:
     return "removals", row(
-        "removals", response_id=answer["response_id"], created_at=at(number)
+        "removals", response_id=response_row["response_id"], created_at=at(number)
     )
 
 

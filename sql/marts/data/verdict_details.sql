@@ -11,7 +11,7 @@ with rubrics as (
     where is_admitted
 ),
 
-answers as (
+run_responses as (
     select response_id, judging_id, task_id, model, judge, judge_config_hash, template_hash,
         grading, judge_trial, vintage, model_config_hash, trial,
         status as response_status,
@@ -50,18 +50,18 @@ select
     response_id,
     details.benchmark,
     details.dataset_revision,
-    answers.judge,
-    answers.judge_config_hash,
-    answers.template_hash,
-    answers.grading,
-    answers.judge_trial,
-    answers.vintage,
+    run_responses.judge,
+    run_responses.judge_config_hash,
+    run_responses.template_hash,
+    run_responses.grading,
+    run_responses.judge_trial,
+    run_responses.vintage,
     model,
-    answers.model_config_hash,
+    run_responses.model_config_hash,
     task_id,
     field,
     topic,
-    answers.trial,
+    run_responses.trial,
     details.criterion_id,
     title,
     weight,
@@ -104,7 +104,7 @@ select
     latest_splits
 from details
 -- The columns by which users select are equal on all sides, so a choice of rows is made in each.
-inner join answers using (response_id, judging_id, task_id, model)
+inner join run_responses using (response_id, judging_id, task_id, model)
 inner join rubrics
     on details.benchmark = rubrics.benchmark
         and details.dataset_revision = rubrics.dataset_revision
