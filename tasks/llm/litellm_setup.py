@@ -3,11 +3,13 @@ changes.
 """
 
 import gc
-import importlib
+import importlib.util
+import json
 import os
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tasks.llm.variables import refuse_unreadable_certificates
@@ -44,6 +46,25 @@ def litellm() -> Any:
     price = library.response_cost_calculator
     library.response_cost_calculator = lambda **call: price(**call) if _must_price.get() else None
     return library
+
+
+@cache
+def model_table() -> dict[str, dict[str, Any]]:
+    """Return LiteLLM's table of models, as it is in its package, which need not be imported."""
+    spec = importlib.util.find_spec("litellm")
+    assert spec is not None
+    assert spec.origin is not None
+    path = Path(spec.origin).with_name("model_prices_and_context_window_backup.json")
+    table: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+    return table
+
+
+def model_entry(name: str) -> dict[str, Any]:
+    """Return the entry of a name in LiteLLM's table, empty without one; LiteLLM resolves aliases."""
+    entry = model_table().get(name, {})
+    if "alias_of" in entry:
+        entry = litellm().model_cost[name]
+    return entry
 
 
 def collect_seldom() -> None:

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from tasks.llm import embedded
-from tasks.llm.litellm_setup import decision_providers, litellm
+from tasks.llm.litellm_setup import decision_providers, litellm, model_entry
 from tasks.rules.identity import adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -229,11 +229,11 @@ def table_entry(name: str) -> dict[str, Any]:
     """Return LiteLLM's entry for a model: that of its full name, else that of its name without the
     provider if the entry is of that provider.
     """
-    table: Mapping[str, dict[str, Any]] = litellm().model_cost
-    if name in table:
-        return table[name]
+    entry = model_entry(name)
+    if entry:
+        return entry
     provider, _, bare_name = name.partition("/")
-    entry = table.get(bare_name, {})
+    entry = model_entry(bare_name)
     # The table divides some providers, such as `vertex_ai-language-models` and `bedrock_converse`.
     if entry.get("litellm_provider", "").startswith(provider):
         return entry

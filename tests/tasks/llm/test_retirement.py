@@ -42,7 +42,7 @@ def dates(monkeypatch):
         "gemini/twin": {"litellm_provider": "gemini", "deprecation_date": "2026-12-01"},
     }
     for name, entry in table.items():
-        monkeypatch.setitem(litellm_setup.litellm().model_cost, name, entry)
+        monkeypatch.setitem(litellm_setup.model_table(), name, entry)
 
 
 @pytest.mark.parametrize(
