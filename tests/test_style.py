@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 312_725,
+    "source": 313_430,
     "SQL": 55_350,
     "pages": 27_700,
-    "tests": 411_160,
+    "tests": 411_385,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -4,7 +4,9 @@ passes.
 
 from typing import Any
 
+import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from expectations import (
@@ -15,6 +17,7 @@ from expectations import (
     expect,
     run_suite,
 )
+from expectations.failing import condition_of, query_of
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 
@@ -124,6 +127,37 @@ def test_the_failing_rows_are_named_and_all_counted(kind, arguments, columns, fa
     failing_keys = [KEYS[index] for index in failing]
     assert [failure.key for failure in result.failures] == failing_keys
     assert result.n_evaluated == len(frame)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
+def test_sql_finds_the_rows_that_great_expectations_names(
+    kind, arguments, columns, failing
+):
+    expectation = expect("ingest", "things", "a_check", "right", kind, **arguments)
+    checked = pa.Table.from_pandas(rows(**columns))
+
+    matching = duckdb.from_arrow(checked).filter(condition_of(expectation) or "false")
+
+    keys = matching.project("key").fetchnumpy()["key"]
+    assert [*keys] == [KEYS[index] for index in failing]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("ExpectColumnValuesToBeUnique", {"column": "a"}),
+        ("ExpectColumnValuesToNotBeNull", {"column": "a", "mostly": 0.9}),
+        ("ExpectColumnValuesToMatchRegex", {"column": "a", "regex": "(?=u)"}),
+        (
+            "ExpectColumnValuesToBeNull",
+            {"column": "a", "row_condition": {"type": "or"}},
+        ),
+    ],
+)
+def test_what_sql_cannot_say_is_left_to_great_expectations(kind, arguments):
+    expectation = expect("ingest", "things", "a_check", "right", kind, **arguments)
+
+    assert query_of([expectation]) is None
 
 
 def test_a_failure_has_the_task_and_the_note_of_its_row():

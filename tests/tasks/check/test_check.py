@@ -2,6 +2,7 @@
 row.
 """
 
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,19 @@ def test_a_title_that_shows_nothing_is_empty_and_one_of_a_letter_is_not(tmp_path
 
     expected = {f"t{title!a}": {"title_not_empty"} for title in empty_titles}
     assert refused(job.warehouse) == expected
+
+
+def test_rows_that_meet_all_expectations_need_no_great_expectations(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "great_expectations", None)
+    job = job_on("sample", tmp_path)
+    ingest(job)
+
+    report = check(job, ["ingest"])
+
+    assert report.notes == ["16 expectations, 0 failed, 0 tasks in quarantine"]
+    assert values_in(tmp_path, "select distinct n_evaluated from checks") != [(0,)]
 
 
 KEY = {"benchmark": "prbench", "dataset_revision": kit.REVISION}
