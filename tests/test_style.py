@@ -21,7 +21,7 @@ TOKENS = {
     "source": 313_430,
     "SQL": 55_350,
     "pages": 27_700,
-    "tests": 411_385,
+    "tests": 411_475,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

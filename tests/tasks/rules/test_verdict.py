@@ -5,13 +5,21 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import FrozenInstanceError
+from functools import partial
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tasks.rules import verdict as replies
-from tasks.rules.verdict import TERNARY, Verdict, VerdictError, parse_verdict
+from tasks.rules.verdict import (
+    TERNARY,
+    Verdict,
+    VerdictError,
+    json_object,
+    parse_group,
+    parse_verdict,
+)
 
 MET = Verdict("met", 1.0, "")
 PARTIAL = Verdict("partial", 0.5, "")
@@ -69,6 +77,24 @@ BAD = {
     ),
     "an object with a NUL behind": '{"criteria_met": true}\x00',
 }
+
+
+@pytest.mark.parametrize(
+    ("read", "content"),
+    [
+        (json_object, '{"criteria_met": true}'),
+        (partial(parse_group, n_criteria=1, grading="binary"), "[]"),
+    ],
+)
+def test_text_before_a_closing_tag_is_thinking_only_if_the_server_omits_the_opening_tag(
+    read, content
+):
+    reply = f"so</think>{content}"
+
+    read(reply, omits_think_tag=True)
+
+    with pytest.raises(VerdictError):
+        read(reply)
 
 
 @pytest.mark.parametrize("case", BAD)

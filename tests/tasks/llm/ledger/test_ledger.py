@@ -191,6 +191,7 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling, serve):
     )
 
     assert len(server.book) == 1
+    assert not server.book[0].get("stream")
 
 
 def test_a_call_is_the_first_trial_unless_it_names_another():
