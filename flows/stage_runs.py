@@ -118,6 +118,8 @@ async def run_batches(
         ):
             if any(totals.values()):
                 await context.get_ready()
+            if first_batches:  # they may take a day, in which the run must be seen
+                await to_thread(context.warehouse.publish)
             for first_batch in first_batches:
                 report.add_messages(await first_batch(context))
             await _run_all(context, batches, report)

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 313_430,
-    "SQL": 55_410,
+    "source": 313_310,
+    "SQL": 55_395,
     "pages": 27_700,
-    "tests": 411_475,
+    "tests": 411_521,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

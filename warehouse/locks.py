@@ -262,7 +262,6 @@ class Owner:
                 return self._why_lost
             try:
                 holder = self._read()
-                self._read_s = now_s
                 if self._why_lost or self._has_ended.is_set():
                     return self._why_lost  # after `end` the file may be another owner's
                 if holder is None or holder.get("id", "") != self._id:
@@ -273,6 +272,7 @@ class Owner:
                 # before it writes.
                 elif must_write or now_s - self._written_s > self.takeover_after_s / 2:
                     self.write_file()
+                self._read_s = now_s  # after the write: a later call must report its error again
             except OSError as error:
                 return (
                     f"{self._path}: cannot be read or written ({error.strerror}); another machine"

@@ -217,8 +217,8 @@ def _cost_rows(job: Job, query_name: str, parameters: Mapping[str, Any]) -> list
     """
     warehouse = Warehouse(job.warehouse)
     spend = list(_current_spend(job, _published_spend(warehouse)).values())
-    if spend and not warehouse.database.exists():
-        warehouse.publish()  # the database is lost, or the run was killed before it stored any row
+    if not warehouse.database.exists():
+        warehouse.publish()  # it is lost, or no run has published yet
     types = dict.fromkeys(SPEND_COLUMNS, "BIGINT") | dict.fromkeys(SPEND_KEY, "VARCHAR")
     types["cost_usd"] = "DOUBLE"
     rows = {"spend": json.dumps(spend), "structure": json.dumps([types])}

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import shutil
 import signal
@@ -121,6 +122,7 @@ def disk(tmp_path) -> Iterator[Path]:
     if not mount(folder, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
         pytest.skip("mounts a small disk, which only root may")
     yield folder
+    gc.collect()  # the error may hold the part that could not be written
     subprocess.run(["umount", str(folder)], check=True)
 
 

@@ -1,10 +1,12 @@
 """The machine that writes a warehouse: made-up machines with a simulated clock, without waiting."""
 
+import errno
 import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -219,6 +221,18 @@ def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world):
 
     assert "cannot be read or written" in (reason or "")
     assert process.renew() is None
+
+
+def test_a_heartbeat_that_cannot_be_renewed_lets_nothing_be_written(world, monkeypatch):
+    process = world.process_on("a")
+    process.begin()
+    world.now_s += 61.0
+    full_disk = OSError(errno.ENOSPC, "the disk is full")
+    monkeypatch.setattr(process, "write_file", Mock(side_effect=full_disk))
+
+    reasons = [process.renew(), process.renew()]
+
+    assert ["the disk is full" in (reason or "") for reason in reasons] == [True] * 2
 
 
 def foreign(warehouse: Warehouse) -> Owner:

@@ -20,8 +20,7 @@ judged as (
         list_sort(list(trial)) as begun,
         -- A trial beyond the configured ones counts once it is as full as they are.
         list(trial) filter (n_decided >= bar * most_decided and trial > wanted_trials) as further,
-        min(first_response_at) as first_response_at,
-        max(last_judged_at) as last_judged_at
+        min(first_response_at) as first_response_at
     from with_rules
     group by all
 )
@@ -52,7 +51,6 @@ select
     end as counted_trials,
     len(counted_trials) as n_trials,
     first_response_at,
-    last_judged_at,
     bar
 from judged
 inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)

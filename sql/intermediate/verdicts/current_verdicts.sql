@@ -14,7 +14,6 @@ select
     value,
     probability,
     cost_usd,
-    created_at,
     weight,
     coalesce(category, '(none)') as category,
     coalesce(severity, '(none)') as severity
