@@ -177,7 +177,7 @@ def rows_by_model(warehouse: Warehouse) -> dict[str, list[Row]]:
 
 @pytest.mark.slow
 @settings(
-    max_examples=5,
+    max_examples=3,
     suppress_health_check=[HealthCheck.too_slow],
     phases=set(Phase) - {Phase.explain},
 )

@@ -685,7 +685,7 @@ def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too
     assert nano_of(verdicts(job)) == cost_nano(server)
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.75])
+@pytest.mark.parametrize("threshold", [0.5, pytest.param(0.75, marks=pytest.mark.long)])
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
     threshold,
     make,
