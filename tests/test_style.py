@@ -21,7 +21,7 @@ TOKENS = {
     "source": 313_310,
     "SQL": 55_395,
     "pages": 27_700,
-    "tests": 411_534,
+    "tests": 411_571,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

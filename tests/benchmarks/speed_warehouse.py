@@ -38,6 +38,13 @@ _SCORES = """
 _STATUS = "select model, status, count(*) from verdicts group by all"
 _LOOK_UP = "select status, explanation from verdicts where verdict_id = ?"
 _DETAILS = "select * from verdict_details where verdict_id = ?"
+_TASK = "select * from verdict_details where task_id = ?"
+_JOIN = """
+    select * from verdicts inner join responses using (response_id)
+    inner join criteria on verdicts.task_id = criteria.task_id and verdicts.criterion_id = criteria.criterion_id
+    where verdicts.task_id = ?
+"""
+_SEVERITIES = "select severity, status, count(*) from verdict_details group by all"
 _COPY = "a bare copy of the rows"
 _BARE = "the same on a bare file"
 _MOST_MB = 1_000.0
@@ -126,9 +133,9 @@ def query_times(folder: Path) -> list[QueryTime]:
     published = Warehouse(folder).database
     bare = folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
-        (verdict_id,) = connection.execute(
-            "select verdict_id from verdicts limit 1 offset 500000"
-        ).fetchone() or ("",)
+        verdict_id, task_id = connection.execute(
+            "select verdict_id, task_id from verdicts limit 1 offset 500000"
+        ).fetchone() or ("", "")
     scores_ms = median_ms(bare, _SCORES)
     look_up_ms = median_ms(bare, _LOOK_UP, verdict_id)
 
@@ -150,6 +157,13 @@ def query_times(folder: Path) -> list[QueryTime]:
             verdict_id,
             bare_ms=look_up_ms,
         ),
+        measured(
+            "details of a task",
+            _TASK,
+            task_id,
+            bare_ms=median_ms(bare, _JOIN, task_id),
+        ),
+        measured("verdicts by severity", _SEVERITIES),
     ]
 
 
