@@ -390,8 +390,7 @@ def run_suite(
         ExpectationResult(expectation, n_rows_of.get(expectation.table, 0), ())
         for expectation in expectations
     ]
-    tables = {expectation.table: None for expectation in expectations}
-    for table in tables:
+    for table in dict.fromkeys(expectation.table for expectation in expectations):
         if table in n_rows_of:
             continue
         frame = frame_of(table)

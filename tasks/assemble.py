@@ -1,8 +1,7 @@
 """Assemble: build the conversations of admitted tasks in the form that is sent to a model.
 
 `messages` (a view of the written `message_rows`) holds each conversation exactly as it is sent to
-models. Reference texts come before the
-prompt of their turn.
+models. Reference texts come before the prompt of their turn.
 
 `conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its
 responses under a new configuration. Scratchpad and canary are not in the rows that this stage

@@ -276,6 +276,9 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
     """Compute the rows of models; views need no computation, and tables keep their columns with
     descriptions.
 
+    A table with `keeps` keeps the rows of the model runs that this step lists. A memory is filled
+    last, so all others read its last state.
+
     Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and
     DuckDB plans later queries without knowing their number.
     """

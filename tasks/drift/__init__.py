@@ -327,8 +327,10 @@ async def _judge(
         report,
         "control_verdicts",
         table_columns,
-    ) as rows:
-        await judge_criteria(rows, incomplete_set.criteria, batch_index=0, judge_vintage=job.night)
+    ) as writer:
+        await judge_criteria(
+            writer, incomplete_set.criteria, batch_index=0, judge_vintage=job.night
+        )
 
 
 def _lost_rows(job: Job, tasks: WantedTasks, incomplete_set: IncompleteSet) -> list[dict[str, Any]]:

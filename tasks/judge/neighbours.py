@@ -176,7 +176,7 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: ArrangedWor
         report,
         "neighbour_verdicts",
         {"arrangement": arranged.arrangement},
-    ) as rows:
-        judge = await judge_of(rows.gateway, arranged_config)
-        await judge_each_response(judge, arranged.criteria, rows)
+    ) as writer:
+        judge = await judge_of(writer.gateway, arranged_config)
+        await judge_each_response(judge, arranged.criteria, writer)
     return report

@@ -3,7 +3,7 @@ changes.
 """
 
 import gc
-import importlib.util
+import importlib.metadata
 import json
 import os
 from contextlib import suppress
@@ -51,11 +51,9 @@ def litellm() -> Any:
 @cache
 def model_table() -> dict[str, dict[str, Any]]:
     """Return LiteLLM's table of models, as it is in its package, which need not be imported."""
-    spec = importlib.util.find_spec("litellm")
-    assert spec is not None
-    assert spec.origin is not None
-    path = Path(spec.origin).with_name("model_prices_and_context_window_backup.json")
-    table: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+    library = importlib.metadata.distribution("litellm")
+    path = library.locate_file("litellm/model_prices_and_context_window_backup.json")
+    table: dict[str, dict[str, Any]] = json.loads(Path(str(path)).read_bytes())
     return table
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.warehouse.parts import without_models
 from warehouse import Warehouse
@@ -13,6 +14,11 @@ from warehouse.build import build
 
 ROOT = Path(__file__).parents[2]
 Start = Callable[..., subprocess.Popen[str]]
+SLOW_EXAMPLES = settings(
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=set(Phase) - {Phase.explain},
+)
+"""For generated histories, each of which publishes several times."""
 
 
 @pytest.fixture

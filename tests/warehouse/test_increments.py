@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.kit import at, response, row
-from tests.warehouse.conftest import watched
+from tests.warehouse.conftest import SLOW_EXAMPLES, watched
 from tests.warehouse.parts import (
     Row,
     as_facts,
@@ -131,13 +131,9 @@ def rows_of_part(number: int, table_name: str, content: Any) -> Iterator[Row]:
         )
 
 
-@settings(
-    max_examples=10,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=set(Phase) - {Phase.explain},
-)
+@settings(SLOW_EXAMPLES, max_examples=10)
 @given(history=st.lists(events, min_size=3, max_size=10))
-def test_whatever_was_done_in_any_order_is_published_as_from_anew(history):
+def test_whatever_was_done_in_any_order_is_published_as_from_scratch(history):
     with (
         tempfile.TemporaryDirectory() as folder,
         pytest.MonkeyPatch.context() as monkeypatch,

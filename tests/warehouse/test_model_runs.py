@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sql
@@ -25,6 +25,7 @@ from tests.kit import (
     verdict,
     written,
 )
+from tests.warehouse.conftest import SLOW_EXAMPLES
 from warehouse import Warehouse
 
 TASKS = ["t1", "t2"]
@@ -176,13 +177,9 @@ def rows_by_model(warehouse: Warehouse) -> dict[str, list[Row]]:
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=3,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=set(Phase) - {Phase.explain},
-)
+@settings(SLOW_EXAMPLES, max_examples=3)
 @given(history=st.lists(additions, min_size=2, max_size=6))
-def test_scores_after_any_additions_are_those_of_a_build_from_anew(history):
+def test_scores_after_any_additions_are_those_of_a_build_from_scratch(history):
     with tempfile.TemporaryDirectory() as folder:
         extended = written(Path(folder) / "extended", world())
         extended.publish()

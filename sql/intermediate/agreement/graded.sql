@@ -5,8 +5,7 @@
 with several as (
     select response_id
     from intermediate.response_points
-    -- Every verdict has a cost, known or unknown.
-    where breakdown = 'all' and (cost_usd is not null or is_cost_unknown)
+    where breakdown = 'all' and has_verdicts
     group by response_id
     having count(*) > 1
 ),

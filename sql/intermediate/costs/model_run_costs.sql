@@ -15,8 +15,7 @@ select
         when not bool_or(is_cost_unknown or responses.cost_usd is null)
             then exact_sum(responses.cost_usd + coalesce(response_points.cost_usd, 0))
     end as cost_usd,
-    -- Every verdict has a cost, known or unknown.
-    bool_or(response_points.cost_usd is not null or is_cost_unknown) as is_judged
+    bool_or(has_verdicts) as is_judged
 from intermediate.response_points
 inner join responses using (response_id, task_id)
 inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)

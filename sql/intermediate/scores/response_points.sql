@@ -27,7 +27,8 @@ select
     rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,
     rubric_weights.n_wanted,
     decided_points.cost_usd,
-    coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
+    coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown,
+    decided_points.response_key is not null as has_verdicts
 from intermediate.wanted_responses as wanted
 anti join temp.unchanged_runs using (model_run_id)
 inner join intermediate.rubric_weights using (benchmark, dataset_revision, task_id)

@@ -42,9 +42,7 @@ details as (
     inner join criteria using (benchmark, dataset_revision, task_id)
     where breakdown = 'all'
         and responses.status <> 'ok'
-        -- Every verdict has a cost, known or unknown.
-        and response_points.cost_usd is null
-        and not is_cost_unknown
+        and not has_verdicts
 )
 
 select
@@ -105,7 +103,7 @@ select
     splits,
     latest_splits
 from details
--- The columns by which users select are equal on all sides, so a choice of rows is made in each.
+-- By task and model too, so that a filter on these is applied before the join.
 inner join run_responses using (response_id, judging_id, task_id, model)
 inner join rubrics
     on rubrics.criterion_key = hash(
