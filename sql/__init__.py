@@ -203,7 +203,7 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
     if not ctes:
         return query
     definitions = ",\n\n".join(
-        f"{name} as (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)"
+        f"{name} as not materialized (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)"
         for name, text in ctes.items()
     )
     # every text fits
