@@ -5,18 +5,19 @@
 -- over the tasks with a failure, which count a mistake that was not made as one.
 --
 -- built as: view
--- depends on: intermediate.current_verdicts, intermediate.current_vintages,
---     intermediate.model_runs, intermediate.task_set_members, intermediate.wanted_responses
+-- depends on: intermediate.current_vintages, intermediate.model_runs,
+--     intermediate.response_points, intermediate.task_set_members
 with counted as (
-    select model_run_id, task_set_id, split, is_own_hard, category,
-        count(*) as n_decided,
-        -- 0 of a positive criterion, 1 of a negative one.
-        count(*) filter (value = (weight < 0)::integer) as n_failed
-    from intermediate.wanted_responses
+    select model_run_id, task_set_id, split, is_own_hard,
+        points.label as category,
+        sum(n_signed)::bigint as n_decided,
+        sum(n_failed)::bigint as n_failed
+    from intermediate.response_points as points
+    inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
-    inner join intermediate.current_verdicts using (response_id, judging_id)
-    where value is not null and weight <> 0
+    where points.breakdown = 'category'
     group by all
+    having n_decided > 0
 ),
 
 vintages as (
