@@ -9,24 +9,25 @@ from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
 from tasks.maintain.upkeep import store_calls
 from tasks.report.rendering.program import hash_of_program
-from tasks.report.rendering.site import is_whole, only_writer
+from tasks.report.rendering.site import (
+    RESULTS,
+    is_whole,
+    only_writer,
+    size_if_undamaged,
+    stored_inputs,
+)
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
-from warehouse import Warehouse, write_atomically
+from warehouse import Warehouse
 from warehouse.files import hash_of_document
 
-_BASIS_FILE = "report-basis.txt"
-"""The file in the report folder with the hash of the report's inputs."""
+_RUNS = frozenset({"runs", "alerts", "alert_deliveries"})
+"""The tables that only the list of runs shows."""
 
 
-def write_report(
-    job: Job,
-    folder: Path | None = None,
-    vintage: str | None = None,
-    *,
-    is_of_run: bool = False,
-) -> int:
-    """Write the report of the published data, and return its size in bytes.
+def write_report(job: Job, folder: Path | None = None, vintage: str | None = None) -> int:
+    """Write the report of the published data, unless it is there already, and return its size in
+    bytes.
 
     It waits for other writers of the folder to finish.
 
@@ -36,24 +37,17 @@ def write_report(
             configured one.
         vintage: the vintage to show; None: the current one of each model; `all`: every one. The
             shown vintage of a model, with `all` the current one, is compared with the one before.
-        is_of_run: true for the report on everything stored, at the end of a run, in the configured
-            folder; the job is `on_everything` then. The hash of its inputs is stored too, for
-            `is_up_to_date`.
 
     Raises:
         UsageError: the folder holds something other than a report.
         WarehouseBusy: another machine writes the warehouse.
         WarehouseError: nothing is published yet.
     """
-    # Importing these takes seconds.
-    from tasks.compare.vintages import changes
-    from tasks.report.build import build
-
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
     report_folder = folder or job.report_folder
-    basis_file = job.report_index.parent / _BASIS_FILE
+    site_folder = report_folder / job.settings.benchmark
     # Storing costs opens the ledger, which only one machine may do; a read-only folder is only
     # read.
     is_writable = os.access(warehouse.root, os.W_OK)
@@ -64,29 +58,36 @@ def write_report(
                 warehouse.publish()
         except PipelineError as error:
             notice(f"costs are as of the last finished run: {error}")
-        if folder is None:
-            # The report that the hash is about is replaced.
-            basis_file.unlink(missing_ok=True)
-        basis = basis_of(job)  # data published after this moment may be missing in the report
+        inputs = inputs_of(job, vintage)  # data published after this moment may be missing
+        if stored_inputs(site_folder) == inputs and _index_of_benchmarks(report_folder).is_file():
+            n_bytes = size_if_undamaged(site_folder)
+            if n_bytes is not None:
+                return n_bytes
+        # Importing these takes seconds.
+        from tasks.compare.vintages import changes
+        from tasks.report.build import build
+
         vintage_changes = changes(job, None if vintage == "all" else vintage)
-        n_bytes = build(job, report_folder, vintage, vintage_changes)
-        if is_of_run:
-            write_atomically(basis_file, f"{basis}\n".encode())
-        return n_bytes
+        return build(job, report_folder, vintage, vintage_changes, inputs)
+
+
+def _index_of_benchmarks(report_folder: Path) -> Path:
+    return report_folder / "index.html"
 
 
 def is_up_to_date(job: Job) -> bool:
-    """Return whether the last run's report shows all published data, as it is configured now."""
+    """Return whether the configured folder has a report on everything stored that shows all
+    published results, as it is configured now.
+
+    Runs since then may be missing: every run adds rows to the tables of runs, but only the list of
+    runs shows them.
+    """
     folder = job.report_index.parent
-    index_of_benchmarks = job.report_folder / "index.html"
-    try:
-        stored_basis = (folder / _BASIS_FILE).read_text(encoding="ascii").strip()
-        # Before the hash of all inputs, which takes seconds.
-        if not index_of_benchmarks.is_file() or not is_whole(folder):
-            return False
-        return stored_basis == basis_of(on_everything(job))
-    except (OSError, ValueError):
+    results = stored_inputs(folder).get(RESULTS)
+    # The hash of all inputs takes seconds.
+    if results is None or not _index_of_benchmarks(job.report_folder).is_file():
         return False
+    return is_whole(folder) and results == inputs_of(on_everything(job))[RESULTS]
 
 
 def on_everything(job: Job) -> Job:
@@ -94,14 +95,17 @@ def on_everything(job: Job) -> Job:
     return job.on_splits(()).model_copy(update={"named_models": None, "named_judges": None})
 
 
-def basis_of(job: Job) -> str:
-    """Return a hash of the published data without runs, the configuration, and this program."""
-    # Every run adds rows to these tables, but only the list of runs shows them.
-    parts = Warehouse(job.warehouse).published_parts(but={"runs", "alerts", "alert_deliveries"})
+def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
+    """Return hashes of what a report is made from: of the published `results` with the
+    configuration and this program, and of the `runs`.
+    """
+    warehouse = Warehouse(job.warehouse)
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
     # These settings change nothing in a report.
     settings = job.settings.model_dump_json(exclude={"alerts", "limits"})
-    return hash_of_document(
-        [settings, job.data.revision, job.vintage, deletions, parts, hash_of_program()],
-    )
+    models_and_judges = [job.named_models, job.named_judges]
+    scope = [settings, job.data.revision, job.vintage, vintage, *models_and_judges]
+    results = [*scope, deletions, warehouse.published_parts(but=_RUNS), hash_of_program()]
+    runs = [warehouse.published_parts(), sorted(warehouse.living_runs())]
+    return {RESULTS: hash_of_document(results), "runs": hash_of_document(runs)}

@@ -158,7 +158,7 @@ def _write_report(job: Job) -> StageReport:
         report.notes.append(f"{job.report_index} is up to date")
         return report
     try:
-        n_bytes = write_report(on_everything(job), is_of_run=True)
+        n_bytes = write_report(on_everything(job))
     except Exception as error:  # noqa: BLE001 - reported as a failure; the results are stored
         report.warnings.append(f"no report: {explained(error).line}")
         report.has_failed = True

@@ -129,6 +129,10 @@ under one judge configuration.
 """
 
 
+TableRows = tuple[list[str], list[tuple[Any, ...]]]
+"""The columns and the rows of a query."""
+
+
 @dataclass(frozen=True)
 class Scope:
     """A job's data-set revision as one published state shows it.
@@ -164,6 +168,7 @@ class Scope:
     shared_results: dict[Any, dict[str, list[Row]]] = field(
         default_factory=dict, init=False, compare=False
     )
+    _tables: dict[str, TableRows] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -365,7 +370,7 @@ class Scope:
 
     def rows(self, query: str, parameters: Mapping[str, Any] = {}) -> list[Row]:
         """Return the rows of a query in this scope (`filled`)."""
-        return self.reader.rows(self.filled(query, parameters))
+        return self._rows(self.filled(query, parameters))
 
     def query_of(self, figure: Figure, parameters: Mapping[str, Any] = {}) -> str:
         """Return the query of a figure in this scope; `parameters` replace the figure's."""
@@ -375,7 +380,19 @@ class Scope:
         """Return the rows of a figure in this scope; `parameters` replace the figure's."""
         if figure.compute is not None:
             return figure.compute(self, {**self.values, **figure.parameters, **parameters})
-        return self.reader.rows(self.query_of(figure, parameters))
+        return self._rows(self.query_of(figure, parameters))
+
+    def table(self, query: str) -> TableRows:
+        """Return the columns and the rows of a filled query, which is asked once: several figures
+        and notices have the same.
+        """
+        if query not in self._tables:
+            self._tables[query] = self.reader.table(query)
+        return self._tables[query]
+
+    def _rows(self, query: str) -> list[Row]:
+        columns, rows = self.table(query)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def with_labels(

@@ -27,11 +27,25 @@ from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.page_figures import figures_of, table
 from tasks.report.rendering.ranking import Ranking, rankings
-from tasks.report.rendering.site import SERVED_POLICY, Site, Values, copy_assets, render
+from tasks.report.rendering.site import (
+    NO_HASHES,
+    SERVED_POLICY,
+    Hashes,
+    Site,
+    Values,
+    copy_assets,
+    render,
+)
 from warehouse import Reader, Warehouse
 
 
-def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()) -> int:
+def build(
+    job: Job,
+    folder: Path,
+    vintage: str | None = None,
+    changes: Rows = (),
+    inputs: Hashes = NO_HASHES,
+) -> int:
     """Write the report of the published data, and return its size in bytes.
 
     The same data gives the same bytes.
@@ -46,6 +60,8 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()
         vintage: the vintage to show; None for the current one of each model; `all` for all.
         changes: comparisons of the current vintages with earlier ones
             (`tasks.compare.vintages.changes`).
+        inputs: hashes of what the report is made from; with the same results as in the report
+            before, its data files are kept.
 
     Raises:
         UsageError: the folder has other content than a report.
@@ -53,12 +69,19 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()
     """
     with tempfile.TemporaryDirectory() as spill:
         try:
-            return _build(job, folder, vintage, changes, Path(spill))
+            return _build(job, folder, vintage, changes, inputs, Path(spill))
         except duckdb.OutOfMemoryException:  # the texts of one model exceed the limit
-            return _build(job, folder, vintage, changes, None)
+            return _build(job, folder, vintage, changes, inputs, None)
 
 
-def _build(job: Job, folder: Path, vintage: str | None, changes: Rows, spill: Path | None) -> int:
+def _build(
+    job: Job,
+    folder: Path,
+    vintage: str | None,
+    changes: Rows,
+    inputs: Hashes,
+    spill: Path | None,
+) -> int:
     """Write the report, in bounded memory if there is a folder `spill`."""
     warehouse = Warehouse(job.warehouse)
     # First, so that a run that ends while the state is opened counts as running.
@@ -68,7 +91,7 @@ def _build(job: Job, folder: Path, vintage: str | None, changes: Rows, spill: Pa
         name = scope.benchmark.name
         # Refuses a folder with other content, or marks it as a report, before it has any content.
         Site(folder)
-        site = Site(folder / name)
+        site = Site(folder / name, inputs)
         copy_assets(site)
         _write_pages(scope, site)
         site.write(REVISION, scope.revision)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flows.report import basis_of, is_up_to_date, on_everything
+from flows.report import inputs_of, is_up_to_date, on_everything
 from flows.work import FLOWS, has_work, prefect_flow, without_work
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -237,25 +237,23 @@ def written_report(tmp_path) -> Job:
     """A job with a report of a few stand-in pages, which counts as up to date."""
     job = job_on("sample", tmp_path)
     Warehouse(job.warehouse).publish()
-    site = Site(job.report_index.parent)
+    write_pages(job, inputs_of(on_everything(job)))
+    return job
+
+
+def write_pages(job: Job, inputs: dict[str, str]):
+    """Write stand-in pages that are made from these inputs."""
+    site = Site(job.report_index.parent, inputs)
     for name in ("index.html", "data/task.js"):
         site.write(name, "a page")
     site.finish()
     (job.report_folder / "index.html").write_text("a page")
-    store_basis(job)
-    return job
 
 
-def store_basis(job: Job):
-    """Store the hash of the inputs of a job's report, as it is now."""
-    basis = basis_of(on_everything(job))
-    (job.report_index.parent / "report-basis.txt").write_text(basis)
-
-
-def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report):
+def test_a_report_without_hashes_of_its_inputs_is_not_up_to_date(written_report):
     assert is_up_to_date(written_report)
 
-    (written_report.report_index.parent / "report-basis.txt").unlink()
+    write_pages(written_report, {})
 
     assert not is_up_to_date(written_report)
 
@@ -293,7 +291,7 @@ def test_a_changed_figure_query_or_page_makes_a_report_out_of_date(
     monkeypatch.setattr(
         "flows.report.hash_of_program", lambda: hash_of_program(program)
     )
-    store_basis(written_report)
+    write_pages(written_report, inputs_of(on_everything(written_report)))
     assert is_up_to_date(written_report)
 
     with (program / name).open("a", encoding="utf-8") as file:

@@ -190,10 +190,15 @@ def write_packed(site: Site, name: str, content: bytes) -> None:
     site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
 
 
+def name_of(content: bytes) -> str:
+    """Return the name of a data file: a hash of its content, or of what it is made from."""
+    return hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
+
+
 def write_data(site: Site, value: Any) -> str:
     """Write a value into a data file, named by a hash of the content, and return the name."""
     content = as_json(value)
-    name = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
+    name = name_of(content)
     if not site.keep(data_file(name)):
         write_packed(site, name, content)
     return name
@@ -223,6 +228,7 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     replies = _read_replies(subjects, _missing(blocks, site))
     if replies is None:
         # Other names, so that the next report writes these files again, with the replies.
+        site.forget_inputs()
         blocks = _blocks(subjects, "not read")
         replies = {}
     missing_blocks = _missing(blocks, site)

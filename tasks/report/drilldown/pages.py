@@ -19,6 +19,8 @@ from tasks.report.drilldown.blocks import (
     Block,
     Subjects,
     as_json,
+    data_file,
+    name_of,
     subjects_of,
     write_blocks,
     write_data,
@@ -79,7 +81,7 @@ _CRITERION_COLUMNS = ("title", "weight", "category", "severity", "labels", "crit
 def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows = ()) -> None:
     """Write the tasks, their responses and verdicts, and the pages that show them.
 
-    Unchanged files are kept.
+    Unchanged files are kept: without any query if the results are those of the report before.
 
     Data is written first, so that every existing page finds its files.
 
@@ -90,11 +92,12 @@ def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: R
         earlier_entries: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`,
             and a label `entry`); entries that are already in the scope are ignored.
     """
-    subjects = subjects_of(scope, earlier_entries)
-    all_rubrics = _rubrics(subjects)
-    tasks = scope.rows("report/drilldown/tasks", {"n_characters": 200})
-    rubrics = {task["task_id"]: all_rubrics[task["task_id"]] for task in tasks}
-    _write_lists(subjects, tasks, rubrics, site)
+    if not site.keep_data():
+        subjects = subjects_of(scope, earlier_entries)
+        all_rubrics = _rubrics(subjects)
+        tasks = scope.rows("report/drilldown/tasks", {"n_characters": 200})
+        rubrics = {task["task_id"]: all_rubrics[task["task_id"]] for task in tasks}
+        _write_lists(subjects, tasks, rubrics, site)
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page, report))
 
@@ -228,12 +231,12 @@ def _write_entries(
     files: dict[str, dict[int, str]] = defaultdict(dict)
     for block in blocks:
         files[block.entry][block.number] = block.name
+    marks_files = _write_marks(subjects, rubrics, blocks, site)
     states: dict[tuple[str, str], str] = {}
     trials: dict[str, set[int]] = defaultdict(set)
     for key, task_id, is_usable, task_trials in subjects.rows("report/drilldown/response_states"):
         states[key, task_id] = "1" if is_usable else "2"
         trials[key].update(task_trials)
-    marks = _marks(subjects, rubrics)
     entries = []
     for entry in subjects.entries:
         key = entry["key"]
@@ -243,7 +246,7 @@ def _write_entries(
             "vintage": entry["vintage"],
             "is_also": entry["is_also"],
             "trials": sorted(trials[key]),
-            "marks": write_data(site, marks[key]),
+            "marks": marks_files[key],
             "blocks": files[key],
             "response_states": "".join(states.get((key, task_id), "0") for task_id in rubrics),
         }
@@ -269,16 +272,47 @@ def _scores(
     return scores
 
 
-def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the status of every criterion of every response.
+Positions = Mapping[str, Sequence[int]]
+"""Task id, in the order of the tasks -> the positions of its criteria."""
 
-    Entry -> judge configuration -> trial -> a letter for each criterion.
+
+def _write_marks(
+    subjects: Subjects,
+    rubrics: Rubrics,
+    blocks: Sequence[Block],
+    site: Site,
+) -> dict[str, str]:
+    """Write the marks of the entries that have new blocks, and return the name of each entry's
+    file.
+
+    The name is a hash of the entry's blocks and of the rubrics, which determine the marks.
     """
     positions = {}
     for task_id, rubric in rubrics.items():
         positions[task_id] = [criterion["position"] for criterion in rubric["criteria"]]
+    names = {}
+    for entry in subjects.entries:
+        key = entry["key"]
+        entry_blocks = [block for block in blocks if block.entry == key]
+        names[key] = name_of(as_json([key, entry_blocks, positions]))
+    missing = {key for key, name in names.items() if not site.keep(data_file(name))}
+    marks = _marks(subjects, positions, [block for block in blocks if block.entry in missing])
+    for key in sorted(missing):
+        write_packed(site, names[key], as_json(marks[key]))
+    return names
+
+
+def _marks(
+    subjects: Subjects,
+    positions: Positions,
+    blocks: Sequence[Block],
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the status of every criterion of every response of the entries of some blocks.
+
+    Entry -> judge configuration -> trial -> a letter for each criterion.
+    """
     trials: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    rows = subjects.rows("report/drilldown/marks")
+    rows = subjects.rows("report/drilldown/marks", blocks) if blocks else []
     for entry, judge_config, trial, task_id, letters, letter_positions in rows:
         rubric_positions = positions.get(task_id, [])
         # Letters have no positions if every criterion of the rubric has one.

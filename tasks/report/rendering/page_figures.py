@@ -136,7 +136,7 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
     a figure that is pooled over all tasks is not written, and only states that it is not shown.
     """
     query = scope.query_of(figure)
-    columns, values = scope.reader.table(query)
+    columns, values = scope.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
     if not figure.empty and not rows:
         return None

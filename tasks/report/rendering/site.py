@@ -9,6 +9,7 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -28,6 +29,10 @@ written last. Only a folder with this file, or an empty one, is written to.
 _HASH_HEX = 16
 _FORMAT = "prbench-report"
 _VERSION = 3
+_INPUTS = "inputs"
+"""The key of the hashes of what the report was made from."""
+RESULTS = "results"
+"""The name of the hash of everything that data files are made from."""
 _SEAL = "sha256"
 """The key of the hash of all other values."""
 _UNSEALED = (1, 2, 3)
@@ -40,6 +45,11 @@ _OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
 """Names of files that only a report can have written: data files, and partly written files."""
 
 
+Hashes = Mapping[str, str]
+"""Hashes of what a report is made from, by name."""
+NO_HASHES: Hashes = MappingProxyType({})
+
+
 class Site:
     """The folder of a report. Files that are not the report's are not changed.
 
@@ -47,8 +57,12 @@ class Site:
     the page, and data files of the previous report stay until the next build.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inputs: Hashes = NO_HASHES) -> None:
         """Open the folder; it is created if it is missing.
+
+        Args:
+            folder: the folder.
+            inputs: hashes of what the report is made from, for `stored_inputs`.
 
         Raises:
             UsageError: it has other content than a report, or a report of a later version.
@@ -59,6 +73,8 @@ class Site:
         self._earlier = _listed(folder)
         self._earlier_hashes: dict[str, str] = _mark_of(folder).get("hashes", {})
         self._hashes: dict[str, str] = {}
+        self._inputs = inputs
+        self._earlier_inputs = stored_inputs(folder)
         if not self._earlier:
             self._list({})
 
@@ -86,6 +102,19 @@ class Site:
             return False
         self._hashes[name] = file_hash
         return True
+
+    def keep_data(self) -> bool:
+        """Keep all data files of the report before this one; return whether they are undamaged and
+        made from the same results.
+        """
+        results = self._inputs.get(RESULTS)
+        if results is None or results != self._earlier_inputs.get(RESULTS):
+            return False
+        return all(self.keep(name) for name in self._earlier if name.startswith("data/"))
+
+    def forget_inputs(self) -> None:
+        """Let the next report be written anew: this one lacks something."""
+        self._inputs = NO_HASHES
 
     def finish(self) -> int:
         """Remove unneeded files, list the others, and return their total size in bytes."""
@@ -120,6 +149,7 @@ class Site:
             "version": _VERSION,
             "files": sizes,
             "hashes": {name: self._hashes[name] for name in sizes},
+            _INPUTS: dict(self._inputs) if sizes else {},
         }
         mark[_SEAL] = hash_of_document(mark)
         write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
@@ -145,6 +175,25 @@ def _listed(folder: Path) -> dict[str, int]:
     """Return the files of the report in a folder with their sizes."""
     sizes: dict[str, int] = _mark_of(folder).get("files", {})
     return sizes
+
+
+def stored_inputs(folder: Path) -> Hashes:
+    """Return the hashes of what the report in a folder was made from; empty if they are unknown."""
+    hashes: Hashes = _mark_of(folder).get(_INPUTS, {})
+    return hashes
+
+
+def size_if_undamaged(folder: Path) -> int | None:
+    """Return the size of the report in a folder in bytes, or None if a file is missing or damaged.
+
+    All files are read.
+    """
+    hashes = _mark_of(folder).get("hashes", {})
+    for name, file_hash in hashes.items():
+        path = folder / name
+        if not path.is_file() or hash_of(path)[:_HASH_HEX] != file_hash:
+            return None
+    return sum(_listed(folder).values()) + (folder / _MARK).stat().st_size if hashes else None
 
 
 def is_whole(folder: Path) -> bool:

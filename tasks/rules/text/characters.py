@@ -86,8 +86,10 @@ _HIDDEN = re.compile(
     # A variation selector that follows neither such a character nor the ASCII part of a keycap.
     f"|(?<!{_VISIBLE_NON_ASCII})(?<![0-9#*])[{_VARIANTS}]"
 )
-
-
+_MAY_BE_HIDDEN = re.compile(f"[{_HIDING}{_JOINERS}{_VARIANTS}\r]")
+"""The characters that `_HIDDEN` may match. Most texts have none, which shows in a ninth of the time
+of `_HIDDEN`.
+"""
 HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _HIDDEN.pattern)
 """The regular expression of hidden characters for JavaScript (with the flag `u`)."""
 
@@ -98,6 +100,8 @@ def visible(text: str) -> str:
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """
+    if _MAY_BE_HIDDEN.search(text) is None:
+        return text
     return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
