@@ -2,6 +2,7 @@
 
 from asyncio import to_thread
 from collections import Counter
+from contextlib import suppress
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -20,7 +21,8 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest_and_check
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
-from tasks.maintain.upkeep import tidy
+from tasks.maintain.upkeep import store_calls, tidy
+from tasks.rules.errors import PipelineError
 from tasks.run.coverage_rules import store_coverage_rules
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.writing import StageReport
@@ -113,7 +115,14 @@ def _response_batches(responses: list[MissingVerdicts]) -> list[list[str]]:
 @recorded_flow("aggregate")
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
-    return await run_step(job, "computing scores", to_thread(aggregate, job))
+    return await run_step(job, "computing scores", to_thread(_aggregate, job))
+
+
+def _aggregate(job: Job) -> StageReport:
+    """Compute scores, leaderboard and intervals, and publish them with the costs so far."""
+    with suppress(PipelineError):  # the end of the run reports it
+        store_calls(job)
+    return aggregate(job)
 
 
 @recorded_flow("select-hard")

@@ -46,7 +46,7 @@ def assemble(job: Job) -> StageReport:
                 }
             )
     warehouse.write("message_rows", rows)
-    warehouse.publish()
+    warehouse.publish_results()
     n_built = len(conversations)
     n_present = len(tasks.task_ids) - n_built
     note = f"{n_built} conversations built, {n_present} already present"

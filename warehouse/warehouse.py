@@ -18,12 +18,18 @@ from warehouse.parts import (
     Loss,
     PartStore,
     begin,
+    names_in,
     read_list,
     refuse_other_version,
     write_list,
 )
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, published_parts, stamp, stamp_of
+
+_ABOUT_RUNS = frozenset({"runs", "checks", "spend", "attempt_rows", "alerts", "alert_deliveries"})
+"""The tables whose new rows change no result, except checks of ingested data, which `check`
+publishes.
+"""
 
 
 def content_of(folder: Path) -> list[str]:
@@ -75,6 +81,16 @@ class Warehouse:
         with self.only_machine():
             begin(self.root)
             return self.store.write(table_name, rows)
+
+    def publish_results(self) -> bool:
+        """Publish if a new row changes a result; True if one does.
+
+        Rows about runs, checks and costs wait for the next publication.
+        """
+        published = published_parts(self.database)
+        changed_parts = names_in(self.store.all_standing()) ^ (published or set())
+        has_results = any(table not in _ABOUT_RUNS for table, _ in changed_parts)
+        return (published is None or has_results) and self.publish()
 
     def publish(self) -> bool:
         """Bring the published database up to date with the stored parts; True if there was

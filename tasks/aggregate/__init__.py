@@ -20,12 +20,12 @@ def aggregate(job: Job) -> StageReport:
     changed.
     """
     warehouse = Warehouse(job.warehouse)
-    warehouse.publish()
+    warehouse.publish_results()
     with warehouse.reader() as reader:
         warehouse.write("grader_sets", _new_majorities(reader, job))
         warehouse.write("condition_sets", new_conditions(reader, job))
     store_coverage_rules(job)
-    warehouse.publish()
+    warehouse.publish_results()
     computed = renew(job, MEASURES)
     with warehouse.reader() as reader:
         n_rows = reader.value(

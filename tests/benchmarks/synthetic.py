@@ -132,7 +132,7 @@ def _tasks(connection: duckdb.DuckDBPyConnection):
         create table made_task_rows as
         select benchmark, dataset_revision, task_id, conversation_id, field,
             field || ' topic ' || position % 12 as topic, if(position % 3 = 0, 'Non-Expert', 'Expert') as expert,
-            1 + position % 4 as turns, 'u' as turn_pattern, ['Decision ' || position % 9, 'Decision ' || position % 7]
+            1 + position % 4 as turns, 'u' || repeat('au', position % 4) as turn_pattern, ['Decision ' || position % 9, 'Decision ' || position % 7]
             as decision_types, ['Pathway ' || position % 8] as economic_pathways, n_criteria,
             positive_weight, negative_weight, position % 30 = 0 as has_reference_texts, 1 as n_rows,
             md5(task_id || 'h') as content_hash

@@ -103,6 +103,19 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
         assert rows == [("now", "judge", None), ("then", "run", None)]
 
 
+def test_rows_about_runs_wait_for_the_next_result(warehouse):
+    warehouse.write("grader_sets", [row("grader_sets", majority="a")])
+    assert warehouse.publish_results()
+    write_run(warehouse, "r")
+    assert not warehouse.publish_results()
+    assert rows_in(warehouse.root, "from runs") == []
+
+    warehouse.write("grader_sets", [row("grader_sets", majority="b")])
+
+    assert warehouse.publish_results()
+    assert len(rows_in(warehouse.root, "from runs")) == 1
+
+
 def test_each_model_reads_only_the_checks_that_make_its_rows_change():
     partly_read = [
         name for name, table in TABLES.items() if table.models_read != "true"
