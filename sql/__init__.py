@@ -31,8 +31,8 @@ class SqlModel:
 
     The kind is `view`, `table`, `step` (a temporary table that exists only while others are built),
     or `memory` (a table that is filled after all others, which read its last state). `keeps` is the
-    step that lists the model runs whose rows in the table are kept, since the query has those of
-    all others; it is empty for a table without such a step.
+    condition on the rows of the table that are kept, since the query has all others; empty for a
+    table whose rows are all computed again.
     """
 
     name: str
@@ -198,23 +198,26 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
     """Return a query with other queries before it as common table expressions (`with name as
     (...)`), in their order.
 
-    The query and later CTEs read a CTE instead of the model of its name, `intermediate.<name>`.
+    The query and later CTEs read a CTE instead of the model of its name (`intermediate.<name>`,
+    `temp.<name>`). One whose header says `materialized: no` is computed anew wherever it is read.
     """
     if not ctes:
         return query
-    definitions = ",\n\n".join(
-        f"{name} as not materialized (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)"
-        for name, text in ctes.items()
-    )
+    definitions = []
+    for name, text in ctes.items():
+        hint = "not materialized " if declared("materialized", text) == "no" else ""
+        body = textwrap.indent(_reading(text, ctes), "    ")
+        definitions.append(f"{name} as {hint}(\n{body}\n)")
     # every text fits
     heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]
     separator = "," if body.startswith("with ") else ""
-    return f"{heading}with {definitions}{separator}\n\n{body.removeprefix('with ')}"
+    all_definitions = ",\n\n".join(definitions)
+    return f"{heading}with {all_definitions}{separator}\n\n{body.removeprefix('with ')}"
 
 
 def _reading(query: str, ctes: Collection[str]) -> str:
     """Return a query that reads CTEs instead of the models with the same names."""
-    return re.sub(rf"\b{INTERMEDIATE}\.({'|'.join(ctes)})\b", r"\1", query)
+    return re.sub(rf"\b(?:{INTERMEDIATE}|temp)\.({'|'.join(ctes)})\b", r"\1", query)
 
 
 def declared(header: str, query: str) -> str:

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 313_990,
-    "SQL": 55_444,
+    "source": 314_141,
+    "SQL": 55_645,
     "pages": 27_700,
-    "tests": 411_768,
+    "tests": 411_943,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -276,8 +276,8 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
     """Compute the rows of models; views need no computation, and tables keep their columns with
     descriptions.
 
-    A table with `keeps` keeps the rows of the model runs that this step lists. A memory is filled
-    last, so all others read its last state.
+    A table with `keeps` keeps the rows for which this condition is true. A memory is filled last,
+    so all others read its last state.
 
     Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and
     DuckDB plans later queries without knowing their number.
@@ -286,12 +286,7 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
         if model.kind == "step":
             connection.execute(f"create temp table {model.name} as {model.query}")
         elif model.kind != "view":
-            if model.keeps:
-                connection.execute(
-                    f"delete from {model.name} where model_run_id not in (from {model.keeps})"
-                )
-            else:
-                connection.execute(f"truncate {model.name}")
+            connection.execute(f"delete from {model.name} where not ({model.keeps or 'false'})")
             connection.execute(f"insert into {model.name} by name {model.query}")
             (n_rows,) = connection.fetchone() or (0,)
             if n_rows >= 100_000:

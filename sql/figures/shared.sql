@@ -40,6 +40,9 @@ where is_admitted;
 -- One row: a response of a shown model; `is_older` if it is a response to an
 -- earlier conversation of the task.
 --
+-- Of a materialized step DuckDB does not know the size, and joins verdicts in a bad order.
+--
+-- materialized: no
 -- with: revision/revision_responses
 select
     entry,

@@ -2,9 +2,9 @@
 -- One row: a model's mean of a score on the hard-selected tasks of a split, with
 -- the values of the tasks that have a complete trial, the best first.
 --
--- with: queries/hard_subset/task_set_members, queries/hard_subset/selected_values,
---     intermediate/scores/breakdown_sizes, intermediate/scores/mean_scores,
---     intermediate/leaderboards/current_vintages
+-- with: queries/hard_subset/unchanged_runs, queries/hard_subset/task_set_members,
+--     queries/hard_subset/selected_values, intermediate/scores/breakdown_sizes,
+--     intermediate/scores/mean_scores, intermediate/leaderboards/current_vintages
 select mean_scores.*,
     coalesce(selected_values.task_values, []) as task_values
 from intermediate.mean_scores
@@ -65,3 +65,8 @@ from hard_subset
 inner join split_members using (benchmark, dataset_revision, task_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
 where list_contains($selections::varchar[], hard_subset.selection_id) and tasks.is_admitted;
+
+-- name: unchanged_runs
+-- No row: the means on other task sets are computed for every model run.
+select 0::ubigint as model_run_id
+where false;

@@ -111,6 +111,13 @@ def wanted(number: int, cell: tuple[str, int]) -> tuple[str, Row]:
     )
 
 
+def moved(number: int, cell: tuple[str, str]) -> tuple[str, Row]:
+    """A task with another topic."""
+    task_id, topic = cell
+    (task_row,) = admitted([task_id])["task_rows"]
+    return "task_rows", task_row | {"topic": topic}
+
+
 def selected(number: int, task_id: str) -> tuple[str, Row]:
     return "hard_subset", row(
         "hard_subset",
@@ -162,6 +169,7 @@ additions = st.one_of(
         st.just(wanted),
         st.tuples(st.sampled_from(MODELS), st.integers(1, 3)),
     ),
+    st.tuples(st.just(moved), st.tuples(st.sampled_from(TASKS), st.sampled_from("xy"))),
     st.tuples(st.just(selected), st.sampled_from(TASKS)),
 )
 

@@ -1,12 +1,34 @@
--- One row: a model run with a hash of everything that its points and the scores of its
--- tasks are computed from.
+-- One row: a model run with a hash of everything that its points, the scores of its
+-- tasks, and their means are computed from.
 --
--- depends on: intermediate.all_scores, intermediate.judge_configs, intermediate.model_runs,
+-- depends on: intermediate.all_scores, intermediate.breakdown_sizes, intermediate.judge_configs,
+--     intermediate.model_runs, intermediate.task_breakdowns, intermediate.task_set_members,
 --     intermediate.wanted_responses, temp.judged_trials, temp.labelled_criteria
 with rubrics as (
     select benchmark, dataset_revision,
         sum(hash(labelled_criteria)) as labels
     from temp.labelled_criteria
+    group by all
+),
+
+task_sets as (
+    select benchmark, dataset_revision,
+        sum(hash(task_set_members)) as members
+    from intermediate.task_set_members
+    group by all
+),
+
+task_labels as (
+    select benchmark, dataset_revision,
+        sum(hash(task_breakdowns)) as labels
+    from intermediate.task_breakdowns
+    group by all
+),
+
+sizes as (
+    select benchmark, dataset_revision,
+        sum(hash(breakdown_sizes)) as sizes
+    from intermediate.breakdown_sizes
     group by all
 ),
 
@@ -33,10 +55,16 @@ run_verdicts as (
 
 select
     model_run_id,
-    hash(counted_trials, has_probabilities, labels, scores, responses, verdicts) as content
+    hash(
+        counted_trials, has_probabilities, rubrics.labels, scores, responses, verdicts, members,
+        task_labels.labels, sizes
+    ) as content
 from intermediate.model_runs
 inner join intermediate.judge_configs using (judging_id)
 inner join run_verdicts using (model_run_id)
 left join run_responses using (model_run_id)
 left join rubrics using (benchmark, dataset_revision)
+left join task_sets using (benchmark, dataset_revision)
+left join task_labels using (benchmark, dataset_revision)
+left join sizes using (benchmark, dataset_revision)
 left join definitions using (benchmark)

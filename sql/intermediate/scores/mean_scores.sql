@@ -7,8 +7,10 @@
 -- `all` is the whole task set.
 --
 -- built as: table
+-- keeps: model_run_id in (from temp.unchanged_runs)
 -- depends on: intermediate.breakdown_sizes, intermediate.breakdown_values,
---     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members
+--     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members,
+--     temp.unchanged_runs
 with means as (
     select task_set_id, series_id,
         count(value) as n_tasks,
@@ -25,6 +27,7 @@ with means as (
         bit_xor(hash(task_id, complete_trials, trial_values, n_met, n_judged))
             filter (value is not null) as basis
     from intermediate.breakdown_values
+    anti join temp.unchanged_runs using (model_run_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     group by all
 ),
@@ -36,6 +39,7 @@ sizes as (
         n_criteria_wanted * model_runs.n_trials as n_verdicts_wanted
     from intermediate.breakdown_sizes
     inner join intermediate.model_runs using (benchmark, dataset_revision)
+    anti join temp.unchanged_runs using (model_run_id)
 )
 
 select

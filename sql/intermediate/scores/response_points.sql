@@ -5,7 +5,7 @@
 -- Failed responses have rows too: their criteria are wanted and not decided.
 --
 -- built as: table
--- keeps: temp.unchanged_runs
+-- keeps: model_run_id in (from temp.unchanged_runs)
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,
 --     temp.decided_points, temp.unchanged_runs
 select

@@ -7,7 +7,7 @@
 -- because several scores share the same points.
 --
 -- built as: table
--- keeps: temp.unchanged_runs
+-- keeps: model_run_id in (from temp.unchanged_runs)
 -- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,
 --     intermediate.score_bounds, temp.unchanged_runs
 with over_trials as (

@@ -1,8 +1,10 @@
 -- One row: the decisions on a criterion over all complete responses under one
 -- judge configuration, and its correlation with the rest of its task.
 --
+-- built as: table
+-- keeps: ranking_id in (from temp.unchanged_rankings)
 -- depends on: intermediate.current_verdicts, intermediate.model_runs,
---     intermediate.response_points, temp.labelled_criteria
+--     intermediate.response_points, temp.labelled_criteria, temp.unchanged_rankings
 with cells as (
     select ranking_id, value, weight,
         hash(model) as model_key,
@@ -12,6 +14,7 @@ with cells as (
     inner join intermediate.response_points using (response_id, task_id)
     inner join intermediate.model_runs
         using (model_run_id, judging_id, benchmark, dataset_revision)
+    anti join temp.unchanged_rankings using (ranking_id)
     where breakdown = 'all' and n_decided = n_wanted
 ),
 

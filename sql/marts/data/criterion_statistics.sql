@@ -1,5 +1,5 @@
 -- built as: table
--- depends on: intermediate.rankings, temp.criterion_verdicts, temp.disagreements,
+-- depends on: intermediate.criterion_verdicts, intermediate.rankings, temp.disagreements,
 --     criteria, tasks
 select
     benchmark,
@@ -26,7 +26,7 @@ select
     criterion_verdicts.rest_correlation_high,
     disagreements.n_graded,
     disagreements.disagreement
-from temp.criterion_verdicts
+from intermediate.criterion_verdicts
 inner join intermediate.rankings using (ranking_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)

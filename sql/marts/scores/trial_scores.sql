@@ -27,5 +27,5 @@ select
     trial_means.mean_score,
     trial_means.raw_mean_score
 from intermediate.trial_means
-inner join intermediate.mean_scores using (figure_id)
+inner join intermediate.mean_scores using (figure_id, model_run_id)
 inner join intermediate.model_run_names as names using (model_run_id)
