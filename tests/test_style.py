@@ -19,9 +19,9 @@ from tests.kit import ROOT, tracked_files
 
 TOKENS = {
     "source": 314_141,
-    "SQL": 55_645,
+    "SQL": 55_846,
     "pages": 27_700,
-    "tests": 411_943,
+    "tests": 412_227,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -52,17 +52,32 @@ where value is not null
         and len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) = 0
     );
 
+-- name: complete_responses
+-- One row: a response of whose criteria a judge configuration has decided every one,
+-- each by itself and in its original wording. No verdict is read to know this.
+--
+-- with: queries/run/judge_config
+select response_id
+from intermediate.response_points
+inner join intermediate.model_runs using (model_run_id)
+semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where breakdown = 'all'
+    and n_decided = n_wanted
+    and $piece_size is null
+    and $rubric = 'original';
+
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
 -- numbers of them and of their calls; those with failed verdicts are last. Texts
--- are read last, and only of these responses: in a finished night a million
--- criteria are compared, and no text is read.
+-- are read last, and only of these responses; verdicts only of those that may lack
+-- some.
 --
--- with: revision/revision_responses, queries/run/cut_rubrics, queries/run/judge_verdicts,
---     queries/run/done
+-- with: revision/revision_responses, queries/run/complete_responses, queries/run/cut_rubrics,
+--     queries/run/judge_verdicts, queries/run/done
 with wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
     from revision_responses
+    anti join complete_responses using (response_id)
     where status = 'ok'
         and list_contains($tasks::varchar[], task_id)
         and [model, task_id] not in (select unnest($left_out::varchar[][]))
@@ -85,13 +100,15 @@ lacking as (
         count(distinct coalesce(call_index, position)) as n_calls
     from wanted_responses
     inner join cut_rubrics using (benchmark, dataset_revision, task_id)
-    anti join done using (response_id, criterion_id, criterion_hash, piece_hash)
+    anti join (from done semi join wanted_responses using (response_id)) as done
+        using (response_id, criterion_id, criterion_hash, piece_hash)
     group by response_id
 ),
 
 failed as (
     select response_id, max(created_at) as failed_at
     from judge_verdicts
+    semi join lacking using (response_id)
     where value is null
     group by response_id
 )
@@ -120,7 +137,7 @@ group by task_id, conversation_id;
 
 -- name: tried_cells
 -- One row: a task and trial for which a model has a response: whether that is not
--- repeated, and its time. An imported response fills its cell.
+-- repeated, and the time of one that is. An imported response fills its cell.
 --
 -- with: revision/revision_responses
 select task_id, trial,
@@ -131,7 +148,7 @@ select task_id, trial,
             or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
         )
     ) as is_filled,
-    max(created_at) as tried_at
+    if(is_filled, null, epoch(max(created_at))) as failed_at_s
 from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where model = $model
@@ -305,16 +322,45 @@ where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
 
 -- name: verdict_coverage
 -- One row: the number of criteria of a model's responses in a trial with a status
--- (met, timeout, ...) under one judge configuration.
+-- (met, timeout, ...) under one judge configuration; `ok` stands for the decisions on
+-- responses without an undecided criterion, whose verdicts are not read.
 --
 -- with: queries/run/judge_config
-select model, trial, status, count(*) as n
-from intermediate.judged_criteria
-inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
-    and list_contains($tasks::varchar[], task_id)
-    and status <> 'not_judged'
+with counted as (
+    select model_run_id, response_id, model, wanted.trial
+    from intermediate.wanted_responses as wanted
+    inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+    semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and list_contains(
+            $counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model
+        )
+        and list_contains($tasks::varchar[], task_id)
+),
+
+complete as (
+    select model_run_id, response_id, n_wanted
+    from intermediate.response_points
+    where breakdown = 'all' and n_decided = n_wanted
+),
+
+incomplete as (
+    from counted
+    anti join complete using (model_run_id, response_id)
+),
+
+numbers as (
+    select model, trial, 'ok' as status, n_wanted as n
+    from counted
+    inner join complete using (model_run_id, response_id)
+    union all
+    select model, incomplete.trial, status, 1 as n
+    from intermediate.judged_criteria
+    inner join incomplete using (model_run_id, response_id)
+    where status <> 'not_judged'
+)
+
+select model, trial, status, sum(n)::bigint as n
+from numbers
 group by all;

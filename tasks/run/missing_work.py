@@ -170,11 +170,11 @@ def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: M
     filled_cells = set()
     failed_at = {}
     _, rows = reader.table(sql.read("queries/run/tried_cells"), parameters)
-    for task_id, trial, is_filled, tried_at in rows:
+    for task_id, trial, is_filled, failed_at_s in rows:
         if is_filled:
             filled_cells.add((task_id, trial))
         else:
-            failed_at[task_id, trial] = tried_at.timestamp()
+            failed_at[task_id, trial] = failed_at_s
     cells = [
         (task_id, trial)
         for trial, task_id in product(sorted(job.trials), job_tasks.of_model(model.label))
