@@ -32,7 +32,7 @@ class SqlModel:
     The kind is `view`, `table`, `step` (a temporary table that exists only while others are built),
     or `memory` (a table that is filled after all others, which read its last state). `keeps` is the
     condition on the rows of the table that are kept, since the query has all others; empty for a
-    table whose rows are all computed again.
+    table whose rows are all computed again. A table has no rows if those that it `needs` has none.
     """
 
     name: str
@@ -42,6 +42,7 @@ class SqlModel:
     meaning: str
     columns: dict[str, str]
     keeps: str = ""
+    needs: str = ""
 
     @property
     def relation(self) -> str:
@@ -253,4 +254,5 @@ def _model(path: Path, query: str) -> SqlModel:
         meaning=description["meaning"],
         columns=dict(description.get("columns") or {}),
         keeps=declared("keeps", query),
+        needs=declared("needs", query),
     )

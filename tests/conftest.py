@@ -59,6 +59,12 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
 
 pytest_plugins = ["tests.worlds"]
 
+
+def pytest_collection_finish():
+    """Let the collector of garbage pass over modules and collected tests, which all stay."""
+    gc.freeze()
+
+
 # No Prefect server records the runs of these tests; tests about Prefect enable it (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 

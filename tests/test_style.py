@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 314_141,
+    "source": 314_165,
     "SQL": 55_846,
     "pages": 27_700,
-    "tests": 412_227,
+    "tests": 412_520,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

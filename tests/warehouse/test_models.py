@@ -2,14 +2,22 @@
 a line of its own.
 """
 
+import contextlib
 import json
 import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
 import sql
+from warehouse import Warehouse
+from warehouse.build import opened
+from warehouse.reader import holds
 from warehouse.tables import TABLES
 
 MODELS = {model.name: model for model in sql.models()}
@@ -153,3 +161,36 @@ def test_no_model_chooses_columns_by_a_pattern_of_their_names(name):
 
     assert patterns == []
     assert r"\0" not in MODELS[name].query
+
+
+@contextlib.contextmanager
+def emptied(connection: duckdb.DuckDBPyConnection, tables: list[str]) -> Iterator[None]:
+    """Empty tables for the time of a block."""
+    for number, table in enumerate(tables):
+        connection.execute(f"create temp table kept_{number} as from {table}")
+        connection.execute(f"delete from {table}")
+    yield
+    for number, table in enumerate(tables):
+        connection.execute(f"insert into {table} from kept_{number}")
+        connection.execute(f"drop table kept_{number}")
+
+
+@pytest.mark.slow
+def test_a_table_has_no_row_without_what_it_needs(world_job, tmp_path):
+    database = Path(shutil.copy(Warehouse(world_job.warehouse).database, tmp_path))
+    names_by_need = defaultdict(list)
+    for model in sql.models():
+        if model.needs:
+            names_by_need[model.needs].append(model.name)
+    filled = set()
+    with opened(database) as connection:
+        for step in sql.models():
+            if step.kind == "step":
+                connection.execute(f"create temp table {step.name} as {step.query}")
+        for need, names in names_by_need.items():
+            filled |= {name for name in names if holds(connection, f"from {name}")}
+            with emptied(connection, [need, *names]):
+                for name in names:
+                    assert not holds(connection, f"from ({MODELS[name].query})"), name
+    # The world has no probabilities, and no verdicts beside other neighbours.
+    assert sum(map(len, names_by_need.values())) == len(filled) + 2

@@ -5,6 +5,7 @@
 -- repetitions, and a judge's repetitions with each other.
 --
 -- built as: table
+-- needs: temp.graded
 -- depends on: temp.graded, temp.graded_breakdowns, graders
 with pairs as (
     select first_grader.benchmark,

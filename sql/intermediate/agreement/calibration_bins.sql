@@ -9,6 +9,7 @@
 -- category, severity, sign of the weight, and kind by its words.
 --
 -- built as: table
+-- needs: temp.graded
 -- depends on: temp.graded, criteria, graders, intermediate.judge_configs, labellers
 with pairs as (
     select benchmark, judges.grader_id,

@@ -6,6 +6,7 @@
 -- only one that decided on the response: the judge itself need not have.
 --
 -- built as: table
+-- needs: neighbour_verdicts
 -- depends on: intermediate.current_verdicts, graders, neighbour_verdicts
 with decided as (
     select *, hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id

@@ -5,6 +5,7 @@
 -- "Computing Krippendorff's Alpha-Reliability").
 --
 -- built as: table
+-- needs: temp.graded_cells
 -- depends on: temp.graded_breakdowns, temp.graded_cells
 select
     benchmark,

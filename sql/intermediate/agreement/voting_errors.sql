@@ -7,6 +7,7 @@
 -- criterion without one is left out.
 --
 -- built as: table
+-- needs: temp.graded
 -- depends on: temp.graded, temp.set_members, graders, labellers
 with votes as (
     select graded.*, members.grader_set, graders.grading = 'ternary' as is_ternary

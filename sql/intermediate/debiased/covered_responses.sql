@@ -9,6 +9,7 @@
 -- weighted by the labelled share of their population.
 --
 -- built as: table
+-- needs: intermediate.imported_decisions
 -- depends on: intermediate.imported_decisions, label_draws, label_sheets
 with labelled_sheets as (
     select sheet_id, steps,

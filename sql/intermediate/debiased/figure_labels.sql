@@ -5,6 +5,7 @@
 -- trial is not in the judge's own score.
 --
 -- built as: table
+-- needs: intermediate.labels_beside_verdicts
 -- depends on: intermediate.figure_values, intermediate.labels_beside_verdicts
 select
     figure_values.figure_id,

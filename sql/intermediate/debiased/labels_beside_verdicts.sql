@@ -8,6 +8,7 @@
 -- known to label. A failed verdict has no value to compare with a label.
 --
 -- built as: table
+-- needs: intermediate.imported_decisions
 -- depends on: intermediate.current_verdicts, intermediate.imported_decisions,
 --     intermediate.model_runs, intermediate.sampled_labels, intermediate.task_values,
 --     intermediate.wanted_responses, labellers

@@ -8,6 +8,7 @@
 -- population. Each sheet is unbiased given the labels before it, so the mean is too.
 --
 -- built as: table
+-- needs: intermediate.imported_decisions
 -- depends on: intermediate.covered_responses, intermediate.imported_decisions, criteria,
 --     label_draws
 with labelled as (

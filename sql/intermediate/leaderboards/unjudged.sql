@@ -3,6 +3,7 @@
 -- model without any verdict on the task set has its newest vintage here.
 --
 -- built as: table
+-- needs: temp.unjudged_runs
 -- depends on: intermediate.breakdown_sizes, intermediate.current_vintages,
 --     intermediate.judge_configs, intermediate.task_set_members, temp.unjudged_runs, responses
 with run_responses as (

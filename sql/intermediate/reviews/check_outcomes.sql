@@ -7,6 +7,7 @@
 -- if one of a model's checks fails. All people together are one reviewer.
 --
 -- built as: table
+-- needs: criterion_reviews
 -- depends on: intermediate.current_reviews, temp.disagreements
 with checked as (
     select benchmark, dataset_revision, task_id, criterion_id, source,

@@ -2,6 +2,7 @@
 -- criteria.
 --
 -- built as: table
+-- needs: temp.graded
 -- depends on: temp.graded, graders
 with beside_others as (
     select graded.*, grader, kind,

@@ -3,6 +3,7 @@
 -- Wright, 2000).
 --
 -- built as: table
+-- needs: temp.length_ranks
 -- depends on: intermediate.current_vintages, intermediate.model_runs, intermediate.rankings,
 --     intermediate.task_set_members, temp.length_ranks
 with correlated as (
