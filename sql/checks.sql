@@ -33,18 +33,37 @@ order by criteria.task_id, criteria.position;
 -- name: judged_responses
 -- One row: a usable response of a revision with verdicts of a judge, and the number
 -- of its criteria without one. People who label are no judges.
+with run_responses as (
+    select response_id, model_run_id
+    from intermediate.wanted_responses
+    inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+    anti join intermediate.people_who_label
+        using (benchmark, dataset_revision, judge, judge_config_hash)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+),
+
+undecided as (
+    from run_responses
+    anti join intermediate.decided_responses using (model_run_id, response_id)
+),
+
+numbers as (
+    select response_id, model_run_id, 0 as n_missing
+    from run_responses
+    semi join intermediate.decided_responses using (model_run_id, response_id)
+    union all
+    select response_id, model_run_id, count(*) - count(verdict_id) as n_missing
+    from intermediate.judged_criteria
+    semi join undecided using (model_run_id, response_id)
+    where status <> 'no_response'
+    group by response_id, model_run_id
+    having count(verdict_id) > 0
+)
+
 select
     response_id || '/' || model_run_id as key,
-    count(*) - count(verdict_id) as n_missing
-from intermediate.judged_criteria
-inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-anti join intermediate.people_who_label
-    using (benchmark, dataset_revision, judge, judge_config_hash)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and status <> 'no_response'
-group by response_id, model_run_id
-having count(verdict_id) > 0
+    n_missing
+from numbers
 order by 1;
 
 -- name: responses

@@ -19,9 +19,9 @@ from tests.kit import ROOT, tracked_files
 
 TOKENS = {
     "source": 314_165,
-    "SQL": 55_846,
+    "SQL": 55_913,
     "pages": 27_700,
-    "tests": 412_520,
+    "tests": 412_528,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -53,18 +53,15 @@ where value is not null
     );
 
 -- name: complete_responses
--- One row: a response of whose criteria a judge configuration has decided every one,
--- each by itself and in its original wording. No verdict is read to know this.
+-- One row: a response of which a judge configuration lacks no verdict: it has decided
+-- each criterion by itself and in its original wording.
 --
 -- with: queries/run/judge_config
 select response_id
-from intermediate.response_points
+from intermediate.decided_responses
 inner join intermediate.model_runs using (model_run_id)
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where breakdown = 'all'
-    and n_decided = n_wanted
-    and $piece_size is null
-    and $rubric = 'original';
+where $piece_size is null and $rubric = 'original';
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
@@ -339,25 +336,19 @@ with counted as (
         and list_contains($tasks::varchar[], task_id)
 ),
 
-complete as (
-    select model_run_id, response_id, n_wanted
-    from intermediate.response_points
-    where breakdown = 'all' and n_decided = n_wanted
-),
-
-incomplete as (
+undecided as (
     from counted
-    anti join complete using (model_run_id, response_id)
+    anti join intermediate.decided_responses using (model_run_id, response_id)
 ),
 
 numbers as (
     select model, trial, 'ok' as status, n_wanted as n
     from counted
-    inner join complete using (model_run_id, response_id)
+    inner join intermediate.decided_responses using (model_run_id, response_id)
     union all
-    select model, incomplete.trial, status, 1 as n
+    select model, undecided.trial, status, 1 as n
     from intermediate.judged_criteria
-    inner join incomplete using (model_run_id, response_id)
+    inner join undecided using (model_run_id, response_id)
     where status <> 'not_judged'
 )
 

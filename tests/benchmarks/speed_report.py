@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 
+from flows.report import write_report
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.report.build import build
 from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own
 from tests.benchmarks.figures import Figure, parse_arguments, print_markdown, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, synthetic_warehouse
@@ -65,7 +65,7 @@ def one_night_more(folder: Path, size: Size):
 def built(folder: Path, site: Path) -> Built:
     """Build the report."""
     clock = Clock()
-    n_bytes = build(job_of(folder), site)
+    n_bytes = write_report(job_of(folder), site)
     return clock.figures(1), n_bytes / 1e6
 
 

@@ -41,8 +41,10 @@ _LOCK = "report.lock"
 """The lock that a process holds while it writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
 """Data files, whose names are hashes (`tasks.report.drilldown.blocks`)."""
-_OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
-"""Names of files that only a report can have written: data files, and partly written files."""
+_OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp|report-basis\.txt")
+"""Names of files that only a report can have written: data files, partly written files, and one
+that reports of 0.3.0 had.
+"""
 
 
 Hashes = Mapping[str, str]

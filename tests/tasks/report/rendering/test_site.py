@@ -120,12 +120,13 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path):
     assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
 
 
-def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path):
+def test_what_a_killed_build_or_an_earlier_version_left_is_removed(tmp_path):
     site = site_with(tmp_path / "site", "index.html", "old.js")
     (site / "mine.txt").write_text("mine")
     Site(site).write(NEW, "ours")
     (site / f".{'0' * 32}.tmp").write_text("cut off")
     (site / f"data/.{'0' * 32}.tmp").write_text("cut off")
+    (site / "report-basis.txt").write_text("a hash")
 
     site_with(site, "index.html")
     assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
