@@ -2,8 +2,12 @@
 
 import os
 from contextlib import nullcontext
+from importlib import import_module
+from inspect import getsource
 from pathlib import Path
+from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
@@ -17,12 +21,13 @@ from tasks.report.rendering.site import (
     stored_inputs,
 )
 from tasks.rules.errors import PipelineError
+from tasks.run.judge_configs import judge_configs, model_hash
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse
 from warehouse.files import hash_of_document
 
-_RUNS = frozenset({"runs", "alerts", "alert_deliveries"})
-"""The tables that only the list of runs shows."""
+_LISTED = frozenset({"runs", "alerts", "alert_deliveries"})
+"""The tables that only pages show, not data files; except which nights there were."""
 
 
 def write_report(job: Job, folder: Path | None = None, vintage: str | None = None) -> int:
@@ -59,7 +64,7 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         except PipelineError as error:
             notice(f"costs are as of the last finished run: {error}")
         inputs = inputs_of(job, vintage)  # data published after this moment may be missing
-        if stored_inputs(site_folder) == inputs and _index_of_benchmarks(report_folder).is_file():
+        if stored_inputs(site_folder) == inputs and size_if_undamaged(report_folder) is not None:
             n_bytes = size_if_undamaged(site_folder)
             if n_bytes is not None:
                 return n_bytes
@@ -69,10 +74,6 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
 
         vintage_changes = changes(job, None if vintage == "all" else vintage)
         return build(job, report_folder, vintage, vintage_changes, inputs)
-
-
-def _index_of_benchmarks(report_folder: Path) -> Path:
-    return report_folder / "index.html"
 
 
 def is_up_to_date(job: Job) -> bool:
@@ -85,9 +86,9 @@ def is_up_to_date(job: Job) -> bool:
     folder = job.report_index.parent
     results = stored_inputs(folder).get(RESULTS)
     # The hash of all inputs takes seconds.
-    if results is None or not _index_of_benchmarks(job.report_folder).is_file():
+    if results is None or not is_whole(job.report_folder) or not is_whole(folder):
         return False
-    return is_whole(folder) and results == inputs_of(on_everything(job))[RESULTS]
+    return results == inputs_of(on_everything(job))[RESULTS]
 
 
 def on_everything(job: Job) -> Job:
@@ -97,15 +98,24 @@ def on_everything(job: Job) -> Job:
 
 def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
     """Return hashes of what a report is made from: of the published `results` with the
-    configuration and this program, and of the `runs`.
+    configuration, the benchmark and this program, and of the `runs`.
     """
     warehouse = Warehouse(job.warehouse)
+    benchmark = load_benchmark(job.settings.benchmark)
+    # Addresses may come from the environment, and templates from files.
+    configs: list[Any] = [model_hash(model) for model in job.settings.models]
+    configs += [judge_config.columns for judge_config in judge_configs(job, benchmark)]
+    module = import_module(f"tasks.benchmarks.{benchmark.name}")
+    with warehouse.reader() as reader:
+        nights = reader.rows("select distinct night from runs where night is not null order by all")
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
     # These settings change nothing in a report.
     settings = job.settings.model_dump_json(exclude={"alerts", "limits"})
     models_and_judges = [job.named_models, job.named_judges]
     scope = [settings, job.data.revision, job.vintage, vintage, *models_and_judges]
-    results = [*scope, deletions, warehouse.published_parts(but=_RUNS), hash_of_program()]
+    program = [hash_of_program(), getsource(module)]
+    parts = warehouse.published_parts(but=_LISTED)
+    results = [*scope, configs, deletions, parts, nights, *program]
     runs = [warehouse.published_parts(), sorted(warehouse.living_runs())]
     return {RESULTS: hash_of_document(results), "runs": hash_of_document(runs)}

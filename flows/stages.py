@@ -163,10 +163,10 @@ async def report_flow(job: Job) -> StageReport:
 def _write_report(job: Job) -> StageReport:
     """Write the report; one that cannot be written fails this stage only."""
     report = StageReport("report")
-    if is_up_to_date(job):
-        report.notes.append(f"{job.report_index} is up to date")
-        return report
     try:
+        if is_up_to_date(job):
+            report.notes.append(f"{job.report_index} is up to date")
+            return report
         n_bytes = write_report(on_everything(job))
     except Exception as error:  # noqa: BLE001 - reported as a failure; the results are stored
         report.warnings.append(f"no report: {explained(error).line}")

@@ -32,7 +32,8 @@ class SqlModel:
     The kind is `view`, `table`, `step` (a temporary table that exists only while others are built),
     or `memory` (a table that is filled after all others, which read its last state). `keeps` is the
     condition on the rows of the table that are kept, since the query has all others; empty for a
-    table whose rows are all computed again. A table has no rows if those that it `needs` has none.
+    table whose rows are all computed again. A table has no rows if the relation that it `needs` is
+    empty.
     """
 
     name: str

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 314_165,
-    "SQL": 55_913,
+    "source": 314_297,
+    "SQL": 55_848,
     "pages": 27_700,
-    "tests": 412_528,
+    "tests": 412_820,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -319,8 +319,8 @@ where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
 
 -- name: verdict_coverage
 -- One row: the number of criteria of a model's responses in a trial with a status
--- (met, timeout, ...) under one judge configuration; `ok` stands for the decisions on
--- responses without an undecided criterion, whose verdicts are not read.
+-- (met, timeout, ...) under one judge configuration. Where every criterion of a response
+-- is decided, its verdicts are not read, and the status of all is `ok`.
 --
 -- with: queries/run/judge_config
 with counted as (

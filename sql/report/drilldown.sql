@@ -58,31 +58,19 @@ group by all;
 -- One row: the responses of an entry to the tasks of a block, and a name that
 -- changes with anything that the drill-down shows of them (the query `sections`),
 -- with the program, and with the judges' replies in the ledger, if they are shown.
+-- A row's key and time stand for its texts: a row that is made again has another time.
 --
 -- with: figures/shared/shown_grounds, figures/shared/shown_points, figures/shared/drilled_tasks
-with hashed as (
-    -- Hashed here, so that no shared step has to keep all texts.
-    select response_id, hash(text) as text_hash
-    from responses
-),
-
-prints as (
+with prints as (
     select task_id, entry,
-        hash(
-            'response', trial, is_older, response_id, status, error, source, served_model, degraded,
-            chars_alnum, completion_tokens, reasoning_tokens, cost_usd, latency_s, text_hash
-        ) as print
+        hash('response', trial, is_older, response_id, created_at) as print
     from shown_responses
-    inner join hashed using (response_id)
     union all by name
     select task_id, entry,
         source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as has_reply,
         hash(
-            'verdict', verdict_id, trial, is_older, judge_config, position, status,
-            grading, explanation, error, wording, chunks, decided_by, escalated_because, n_in_call,
-            probability,
-            -- A repeated failure with the same cause has a different reply.
-            if(status in ('met', 'partial', 'unmet'), null, created_at)
+            'verdict', verdict_id, trial, is_older, judge_config, position, grading, wording,
+            chunks, created_at
         ) as print
     from shown_grounds
     union all by name
@@ -111,7 +99,7 @@ order by prints.entry, drilled_tasks.block;
 -- one letter each, in the order of the rubric; with positions if some are
 -- missing.
 --
--- with: figures/shared/shown_runs, figures/shared/shown_verdicts
+-- with: figures/shared/shown_runs, figures/shared/shown_verdicts, figures/shared/drilled_tasks
 with outdated as (
     -- A response to an earlier conversation is left out if the same trial has one
     -- to the current conversation: the task's page shows the latter.
@@ -149,6 +137,7 @@ select entry, judge_config, trial, task_id,
     if(count(*) = any_value(n_criteria), null, list(position order by position)) as positions
 from (from decided union all by name from lost)
 inner join tasks using (task_id)
+semi join drilled_tasks using (task_id)
 where benchmark = $benchmark and dataset_revision = $dataset_revision
 group by entry, judge_config, trial, task_id
 order by entry, judge_config, trial, task_id;

@@ -95,9 +95,8 @@ def _build(
         copy_assets(site)
         _write_pages(scope, site)
         site.write(REVISION, scope.revision)
-        n_bytes = site.finish()
         write_benchmark_index(folder, reader, name)
-        return n_bytes
+        return site.finish()  # last, because a finished report is not written again
 
 
 def _write_pages(scope: Scope, site: Site) -> None:

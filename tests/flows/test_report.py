@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from flows.report import write_report
+from flows.report import inputs_of, write_report
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import LedgerReader
 from tests.kit import add_calls, call_entry, row
@@ -38,7 +38,9 @@ def test_a_report_without_news_is_not_written_again(job):
     assert n_bytes == sum(path.stat().st_size for path in site.rglob("*.*"))
 
 
-@pytest.mark.parametrize("name", ["index.html", "data/index.js", "assets/page.js"])
+@pytest.mark.parametrize(
+    "name", ["index.html", "data/index.js", "assets/page.js", "../index.html"]
+)
 def test_a_damaged_file_of_a_report_without_news_is_mended(job, name):
     path = job.report_index.parent / name
     content = path.read_bytes()
@@ -47,6 +49,42 @@ def test_a_damaged_file_of_a_report_without_news_is_mended(job, name):
     write_report(job)
 
     assert path.read_bytes() == content
+
+
+def test_a_report_that_could_not_be_finished_is_written_again(job, monkeypatch):
+    store(job, response_rows_of(("t1",), "m3"))
+    with monkeypatch.context() as broken:
+        failure = Mock(side_effect=OSError("full"))
+        broken.setattr("tasks.report.build.write_benchmark_index", failure)
+        with pytest.raises(OSError, match="full"):
+            write_report(job)
+    first_times = times(job.report_folder)
+
+    write_report(job)
+
+    assert times(job.report_folder)["report.json"] > first_times["report.json"]
+
+
+def test_data_files_of_the_report_before_are_removed_without_news(job):
+    outdated = job.report_index.parent / "data/0123456789abcdef.js"
+    outdated.write_text("of the report before")
+
+    write_report(job)
+
+    assert not outdated.exists()
+
+
+@pytest.mark.parametrize("night", [None, "2026-10-01"])
+def test_of_runs_only_a_night_changes_data_files(job, night):
+    first_inputs = inputs_of(job)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.write("runs", [row("runs", run_id="another", night=night)])
+    warehouse.publish()
+
+    inputs = inputs_of(job)
+
+    assert inputs["runs"] != first_inputs["runs"]
+    assert (inputs["results"] == first_inputs["results"]) == (night is None)
 
 
 @pytest.mark.parametrize("narrowed", [{"named_models": ("m1",)}, {"vintage": "v2"}])

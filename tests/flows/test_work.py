@@ -243,11 +243,13 @@ def written_report(tmp_path) -> Job:
 
 def write_pages(job: Job, inputs: dict[str, str]):
     """Write stand-in pages that are made from these inputs."""
+    index = Site(job.report_folder)
     site = Site(job.report_index.parent, inputs)
     for name in ("index.html", "data/task.js"):
         site.write(name, "a page")
     site.finish()
-    (job.report_folder / "index.html").write_text("a page")
+    index.write("index.html", "a page")
+    index.finish()
 
 
 def test_a_report_without_hashes_of_its_inputs_is_not_up_to_date(written_report):

@@ -188,6 +188,10 @@ def test_a_table_has_no_row_without_what_it_needs(world_job, tmp_path):
             if step.kind == "step":
                 connection.execute(f"create temp table {step.name} as {step.query}")
         for need, names in names_by_need.items():
+            upstream = sql.leading_to(names)
+            assert any(need in (model.name, *model.depends_on) for model in upstream), (
+                need
+            )
             filled |= {name for name in names if holds(connection, f"from {name}")}
             with emptied(connection, [need, *names]):
                 for name in names:

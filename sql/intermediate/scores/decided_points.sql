@@ -36,7 +36,7 @@ select
     coalesce(sum(value), 0) as n_met,
     -- A criterion without a weight cannot be scored, whatever the verdict.
     count(value) filter (where weight is not null) as n_decided,
-    count(value) filter (where weight <> 0) as n_signed,
+    count(value) filter (where weight <> 0) as n_weighted,
     -- 0 of a positive criterion, 1 of a negative one.
     count(*) filter (where weight <> 0 and value = (weight < 0)::integer) as n_failed,
     exact_sum(cost_usd) as cost_usd,

@@ -1,5 +1,5 @@
 -- One row: the points of a response of a model run, by breakdown and label of
--- the rubric, and the weights that are undecided. `n_signed` of its decided criteria
+-- the rubric, and the weights that are undecided. `n_weighted` of its decided criteria
 -- have a weight other than 0, so that they can fail, and `n_failed` do.
 --
 -- Failed responses have rows too: their criteria are wanted and not decided.
@@ -22,7 +22,7 @@ select
     coalesce(decided_points.expected_points, 0) as expected_points,
     coalesce(decided_points.n_met, 0) as n_met,
     coalesce(decided_points.n_decided, 0) as n_decided,
-    coalesce(decided_points.n_signed, 0) as n_signed,
+    coalesce(decided_points.n_weighted, 0) as n_weighted,
     coalesce(decided_points.n_failed, 0) as n_failed,
     rubric_weights.positive,
     rubric_weights.negative,

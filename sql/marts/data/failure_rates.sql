@@ -10,7 +10,7 @@
 with counted as (
     select model_run_id, task_set_id, split, is_own_hard,
         points.label as category,
-        sum(n_signed)::bigint as n_decided,
+        sum(n_weighted)::bigint as n_decided,
         sum(n_failed)::bigint as n_failed
     from intermediate.response_points as points
     inner join intermediate.model_runs using (model_run_id)

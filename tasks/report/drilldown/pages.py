@@ -92,7 +92,7 @@ def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: R
         earlier_entries: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`,
             and a label `entry`); entries that are already in the scope are ignored.
     """
-    if not site.keep_data():
+    if not site.keeps_data():
         subjects = subjects_of(scope, earlier_entries)
         all_rubrics = _rubrics(subjects)
         tasks = scope.rows("report/drilldown/tasks", {"n_characters": 200})

@@ -105,9 +105,9 @@ class Site:
         self._hashes[name] = file_hash
         return True
 
-    def keep_data(self) -> bool:
-        """Keep all data files of the report before this one; return whether they are undamaged and
-        made from the same results.
+    def keeps_data(self) -> bool:
+        """Keep all data files of the report before this one, if they are undamaged and made from
+        the same results; return whether they are.
         """
         results = self._inputs.get(RESULTS)
         if results is None or results != self._earlier_inputs.get(RESULTS):
@@ -139,11 +139,7 @@ class Site:
         files.
         """
         names = {name for name in self._earlier if not _DATA.fullmatch(name)}
-        for path in (*self.folder.glob("*/*"), *self.folder.iterdir()):
-            name = path.relative_to(self.folder).as_posix()
-            if _OURS.fullmatch(name) and name not in self._earlier:
-                names.add(name)
-        return names
+        return names | _leftovers(self.folder, self._earlier)
 
     def _list(self, sizes: Mapping[str, int]) -> None:
         mark: dict[str, Any] = {
@@ -179,6 +175,15 @@ def _listed(folder: Path) -> dict[str, int]:
     return sizes
 
 
+def _leftovers(folder: Path, own_names: Collection[str]) -> set[str]:
+    """Return the names of files in a folder that only a report can have written, without those of
+    this report.
+    """
+    paths = (*folder.glob("*/*"), *folder.iterdir())
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    return {name for name in names if _OURS.fullmatch(name) and name not in own_names}
+
+
 def stored_inputs(folder: Path) -> Hashes:
     """Return the hashes of what the report in a folder was made from; empty if they are unknown."""
     hashes: Hashes = _mark_of(folder).get(_INPUTS, {})
@@ -186,16 +191,19 @@ def stored_inputs(folder: Path) -> Hashes:
 
 
 def size_if_undamaged(folder: Path) -> int | None:
-    """Return the size of the report in a folder in bytes, or None if a file is missing or damaged.
+    """Return the size of the report in a folder in bytes, or None if a file is missing, damaged or
+    to be removed.
 
     All files are read.
     """
     hashes = _mark_of(folder).get("hashes", {})
+    if not hashes or _leftovers(folder, hashes):
+        return None
     for name, file_hash in hashes.items():
         path = folder / name
         if not path.is_file() or hash_of(path)[:_HASH_HEX] != file_hash:
             return None
-    return sum(_listed(folder).values()) + (folder / _MARK).stat().st_size if hashes else None
+    return sum(_listed(folder).values()) + (folder / _MARK).stat().st_size
 
 
 def is_whole(folder: Path) -> bool:

@@ -2,7 +2,6 @@
 changed files.
 """
 
-import re
 import shutil
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -10,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import sql
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.report.build import build
 from tasks.report.drilldown import blocks
 from tasks.report.rendering import program
 from tasks.report.rendering.site import Site
-from tests.kit import Rows, combined
+from tests.kit import Rows, at, combined
 from tests.tasks.report.drilldown.drilled import (
     data,
     data_file,
@@ -251,23 +249,16 @@ def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
     assert list(contents[f"entry-{key_of('m1')}"].values()) == [{"1": marks}]
 
 
-_FUNCTIONS = {"coalesce", "if", "is", "null", "or", "ternary_as_binary", "varchar"}
+@pytest.mark.parametrize("table", ["responses", "verdicts"])
+def test_a_row_that_fails_again_is_shown_with_its_new_cause(table, tmp_path):
+    job = tiny_job(tmp_path, ("t1",), models=())
+    tables = response_rows_of(("t1",), "m1")
+    failed = tables[table][0] | {"status": "timeout", "error": "the first cause"}
+    failed |= {"text": None} if table == "responses" else {"value": None}
+    store(job, {**tables, table: [failed, *tables[table][1:]]})
+    assert "the first cause" in str(data(drill(job, tmp_path / "site")))
 
+    store(job, {table: [failed | {"error": "the second", "created_at": at(9000)}]})
 
-def words(text: str) -> set[str]:
-    """The names in a piece of SQL."""
-    return set(re.findall(r"[a-z_]+", text))
-
-
-def test_everything_that_the_pages_show_is_in_the_fingerprint():
-    query = sql.queries("report/drilldown")["sections"]
-    structures = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
-    values = []
-    for structure in structures:
-        for member in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", structure):
-            values.append(member.partition(":")[2])
-
-    assert len(structures) == 3
-    assert len(values) == 40
-    names = words(" ".join(values)) - _FUNCTIONS
-    assert names <= words(sql.read("report/drilldown/blocks"))
+    contents = str(data(drill(job, tmp_path / "site")))
+    assert "the second" in contents
