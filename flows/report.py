@@ -85,10 +85,13 @@ def is_up_to_date(job: Job) -> bool:
     """
     folder = job.report_index.parent
     results = stored_inputs(folder).get(RESULTS)
-    # The hash of all inputs takes seconds.
-    if results is None or not is_whole(job.report_folder) or not is_whole(folder):
+    try:
+        # Before the hash of all inputs, which takes seconds.
+        if results is None or not is_whole(job.report_folder) or not is_whole(folder):
+            return False
+        return results == inputs_of(on_everything(job))[RESULTS]
+    except OSError:  # writing the report says what cannot be read
         return False
-    return results == inputs_of(on_everything(job))[RESULTS]
 
 
 def on_everything(job: Job) -> Job:
