@@ -21,7 +21,7 @@ TOKENS = {
     "source": 314_304,
     "SQL": 55_848,
     "pages": 27_700,
-    "tests": 412_820,
+    "tests": 413_142,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -1,126 +1,63 @@
-"""A report is written only as far as something is new."""
+"""The report at the end of a run, and the command that writes and serves it."""
 
-from pathlib import Path
-from unittest.mock import Mock
+import signal
+import urllib.request
 
 import pytest
 
-from flows.report import inputs_of, write_report
 from tasks.config.job import Job
-from tasks.llm.ledger.ledger import LedgerReader
-from tests.kit import add_calls, call_entry, row
-from tests.tasks.report.drilldown.drilled import response_rows_of, store, tiny_job
-from warehouse import Warehouse
+from tests.flows.conftest import Command
+from tests.kit import copied
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def job(tmp_path) -> Job:
-    """A job with a report on two tasks."""
-    job = tiny_job(tmp_path, ("t1", "t2"))
-    write_report(job)
-    return job
+def command_with_report(sample_job: Job, tmp_path) -> Command:
+    """The command in a folder with responses and labels, no model to call, and the report
+    enabled.
+    """
+    copied(sample_job, tmp_path / "data")
+    command = Command(tmp_path)
+    command.configure(dataset={"source": "sample"}, report={"enabled": True})
+    return command
 
 
-def times(folder: Path) -> dict[str, int]:
-    """Return when each file was written."""
-    return {path.name: path.stat().st_mtime_ns for path in folder.rglob("*.*")}
-
-
-def test_a_report_without_news_is_not_written_again(job):
-    first_times = times(job.report_folder)
-
-    n_bytes = write_report(job)
-
-    assert times(job.report_folder) == first_times
-    site = job.report_index.parent
-    assert n_bytes == sum(path.stat().st_size for path in site.rglob("*.*"))
-
-
-@pytest.mark.parametrize(
-    "name", ["index.html", "data/index.js", "assets/page.js", "../index.html"]
-)
-def test_a_damaged_file_of_a_report_without_news_is_mended(job, name):
-    path = job.report_index.parent / name
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b"e", b"E"))
-
-    write_report(job)
-
-    assert path.read_bytes() == content
-
-
-def test_a_report_that_could_not_be_finished_is_written_again(job, monkeypatch):
-    store(job, response_rows_of(("t1",), "m3"))
-    with monkeypatch.context() as broken:
-        failure = Mock(side_effect=OSError("full"))
-        broken.setattr("tasks.report.build.write_benchmark_index", failure)
-        with pytest.raises(OSError, match="full"):
-            write_report(job)
-    first_times = times(job.report_folder)
-
-    write_report(job)
-
-    assert times(job.report_folder)["report.json"] > first_times["report.json"]
-
-
-def test_data_files_of_the_report_before_are_removed_without_news(job):
-    outdated = job.report_index.parent / "data/0123456789abcdef.js"
-    outdated.write_text("of the report before")
-
-    write_report(job)
-
-    assert not outdated.exists()
-
-
-@pytest.mark.parametrize("night", [None, "2026-10-01"])
-def test_of_runs_only_a_night_changes_data_files(job, night):
-    first_inputs = inputs_of(job)
-    warehouse = Warehouse(job.warehouse)
-    warehouse.write("runs", [row("runs", run_id="another", night=night)])
-    warehouse.publish()
-
-    inputs = inputs_of(job)
-
-    assert inputs["runs"] != first_inputs["runs"]
-    assert (inputs["results"] == first_inputs["results"]) == (night is None)
-
-
-@pytest.mark.parametrize("narrowed", [{"named_models": ("m1",)}, {"vintage": "v2"}])
-def test_a_narrowed_report_is_written_without_news(job, narrowed):
-    first_times = times(job.report_folder)
-
-    write_report(job.model_copy(update=narrowed))
-
-    assert times(job.report_folder)["report.json"] > first_times["report.json"]
-
-
-def test_after_a_run_without_results_only_pages_are_written(job, monkeypatch):
-    warehouse = Warehouse(job.warehouse)
-    warehouse.write("runs", [row("runs", run_id="a-run-without-results")])
-    warehouse.publish()
-    query = Mock(side_effect=AssertionError)
-    monkeypatch.setattr("tasks.report.drilldown.pages.subjects_of", query)
-
-    write_report(job)
-
-    assert (
-        "a-run-without-results"
-        in (job.report_index.parent / "history.html").read_text()
+def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
+    command_with_report,
+):
+    folder = command_with_report.folder / "pages"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("mine")
+    command_with_report.configure(
+        dataset={"source": "sample"}, report={"folder": str(folder)}
     )
 
+    run = command_with_report.json("run", "--warehouse", "data", "-q", code=1)
 
-def test_a_report_without_replies_is_written_again(job, monkeypatch):
-    rows = response_rows_of(("t1",), "m3")
-    store(job, rows)
-    verdict_id = rows["verdicts"][0]["verdict_id"]
-    add_calls(job, call_entry("a call", cell=verdict_id))
-    with monkeypatch.context() as broken:
-        broken.setattr(LedgerReader, "replies_for", Mock(side_effect=OSError))
-        write_report(job)
-    lacking_times = times(job.report_folder)
+    assert run["stages"][-1]["warnings"] == [
+        f"no report: {folder}: has files that are not a report; name an empty folder or a new one"
+    ]
+    assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
+    assert len(command_with_report.sql("from leaderboard where is_primary")) == 2
 
-    write_report(job)
 
-    assert times(job.report_folder)["report.json"] > lacking_times["report.json"]
+def test_a_served_report_is_there_until_ctrl_c(command_with_report, monkeypatch):
+    monkeypatch.setenv("BROWSER", "true")
+    process = command_with_report.start(
+        "report",
+        "--serve",
+        "--port",
+        "0",
+        "--warehouse",
+        "data",
+    )
+    try:
+        assert process.stderr is not None
+        address = next(line for line in process.stderr if "http://" in line).split()[0]
+        with urllib.request.urlopen(address) as page:
+            assert "Leaderboard" in page.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=120) == 0
+    finally:
+        process.kill()
