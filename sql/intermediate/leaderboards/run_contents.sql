@@ -4,31 +4,24 @@
 -- depends on: intermediate.all_scores, intermediate.breakdown_sizes, intermediate.judge_configs,
 --     intermediate.model_runs, intermediate.task_breakdowns, intermediate.task_set_members,
 --     intermediate.wanted_responses, temp.judged_trials, temp.labelled_criteria
-with rubrics as (
-    select benchmark, dataset_revision,
-        sum(hash(labelled_criteria)) as labels
+with revision_rows as (
+    select benchmark, dataset_revision, hash(labelled_criteria) as content
     from temp.labelled_criteria
-    group by all
-),
-
-task_sets as (
-    select benchmark, dataset_revision,
-        sum(hash(task_set_members)) as members
+    union all
+    select benchmark, dataset_revision, hash(task_set_members) as content
     from intermediate.task_set_members
-    group by all
-),
-
-task_labels as (
-    select benchmark, dataset_revision,
-        sum(hash(task_breakdowns)) as labels
+    union all
+    select benchmark, dataset_revision, hash(task_breakdowns) as content
     from intermediate.task_breakdowns
-    group by all
+    union all
+    select benchmark, dataset_revision, hash(breakdown_sizes) as content
+    from intermediate.breakdown_sizes
 ),
 
-sizes as (
+revisions as (
     select benchmark, dataset_revision,
-        sum(hash(breakdown_sizes)) as sizes
-    from intermediate.breakdown_sizes
+        sum(content) as tasks
+    from revision_rows
     group by all
 ),
 
@@ -55,16 +48,10 @@ run_verdicts as (
 
 select
     model_run_id,
-    hash(
-        counted_trials, has_probabilities, rubrics.labels, scores, responses, verdicts, members,
-        task_labels.labels, sizes
-    ) as content
+    hash(counted_trials, has_probabilities, tasks, scores, responses, verdicts) as content
 from intermediate.model_runs
 inner join intermediate.judge_configs using (judging_id)
 inner join run_verdicts using (model_run_id)
 left join run_responses using (model_run_id)
-left join rubrics using (benchmark, dataset_revision)
-left join task_sets using (benchmark, dataset_revision)
-left join task_labels using (benchmark, dataset_revision)
-left join sizes using (benchmark, dataset_revision)
+left join revisions using (benchmark, dataset_revision)
 left join definitions using (benchmark)
