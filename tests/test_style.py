@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 314_304,
+    "source": 314_630,
     "SQL": 55_799,
     "pages": 27_700,
-    "tests": 413_142,
+    "tests": 413_510,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

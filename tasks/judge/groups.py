@@ -7,7 +7,7 @@ entry can be read; what an attempt used is shared by the criteria that no earlie
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -112,7 +112,10 @@ class GroupJudge(ResponseJudge):
         await self._judge_piece(pieces[0], priority, deliver)
         await run_all(self._judge_piece(piece, priority, deliver) for piece in pieces[1:])
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
+    async def whole_calls(
+        self,
+        criteria: Sequence[CriterionToJudge],
+    ) -> AsyncIterator[WholeCall]:
         """Yield the calls for pieces that fit into the judge's context.
 
         One that the ledger decides, or whose next attempt is live, needs no batch.
@@ -120,7 +123,8 @@ class GroupJudge(ResponseJudge):
         for piece in pieces_of(criteria):
             call = self._piece_call(piece)
             if call is not None:
-                next_call = self._piece_state(call, piece).next_call
+                state = await self._piece_state(call, piece)
+                next_call = state.next_call
                 if next_call is not None and not next_call.is_batched:
                     next_call = None
                 n_missing = sum(criterion.is_missing for criterion in piece)
@@ -159,13 +163,13 @@ class GroupJudge(ResponseJudge):
 
     async def _make_calls(self, call: Call, piece: Piece, priority: tuple[int, ...]) -> PieceState:
         """Call for a piece until it needs no call, or its next one is not made."""
-        state = self._piece_state(call, piece)
+        state = await self._piece_state(call, piece)
         while state.next_call is not None:
             try:
                 reply = await self.gateway.complete(replace(state.next_call, priority=priority))
             except NotCalled:
                 break
-            state = self._piece_state(call, piece)
+            state = await self._piece_state(call, piece)
             if reply.status != OK:
                 state = PieceState(state.outcomes, failure=reply)
         return state
@@ -197,9 +201,9 @@ class GroupJudge(ResponseJudge):
         parameters = {**self.target.parameters, "max_tokens": most_tokens * len(piece)}
         return replace(call, target=replace(self.target, parameters=parameters))
 
-    def _piece_state(self, call: Call, piece: Piece) -> PieceState:
+    async def _piece_state(self, call: Call, piece: Piece) -> PieceState:
         """Return what a call has given so far, and its next attempt."""
-        history = self.gateway.history(call)
+        history = await self.gateway.history(call)
         outcomes = self._outcomes(call, history, piece)
         is_decided = all(
             outcome.verdict is not None or not criterion.is_missing

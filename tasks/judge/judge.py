@@ -288,7 +288,7 @@ async def judge_by_provider_batches(
     # All missing criteria; those that a call with the whole response holds are taken off below.
     n_long = sum(criterion.is_missing for criterion in criteria)
     for response_criteria in by_response(criteria):
-        for whole_call in judge.whole_calls(response_criteria):
+        async for whole_call in judge.whole_calls(response_criteria):
             n_long -= whole_call.n_criteria
             if whole_call.call is not None:
                 calls.append(whole_call.call)

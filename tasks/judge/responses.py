@@ -4,7 +4,7 @@ The order of the calls serves the provider's prompt cache.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -109,7 +109,10 @@ class ResponseJudge(CriterionJudge):
         texts = [criterion.criterion_text for criterion in criteria]
         return self.fit.are_whole(first_criterion.messages, first_criterion.response_text, texts)
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
+    async def whole_calls(
+        self,
+        criteria: Sequence[CriterionToJudge],
+    ) -> AsyncIterator[WholeCall]:
         """Yield the calls for criteria whose prompt can hold the whole response."""
         for criterion in compress(criteria, self.are_whole(criteria)):
             prompt = self.prompt(criterion.response_text, criterion)

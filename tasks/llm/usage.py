@@ -5,7 +5,7 @@ Providers count differently: reasoning tokens are a part of the completion (Open
 shows which.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeGuard
 
@@ -48,17 +48,18 @@ def tokens_in(report: JsonObject) -> Tokens:
     completion = _plausible(report.get(completion_name))
     if not prompt:
         return NO_REPORT  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
-    cached = _stated(report, _CACHE_READ)
-    reasoning = _stated(report, _REASONING)
+    parts = _parts_of(report)
+    cached = _stated(parts, _CACHE_READ)
+    reasoning = _stated(parts, _REASONING)
     n_reasoning = reasoning or 0
     total = report.get("total_tokens")
-    n_cache = (cached or 0) + (_stated(report, _CACHE_WRITTEN) or 0)
+    n_cache = (cached or 0) + (_stated(parts, _CACHE_WRITTEN) or 0)
     if completion is None or not is_count(total) or total == 0:
         is_anthropic = prompt_name == "input_tokens" and not _BESIDE_INPUT.isdisjoint(report)
         if is_anthropic:
             prompt += n_cache
         return Tokens(prompt, cached, completion, reasoning)
-    n_tools = _stated(report, _TOOLS) or 0  # Gemini's total includes them even if they are free
+    n_tools = _stated(parts, _TOOLS) or 0  # Gemini's total includes them even if they are free
     # The prompt may include the cached tokens or not, and the completion the reasoning.
     for full_prompt, full_completion in product(
         (prompt, prompt + n_cache), (completion, completion + n_reasoning)
@@ -115,13 +116,18 @@ def _plausible(value: Any) -> int | None:
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
-def _stated(report: JsonObject, names: Iterable[str]) -> int | None:
-    """Return the figure that a report or its details give under one of the names; None if they
+def _parts_of(report: JsonObject) -> list[JsonObject]:
+    """Return a report and the objects with its details."""
+    details = [as_object(value) for name, value in report.items() if name.endswith("_details")]
+    return [report, *details]
+
+
+def _stated(parts: Sequence[JsonObject], names: Iterable[str]) -> int | None:
+    """Return the figure that a report's parts give under one of the names; None if they
     contradict.
     """
-    details = [value for name, value in report.items() if name.endswith("_details")]
     figures: set[int | None] = set()
-    for part in [report, *details]:
-        figures.update(_plausible(as_object(part).get(name)) for name in names)
+    for part in parts:
+        figures.update(_plausible(part[name]) for name in names if name in part)
     figures.discard(None)
     return figures.pop() if len(figures) == 1 else None

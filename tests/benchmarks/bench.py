@@ -202,7 +202,7 @@ async def judge_all(job: Job) -> Figures:
             judge_config,
             [[response_id] for response_id in warm_up],
         )
-        clock = Clock([sender.pid for sender in pool.senders] if pool else [])
+        clock = Clock([sender.equipment.pid for sender in pool.senders] if pool else [])
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
         report = await _judged(
@@ -231,7 +231,7 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> F
 
 def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
     """The figures of one client: the `stage`, the stage with Ray senders, or a bare loop of
-    `litellm`.
+    `litellm` or `openai`.
     """
     if client in SENDERS:
         calls = {
@@ -242,7 +242,8 @@ def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Fi
         return judge_stage(api_base, n_calls, at_once, calls=calls)
     if client == "stage":
         return judge_stage(api_base, n_calls, at_once)
-    return asyncio.run(bare_litellm(api_base, prompts(n_calls), at_once))
+    send_all = {"litellm": bare_litellm, "openai": bare_openai}[client]
+    return asyncio.run(send_all(api_base, prompts(n_calls), at_once))
 
 
 async def _judged(
@@ -312,6 +313,22 @@ async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Fig
         )
 
     return await loop(send, texts, at_once)
+
+
+async def bare_openai(api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+    """A loop of the `openai` package, without LiteLLM."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=api_base, api_key="none", max_retries=0) as client:
+
+        async def send(text):
+            return await client.chat.completions.create(
+                model="judge",
+                messages=[{"role": "user", "content": text}],
+                timeout=600,
+            )
+
+        return await loop(send, texts, at_once)
 
 
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:

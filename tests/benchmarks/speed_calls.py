@@ -18,7 +18,7 @@ from tests.benchmarks.bench import (
 from tests.benchmarks.figures import Figure, parse_arguments, print_markdown, report
 from tests.faults.process import ServerProcess
 
-CLIENTS = ("stage", "litellm", *SENDERS)
+CLIENTS = ("stage", "litellm", "openai", *SENDERS)
 MEASURES: dict[str, Callable[[Figures], float]] = {
     "ms a call": lambda figures: 1000 / figures.calls_a_second,
     "CPU ms a call": lambda figures: figures.cpu_ms_a_call,

@@ -271,7 +271,7 @@ class Batching:
             key = call.key(parameters)
             # If the lock of a call is held, another run is making that call.
             is_elsewhere = self.ledger.call_locks.is_held(key)
-            if key in keys or is_elsewhere or self._is_tried(call, parameters):
+            if key in keys or is_elsewhere or await self._is_tried(call, parameters):
                 continue
             if self.limiter.left_s <= 0:
                 self.limiter.n_too_late += 1
@@ -293,12 +293,12 @@ class Batching:
             self.n_submitted += len(chunk)
         return held_back
 
-    def _is_tried(self, call: Call, parameters: Parameters) -> bool:
+    async def _is_tried(self, call: Call, parameters: Parameters) -> bool:
         """Return whether the ledger has a reply or a failure for a call.
 
         `not_before_s` is not regarded: only calls of models have it, and these are in no batch.
         """
-        history = self.ledger.history_of(call, parameters)
+        history = await self.ledger.history_of(call, parameters)
         history = history.after(call.after_attempt).accepting(call.target.ends_ok)
         return history.reply_for(call.cell) is not None or bool(history.failed_for(call.cell))
 

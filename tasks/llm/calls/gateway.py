@@ -90,7 +90,7 @@ class Gateway:
             NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time
                 is up.
         """
-        stored_reply, failures = self._earlier_replies(call)
+        stored_reply, failures = await self._earlier_replies(call)
         if stored_reply is not None:
             return stored_reply
         if self.reads_only_ledger:
@@ -134,29 +134,29 @@ class Gateway:
                 await asyncio.sleep(wait_s)
         return replies
 
-    def history(self, call: Call, parameters: Parameters | None = None) -> History:
+    async def history(self, call: Call, parameters: Parameters | None = None) -> History:
         """Return the attempts of a call that the ledger holds, with its usual parameters or
         others.
         """
         if parameters is None:
             parameters = call.parameters()
-        history = self.ledger.history_of(call, parameters)
+        history = await self.ledger.history_of(call, parameters)
         return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
-    def _earlier_replies(self, call: Call) -> tuple[Reply | None, list[Reply]]:
+    async def _earlier_replies(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger or None, and the failed attempts, which the caller needs
         only if there is no reply.
 
         A reply with the parameters of the last resort counts only if it was made for the call's
         row (`cell`): for another row, the requested parameters have not failed yet.
         """
-        history = self.history(call)
+        history = await self.history(call)
         stored_reply = history.reply_for(call.cell)
         failures = history.failed_for(call.cell)
         last_resort = call.target.last_resort
         if stored_reply is not None or last_resort is None:
             return stored_reply, failures
-        resort_history = self.history(call, call.parameters(last_resort))
+        resort_history = await self.history(call, call.parameters(last_resort))
         reply = resort_history.reply_for(call.cell)
         is_of_cell = any(entry.cell == call.cell for entry in resort_history.counting_entries)
         if reply is None or not is_of_cell:
@@ -178,7 +178,8 @@ class Gateway:
         while reply is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.wait_until_released(request.key, self.limiter.stop_at_s)
-            reply = self.history(call, parameters).reply_for(call.cell)
+            history = await self.history(call, parameters)
+            reply = history.reply_for(call.cell)
             if reply is None:
                 reply = await self._locked_attempt(request)
         failure = reply.failure
@@ -306,7 +307,7 @@ class Gateway:
                     return None
                 # During the wait, the same call may have been made for another cell or by another
                 # process.
-                history = self.history(request.call, request.parameters)
+                history = await self.history(request.call, request.parameters)
                 stored_reply = history.reply_for(request.call.cell)
                 if stored_reply is not None:
                     return stored_reply

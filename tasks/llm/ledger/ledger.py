@@ -37,18 +37,19 @@ from tasks.rules.errors import PipelineError
 Result = TypeVar("Result")
 _HISTORY = """
     select
+        wanted,
         spent.attempt,
         spent.checksum,
         logprobs.tokens,
         logprobs.checksum,
         calls.rowid > ? as is_late,
         calls.*
-    from (select ? as wanted)
+    from (select value as wanted from json_each(?))
     left join calls on calls.call_key = wanted
     left join spent on spent.call_key = wanted
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
-"""The rows of a call. It is a single statement, because each statement begins and ends a read
+"""The rows of some calls. It is a single statement, because each statement begins and ends a read
 transaction.
 """
 _REPLIES_FOR = f"""
@@ -85,24 +86,42 @@ class Ledger:
         self._reader = LedgerReader(self.path)
         self.history = self._reader.history
         self.rows = self._reader.rows
+        self._wanted_keys: set[str] = set()
+        self._look_up: asyncio.Task[dict[str, History]] | None = None
         self._writes: deque[tuple[Sequence[Statement], Future[None]]] = deque()
         self._why_lost = why_lost
         self._broken: PipelineError | None = None
         self._in_flight: set[asyncio.Task[Any]] = set()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
-    def history_of(self, call: Call, parameters: Parameters) -> History:
+    async def history_of(self, call: Call, parameters: Parameters) -> History:
         """Return all attempts of a call with these parameters; without any, those that were adopted
         for it.
 
         Raises:
             PipelineError: the file is damaged.
         """
-        history = self.history(call.key(parameters))
-        if history.entries:
-            return history
+        history = await self._look_up_with_others(call.key(parameters))
         adopted_key = call.adopted_key(parameters)
-        return history if adopted_key is None else self.history(adopted_key)
+        if history.entries or adopted_key is None:
+            return history
+        return await self._look_up_with_others(adopted_key)
+
+    async def _look_up_with_others(self, key: str) -> History:
+        """Return all attempts of a call. All calls that are looked up at the same moment are read
+        in one transaction, because each transaction locks the file and frees it.
+        """
+        self._wanted_keys.add(key)
+        if self._look_up is None:
+            self._look_up = asyncio.ensure_future(self._look_up_wanted())
+        histories = await asyncio.shield(self._look_up)
+        return histories[key]
+
+    async def _look_up_wanted(self) -> dict[str, History]:
+        keys = self._wanted_keys
+        self._wanted_keys = set()
+        self._look_up = None
+        return self._reader.histories(keys)
 
     def refuse_if_broken(self) -> None:
         """Raise an error if the ledger cannot be written, so that no call is made whose reply would
@@ -232,7 +251,21 @@ class LedgerReader:
         Raises:
             PipelineError: the file is damaged.
         """
-        rows = self.rows(_HISTORY, self._last_row, key)
+        return self.histories([key])[key]
+
+    def histories(self, keys: Collection[str]) -> dict[str, History]:
+        """Return all attempts of some calls, by their keys.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        rows_by_key: dict[str, list[tuple[Any, ...]]] = {key: [] for key in keys}
+        for key, *row in self.rows(_HISTORY, self._last_row, json.dumps(list(keys))):
+            rows_by_key[key].append(tuple(row))
+        return {key: self._history_in(key, rows) for key, rows in rows_by_key.items()}
+
+    def _history_in(self, key: str, rows: Sequence[tuple[Any, ...]]) -> History:
+        """Return the history of a call in its rows of `_HISTORY`, of which there is at least one."""
         spent, spent_checksum, *_ = rows[0]
         spent = self._verified(spent_checksum, (key, spent), "number of failed attempts")
         entries = []

@@ -218,11 +218,38 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
     )
 
     with closing(Ledger(tmp_path)) as ledger:
-        entries_of_configured = ledger.history_of(configured, {}).entries
-        entries_from_environment = ledger.history_of(from_environment, {}).entries
+        of_configured = asyncio.run(ledger.history_of(configured, {}))
+        of_environment = asyncio.run(ledger.history_of(from_environment, {}))
 
-    assert entries_of_configured == ()
-    assert [adopted.reply.text for adopted in entries_from_environment] == ["reply 1"]
+    assert of_configured.entries == ()
+    assert [adopted.reply.text for adopted in of_environment.entries] == ["reply 1"]
+
+
+def test_calls_that_are_looked_up_at_once_each_get_their_own_attempts(tmp_path):
+    calls = [
+        Call(Target("m"), [{"role": "user", "content": f"question {n}"}], "")
+        for n in (1, 2)
+    ]
+    keys = [call.key({}) for call in calls]
+    write_calls(
+        tmp_path,
+        [
+            replace(entry(1), call_key=keys[0]),
+            replace(entry(2), call_key=keys[0], attempt=2),
+            replace(entry(3), call_key=keys[1]),
+        ],
+        spent=[(keys[1], 1)],
+    )
+
+    async def look_up_at_once(ledger):
+        return await asyncio.gather(*[ledger.history_of(call, {}) for call in calls])
+
+    with closing(Ledger(tmp_path)) as ledger:
+        first, second = asyncio.run(look_up_at_once(ledger))
+
+    assert [attempt.reply.text for attempt in first.entries] == ["reply 1", "reply 2"]
+    assert [attempt.reply.text for attempt in second.entries] == ["reply 3"]
+    assert [history.spent for history in (first, second)] == [0, 1]
 
 
 async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path, capsys):
