@@ -1,6 +1,8 @@
 -- One row: the share of different decisions on a criterion, over all pairs of
 -- graders and all responses.
 --
+-- built as: table
+-- needs: temp.graded_cells
 -- depends on: temp.graded_cells
 select
     benchmark,

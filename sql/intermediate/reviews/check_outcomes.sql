@@ -8,7 +8,7 @@
 --
 -- built as: table
 -- needs: criterion_reviews
--- depends on: intermediate.current_reviews, temp.disagreements
+-- depends on: intermediate.current_reviews, intermediate.disagreements
 with checked as (
     select benchmark, dataset_revision, task_id, criterion_id, source,
         if(source = 'imported', 'people', reviewer) as reviewer,
@@ -33,7 +33,7 @@ outcomes as (
     select benchmark, dataset_revision, task_id, criterion_id,
         'graders' as outcome,
         disagreement as disagreeing
-    from temp.disagreements
+    from intermediate.disagreements
     union all
     select benchmark, dataset_revision, task_id, criterion_id,
         'people' as outcome,

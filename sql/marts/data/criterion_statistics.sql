@@ -1,5 +1,5 @@
--- built as: table
--- depends on: intermediate.criterion_verdicts, intermediate.rankings, temp.disagreements,
+-- built as: view
+-- depends on: intermediate.criterion_verdicts, intermediate.rankings, intermediate.disagreements,
 --     criteria, tasks
 select
     benchmark,
@@ -30,4 +30,4 @@ from intermediate.criterion_verdicts
 inner join intermediate.rankings using (ranking_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-left join temp.disagreements using (benchmark, dataset_revision, task_id, criterion_id)
+left join intermediate.disagreements using (benchmark, dataset_revision, task_id, criterion_id)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from tasks.rules.cascades.rules import (
     CandidateRule,
@@ -300,7 +300,7 @@ def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
     """
     low = 0.0
     if n_differing < n_tasks:
-        low = 1.0 - float(betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
+        low = 1.0 - float(scipy.special.betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
     return np.array([low, 1.0])
 
 

@@ -372,13 +372,13 @@ def cancel(url: str, run_id: str):
 IMPORTS_OF_A_RUN = """
 import sys
 from flows.cli.main import main
-heavy = {"prefect", "litellm", "great_expectations", "datasets", "altair"}
-code = main(["run", "-q", "--limit", "1"])
-print(code, sorted(heavy & set(sys.modules)))
+heavy = {"prefect", "litellm", "great_expectations", "datasets", "altair", "scipy.special"}
+codes = [main(["run", "-q", "--limit", "1"]), main(["leaderboard"])]
+print(codes, sorted(heavy & set(sys.modules)))
 """
 
 
-def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world):
+def test_a_finished_run_and_a_leaderboard_import_nothing_heavy_and_start_no_server(world):
     world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
 
@@ -388,6 +388,6 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world):
         text=True,
     )
 
-    assert output.splitlines()[-1] == "0 []"
+    assert output.splitlines()[-1] == "[0, 0] []"
     assert len(world.provider.book) == n_calls
     assert world.servers() == []
