@@ -59,8 +59,8 @@ def conclude_diff(
     summary: TextIO | None,
 ) -> int:
     """Write the summary of a comparison, and return the exit code."""
-    from tasks.compare.differences import subject
     from tasks.compare.regressions import untested, worse
+    from tasks.figures.shown.comparisons import subject
 
     lower = [row["sentence"] for row in worse(rows, least_difference)]
     uncompared = [*rows[0]["not_compared"], *untested(rows)]

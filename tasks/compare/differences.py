@@ -30,7 +30,7 @@ from tasks.compare.pairs import (
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
-from tasks.rules.text.numbers import counted, list_text
+from tasks.rules.text.numbers import counted
 from tasks.stopping import runs_on_random_parts
 from warehouse import Reader
 
@@ -449,32 +449,6 @@ def _row_of(result: ComparisonResult, difference: ScoreDifference) -> Difference
         for name in _RUN_COLUMNS:
             row[f"{prefix}_{name}"] = getattr(side.model_run, name)
     return row
-
-
-def subject(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return one line that says what rows of differences compare: names, vintages, models, judges
-    and splits.
-    """
-    vintages_by_name: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        for side in ("first", "second"):
-            vintages_by_name[row[side]].append(row[f"{side}_vintage"])
-    vintages = {name: list_text(name_vintages) for name, name_vintages in vintages_by_name.items()}
-    is_same_vintage = len(set(vintages.values())) == 1
-    names = []
-    for name, vintage in vintages.items():
-        is_in_name = name == vintage or name.endswith(f"@{vintage}")
-        names.append(name if is_same_vintage or is_in_name else f"{name} (vintage {vintage})")
-    parts = [f"Comparing {names[0]} with {list_text(names[1:])}"]
-    if is_same_vintage:
-        parts.append(f"in vintage {vintages[rows[0]['first']]}")
-    kind = rows[0]["kind"]
-    if kind != "model":
-        parts.append(f"responses of {list_text(row['first_model'] for row in rows)}")
-    if kind != "judge":
-        parts.append(f"judged by {list_text(row['first_judge'] for row in rows)}")
-    parts.append(f"on {list_text(row['split'] for row in rows)}")
-    return ", ".join(parts) + "."
 
 
 def with_verdicts(row: DifferenceRow, verdicts: DifferenceRow) -> DifferenceRow:

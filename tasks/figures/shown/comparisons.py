@@ -4,11 +4,11 @@ Two other pages show conditions (a model compared with its baseline), and compar
 they are settled.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tasks.compare.differences import compare, difference_details, rows_of, subject, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
@@ -26,7 +26,7 @@ from tasks.figures.figure import (
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
-from tasks.rules.text.numbers import counted, true_minus
+from tasks.rules.text.numbers import counted, list_text, true_minus
 
 _COMPARED = ("first", "second", "where", "split")
 """The columns that name a comparison."""
@@ -37,6 +37,32 @@ them. JSON has all.
 _WORST_TASKS = 5
 """Number of tasks that the table of tasks lists for each comparison."""
 Parts = dict[str, list[dict[str, Any]]]
+
+
+def subject(rows: Rows) -> str:
+    """Return one line that says what rows of differences compare: names, vintages, models, judges
+    and splits.
+    """
+    vintages_by_name: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        for side in ("first", "second"):
+            vintages_by_name[row[side]].append(row[f"{side}_vintage"])
+    vintages = {name: list_text(name_vintages) for name, name_vintages in vintages_by_name.items()}
+    is_same_vintage = len(set(vintages.values())) == 1
+    names = []
+    for name, vintage in vintages.items():
+        is_in_name = name == vintage or name.endswith(f"@{vintage}")
+        names.append(name if is_same_vintage or is_in_name else f"{name} (vintage {vintage})")
+    parts = [f"Comparing {names[0]} with {list_text(names[1:])}"]
+    if is_same_vintage:
+        parts.append(f"in vintage {vintages[rows[0]['first']]}")
+    kind = rows[0]["kind"]
+    if kind != "model":
+        parts.append(f"responses of {list_text(row['first_model'] for row in rows)}")
+    if kind != "judge":
+        parts.append(f"judged by {list_text(row['first_judge'] for row in rows)}")
+    parts.append(f"on {list_text(row['split'] for row in rows)}")
+    return ", ".join(parts) + "."
 
 
 def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
@@ -57,6 +83,9 @@ def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
         scope.is_hard,
         scope.vintage,
     )
+    # It imports Polars, which no other figure needs.
+    from tasks.compare.differences import compare, difference_details, rows_of, with_verdicts
+
     result = compare(scope.reader, comparison)
     parts = difference_details(scope.reader, result, result.differences, parameters["n_flips"])
     rows = map(with_verdicts, rows_of(result), parts["verdicts"])

@@ -1,11 +1,10 @@
 """The pages of cascades (a cheap and a strong judge) and of scores that people's labels correct."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
 from tasks.figures.figure import BY_LABEL, Column, Figure, Interval, Rows
 from tasks.figures.page import Page
@@ -15,6 +14,9 @@ from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SMALL
 from tasks.run.judge_configs import judge_configs
+
+if TYPE_CHECKING:
+    from tasks.cascade import CascadeResult
 
 
 def _on_front(rows: Rows) -> Rows:
@@ -113,6 +115,9 @@ def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[st
     Raises:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
+    # It imports Polars, which no other figure needs.
+    from tasks.cascade import bound_of, evaluated, figures_of, rows_of
+
     cheap = parameters["cheap"]
     strong = parameters["strong"]
     if cheap == strong:
@@ -169,7 +174,7 @@ def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str
     return comments + str(yaml.safe_dump([judge], sort_keys=False, allow_unicode=True, width=100))
 
 
-def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
+def _notes_on(result: "CascadeResult", cheap: str, strong: str) -> list[str]:
     pair = result.pair
     first_rule = result.evaluations[0]
     n_chosen = len(pair.paired.tasks) // 2

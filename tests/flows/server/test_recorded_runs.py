@@ -378,7 +378,9 @@ print(codes, sorted(heavy & set(sys.modules)))
 """
 
 
-def test_a_finished_run_and_a_leaderboard_import_nothing_heavy_and_start_no_server(world):
+def test_a_finished_run_and_a_leaderboard_import_nothing_heavy_and_start_no_server(
+    world,
+):
     world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks.compare.differences import ComparisonResult, decision, rows_of, subject
+from tasks.compare.differences import ComparisonResult, decision, rows_of
+from tasks.figures.shown.comparisons import subject
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Row, Rows, at, criterion, reading
 from tests.tasks.compare.comparisons import (
