@@ -27,6 +27,7 @@ decided as (
         avg(value) as met_share
     from verdict_details
     natural join judge
+    where model in (select unnest([first_model, last_model]) from ends)
     group by all
     having count(value) > 0
 )

@@ -27,6 +27,7 @@ details as (
         trial, criterion_id, title, category, weight, status, value, explanation
     from verdict_details
     natural join judge
+    where model in (select model from nights)
 )
 
 select model, later.judge, nights.first_night, nights.second_night, task_id, trial, later.category,

@@ -18,6 +18,7 @@ run_responses as (
     select response_id, judging_id, task_id, model, judge, judge_config_hash, template_hash,
         grading, judge_trial, vintage, model_config_hash, trial,
         status as response_status,
+        text as response_text,
         coalesce(is_latest, false) as is_latest,
         coalesce(is_current, false) as is_current,
         coalesce(latest_splits, []) as latest_splits
@@ -97,7 +98,7 @@ select
     details.run_id,
     details.created_at,
     response_status,
-    responses.text as response_text,
+    response_text,
     is_latest,
     is_current,
     splits,
@@ -110,5 +111,3 @@ inner join rubrics
         details.benchmark, details.dataset_revision, details.task_id, details.criterion_id,
         details.criterion_hash
     )
--- By itself, since texts are long: a look-up of one verdict reads one text.
-left join responses on details.response_id = responses.response_id
