@@ -19,9 +19,9 @@ from tests.kit import ROOT, tracked_files
 
 TOKENS = {
     "source": 314_630,
-    "SQL": 55_799,
+    "SQL": 55_815,
     "pages": 27_700,
-    "tests": 413_510,
+    "tests": 413_670,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -171,11 +171,11 @@ def shortened(lines: list[str]) -> list[str]:
     texts = [_DECIMAL.sub("#", line).encode() for line in lines]
     digest = hashlib.sha256(b"\n".join(texts)).hexdigest()
     is_shown = [zlib.crc32(text) % share == 0 for text in texts]
-    shown = itertools.compress(lines[1:], is_shown[1:])
+    sample = itertools.compress(lines[1:], is_shown[1:])
     return [
         f"{len(lines)} lines with the hash {digest}, one of {share} shown",
         lines[0],
-        *shown,
+        *sample,
     ]
 
 
@@ -216,13 +216,15 @@ def differences(
     """Return the first lines of a diff between a kept output and the actual one; none if they are
     equal.
     """
-    now = [
+    actual = [
         kept_line if agree(kept_line, line) else line
-        for kept_line, line in itertools.zip_longest(before, shortened(after), fillvalue="")
+        for kept_line, line in itertools.zip_longest(
+            before, shortened(after), fillvalue=""
+        )
     ]
     lines = difflib.unified_diff(
         before,
-        now,
+        actual,
         f"{name} kept",
         f"{name} now",
         lineterm="",
@@ -240,8 +242,8 @@ def agree(kept_line: str, line: str) -> bool:
         return False
     numbers = zip(_DECIMAL.findall(kept_line), _DECIMAL.findall(line), strict=True)
     return all(
-        math.isclose(float(before), float(after), rel_tol=1e-6, abs_tol=1e-6)
-        for before, after in numbers
+        math.isclose(float(kept_number), float(number), rel_tol=1e-6, abs_tol=1e-6)
+        for kept_number, number in numbers
     )
 
 

@@ -218,11 +218,13 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
     )
 
     with closing(Ledger(tmp_path)) as ledger:
-        of_configured = asyncio.run(ledger.history_of(configured, {}))
-        of_environment = asyncio.run(ledger.history_of(from_environment, {}))
+        configured_history = asyncio.run(ledger.history_of(configured, {}))
+        environment_history = asyncio.run(ledger.history_of(from_environment, {}))
 
-    assert of_configured.entries == ()
-    assert [adopted.reply.text for adopted in of_environment.entries] == ["reply 1"]
+    assert configured_history.entries == ()
+    assert [adopted.reply.text for adopted in environment_history.entries] == [
+        "reply 1"
+    ]
 
 
 def test_calls_that_are_looked_up_at_once_each_get_their_own_attempts(tmp_path):
@@ -245,11 +247,13 @@ def test_calls_that_are_looked_up_at_once_each_get_their_own_attempts(tmp_path):
         return await asyncio.gather(*[ledger.history_of(call, {}) for call in calls])
 
     with closing(Ledger(tmp_path)) as ledger:
-        first, second = asyncio.run(look_up_at_once(ledger))
+        histories = asyncio.run(look_up_at_once(ledger))
 
-    assert [attempt.reply.text for attempt in first.entries] == ["reply 1", "reply 2"]
-    assert [attempt.reply.text for attempt in second.entries] == ["reply 3"]
-    assert [history.spent for history in (first, second)] == [0, 1]
+    texts = [
+        [attempt.reply.text for attempt in history.entries] for history in histories
+    ]
+    assert texts == [["reply 1", "reply 2"], ["reply 3"]]
+    assert [history.spent for history in histories] == [0, 1]
 
 
 async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path, capsys):
