@@ -23,6 +23,7 @@ from tasks.alerts.findings import (
     failure,
     skipped,
     stopping_drops,
+    switched_off,
 )
 from tasks.alerts.message import Message, Results, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, ping, store
@@ -33,6 +34,7 @@ from tasks.drift import control_sets_of_night, drifted
 from tasks.figures.shown.leaderboard import leaderboard
 from tasks.run.coverage import low_coverage
 from tasks.run.missing_work import wanted_tasks
+from tasks.run.run_context import retirements
 from tasks.run.writing import StageReport
 from tasks.stopping import last_looks
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
@@ -148,8 +150,8 @@ def _alerts_of_killed(job: Job) -> list[Alert]:
 def _alerts_of(execution: Execution) -> list[Alert]:
     """Return the alerts of a night that has ended.
 
-    They are about drifted judges, lower scores, low coverage, and problems that the stages
-    reported.
+    They are about drifted judges, lower scores, low coverage, problems that the stages reported,
+    and models that their providers switch off.
     """
     job = execution.job
     if execution.was_interrupted:
@@ -163,6 +165,8 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     alerts += drifts(drifted_judges)
     alerts += _drop_alerts(job, {row["judge"] for row in drifted_judges})
     alerts += alerts_of_reports(execution.reports)
+    today = datetime.now(UTC).date()
+    alerts += switched_off(retirements(job, today), today)
     return alerts
 
 

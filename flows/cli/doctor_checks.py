@@ -24,7 +24,6 @@ from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, key_state, missing_variables
 from tasks.llm.ledger.opening import damage_in
 from tasks.llm.request import Target
-from tasks.llm.retirement import is_retired
 from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.llm.variables import (
     proxies,
@@ -163,9 +162,9 @@ def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 
 def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
     """Yield a finding for each configured model that was switched off, or will be soon."""
-    for callee, line in retirements(job, today):
-        has_ended = is_retired(callee.target, today)
-        yield SetupFinding(str(callee), not has_ended, line, is_warning=not has_ended)
+    for end in retirements(job, today):
+        has_ended = end.last_day <= today
+        yield SetupFinding(str(end.callee), not has_ended, end.line, is_warning=not has_ended)
 
 
 def _probe(job: Job, targets: Sequence[Target]) -> list[tuple[bool | None, str]]:

@@ -90,7 +90,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     total = total_of(planned)
     without_cap = list(unbounded(job))
     today = datetime.now(UTC).date()
-    retirement_lines = [f"{callee}: {line}" for callee, line in retirements(job, today)]
+    retirement_lines = [f"{end.callee}: {end.line}" for end in retirements(job, today)]
     if context.as_json:
         document = {
             "calls": list(map(vars, planned)),
@@ -295,15 +295,17 @@ def status(
 
 
 def _lines_below(job: "Job") -> Iterator[str]:
-    """Yield lines with the folder of the data, unpublished replies, and the senders and machines at
-    work.
+    """Yield lines with the folder of the data, models that end soon, unpublished replies, and the
+    senders and machines at work.
     """
     from tasks.maintain.upkeep import unpublished_replies
     from tasks.rules.text.numbers import counted
-    from tasks.run.run_context import sender_states
+    from tasks.run.run_context import retirements, sender_states
     from warehouse import Warehouse
 
     yield f"Warehouse: {job.warehouse} ({job.warehouse_source})"
+    for end in retirements(job, datetime.now(UTC).date()):
+        yield f"{end.callee}: {end.line}"
     replies = unpublished_replies(job)
     if replies:
         n_replies = counted(replies.total(), "reply", "replies")

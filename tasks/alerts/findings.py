@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -15,6 +16,7 @@ from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import drift_line
 from tasks.rules.text.characters import one_line, storable
 from tasks.rules.text.numbers import list_text
+from tasks.run.run_context import Retirement
 from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal[
@@ -26,6 +28,7 @@ Kind = Literal[
     "judge_drift",
     "score_drop",
     "quality",
+    "retirement",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in their order in a message: causes come before what they may explain."""
@@ -269,6 +272,31 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
 
 
+ANNOUNCED_DAYS = (90, 30, 7, 0)
+"""How many days before a model is switched off its end is announced."""
+
+
+def switched_off(ends: Iterable[Retirement], today: date) -> list[Alert]:
+    """Return an alert for each model that was switched off, or will be soon.
+
+    It stays the same until the next of the `ANNOUNCED_DAYS`, so each of them is announced once.
+    """
+    alerts = []
+    for callee, last_day, line in ends:
+        left_days = max(0, (last_day - today).days)
+        announced_days = min(days for days in ANNOUNCED_DAYS if left_days <= days)
+        verb = "was" if last_day <= today else "will be"
+        alert = Alert(
+            "retirement",
+            subject=callee.label,
+            line=f"{callee}: {line}",
+            facts={"retires_on": last_day, "announced_days": announced_days},
+            happened=f"{callee} {verb} switched off on {last_day}",
+        )
+        alerts.append(alert)
+    return alerts
+
+
 def _quality_alert(report: StageReport) -> Alert:
     lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
     return Alert(
@@ -291,11 +319,11 @@ def alert_id(job: Job, alert: Alert) -> str:
 
     Equal findings of a night have one id, also if it runs again. An alert about a failed or skipped
     run has a new id each time; one about data quality keeps its id every night until the data
-    changes.
+    changes, and one about the end of a model until that is nearer.
     """
     if alert.kind in {"failure", "skipped"}:
         period = job.run_id
-    elif alert.kind == "quality":
+    elif alert.kind in {"quality", "retirement"}:
         period = ""
     else:
         period = job.night or job.run_id
@@ -321,8 +349,8 @@ _STATES: dict[str, tuple[tuple[str, ...], str]] = {
 """Kind of alert -> the facts that identify a state, and the fact that is its level.
 
 A drop of a model with `stopping` is always since its earlier nights, so it has none of the last
-three facts. Failed and skipped runs are events, and alerts on quality have the same id until they
-change.
+three facts. Failed and skipped runs are events, and alerts on quality and on ends of models have the
+same id until they change.
 """
 _NOTICEABLE = 0.05
 """A smaller difference of the level is no change."""

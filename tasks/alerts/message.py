@@ -216,6 +216,7 @@ _COMMANDS = {
     ),
     "look": ("leaderboard --vintage all --model {model}", "shows its nights"),
     "quality": ("check", "shows the rows"),
+    "retirement": ("doctor", "shows what to do"),
     "": ("leaderboard --vintage {night}", "shows more"),
 }
 """Kind of alert -> the command that shows more about it or continues the night, and what it does.

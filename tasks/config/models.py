@@ -4,6 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, Final, Literal, Self, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -107,7 +108,8 @@ class Endpoint(Strict):
     `omits_think_tag` means that the server sends thinking without its opening tag, so everything up
     to the closing tag is thinking; it changes how a reply is read, not the request, so it is part
     of the identity. `ends_ok` are words with which complete replies of this model end, beside those
-    that are known; they are not part of the identity. Values of `headers`, `api_base`, and of
+    that are known; they are not part of the identity. `retires_on` is the day on which its provider
+    switches it off, in place of the day in LiteLLM's table. Values of `headers`, `api_base`, and of
     secrets in `params` refer to the environment as `${NAME}`; the text in the file is part of the
     identity, the values of the environment are not.
     """
@@ -129,6 +131,7 @@ class Endpoint(Strict):
     code_interpreter: bool = False
     timeout_s: PositiveFloat = 3600.0
     price: Price | None = None
+    retires_on: date | None = None
     params: dict[str, Any] = {}
 
     def problems(self) -> Iterator[str]:
@@ -461,6 +464,7 @@ _DECISION_SETTINGS = frozenset(
         "headers",
         "timeout_s",
         "price",
+        "retires_on",
         "params",
         "trials",
         "template",

@@ -6,6 +6,7 @@ Prices are from the configuration or from LiteLLM's local table; an unknown pric
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import date
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -57,6 +58,7 @@ class Target:
             identity.
         address_variable: the environment variable that `api_base` was taken from; None if it was
             configured.
+        retires_on: the configured day on which the provider switches the model off.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Target:
     prices: Prices | None = None
     ends_ok: tuple[str, ...] = ()
     address_variable: str | None = None
+    retires_on: date | None = None
 
     @property
     def is_embedded(self) -> bool:

@@ -1,4 +1,4 @@
-"""When providers switch models off, as far as LiteLLM's local table knows."""
+"""When providers switch models off, as the configuration or LiteLLM's local table says."""
 
 import importlib.metadata
 from datetime import date, timedelta
@@ -10,11 +10,14 @@ NOTICE_PERIOD = timedelta(days=90)
 
 
 def retirement_date(target: Target) -> date | None:
-    """Return the day on which a model is switched off; None if no day is known.
+    """Return the day on which a model is switched off: the configured one, else that of the table;
+    None if no day is known.
 
     `openai/` with an address is any server that speaks OpenAI's protocol, of which the table knows
     nothing.
     """
+    if target.retires_on is not None:
+        return target.retires_on
     if target.name.startswith("openai/") and target.api_base is not None:
         return None
     stated_date = table_entry(target.name).get("deprecation_date")
@@ -35,6 +38,8 @@ def retirement_notice(target: Target, today: date) -> str | None:
     if end_date is None or end_date > today + NOTICE_PERIOD:
         return None
     source = f"(LiteLLM {importlib.metadata.version('litellm')})"
+    if target.retires_on is not None:
+        source = "(`retires_on`)"
     if end_date <= today:
         return f"{target.name} was switched off on {end_date} {source}"
     return f"{target.name} will be switched off on {end_date} {source}"

@@ -60,6 +60,7 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         prices=prices,
         ends_ok=endpoint.ends_ok,
         address_variable=variable,
+        retires_on=endpoint.retires_on,
     )
 
 

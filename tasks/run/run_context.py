@@ -24,7 +24,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
-from tasks.llm.retirement import is_retired, retirement_notice
+from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.llm.variables import refuse_unusable_network
@@ -440,12 +440,21 @@ def unbounded(
             )
 
 
-def retirements(job: Job, today: date) -> Iterator[tuple[Callee, str]]:
-    """Yield each configured model that was switched off, or will be soon, with its line."""
+class Retirement(NamedTuple):
+    """The end of a configured model: its last day, and a line that says what to do."""
+
+    callee: Callee
+    last_day: date
+    line: str
+
+
+def retirements(job: Job, today: date) -> Iterator[Retirement]:
+    """Yield the end of each configured model that was switched off, or will be soon."""
     for callee in callees(job):
+        last_day = retirement_date(callee.target)
         line = retirement_line(callee, today)
-        if line is not None:
-            yield callee, line
+        if last_day is not None and line is not None:
+            yield Retirement(callee, last_day, line)
 
 
 def retirement_line(callee: Callee, today: date) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from tasks.config.job import Job
@@ -12,6 +13,7 @@ from tasks.llm.embedded import is_embedded
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
 from tasks.rules.verdict import TERNARY_AS_BINARY
+from tasks.run.run_context import retirements
 
 
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
@@ -51,7 +53,7 @@ class Notice(NamedTuple):
 def notices(scope: Scope) -> list[Notice]:
     """Return the notices of a scope, the most severe first; without any, one that says so."""
     all_notices = list(board_notices(scope.job, scope.rows_of(LEADERBOARD)))
-    for part in (_responses, _verdicts, _changes, _quality):
+    for part in (_responses, _verdicts, _changes, _quality, _ends):
         all_notices += part(scope)
     if scope.split_limit:
         text = (
@@ -319,6 +321,14 @@ def _failed_checks(level: Level, policy: str, rows: Rows) -> Iterator[Notice]:
     if names:
         text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {list_text(names)}."
         yield Notice(level, text, "data.html")
+
+
+def _ends(scope: Scope) -> Iterator[Notice]:
+    """Yield one notice on the models that their providers switch off."""
+    today = datetime.now(UTC).date()
+    lines = [f"{end.callee}: {end.line}" for end in retirements(scope.job, today)]
+    if lines:
+        yield Notice("warn", f"{'. '.join(lines)}.")
 
 
 def _words(statuses: Iterable[str]) -> str:

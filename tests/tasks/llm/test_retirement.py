@@ -70,6 +70,38 @@ def test_a_server_of_ones_own_that_speaks_openai_s_protocol_has_no_known_end():
     assert retirement_date(gemini) == date(2026, 12, 1)
 
 
+def test_a_configured_day_replaces_that_of_the_table():
+    ended = Target("openai/ended", retires_on=date(2026, 12, 24))
+    own_server = Target(
+        "openai/ended", "http://localhost:8000/v1", retires_on=date(2026, 12, 24)
+    )
+
+    assert retirement_date(ended) == date(2026, 12, 24)
+    assert retirement_date(own_server) == date(2026, 12, 24)
+    expected = "openai/ended will be switched off on 2026-12-24 (`retires_on`)"
+    assert retirement_notice(ended, TODAY) == expected
+
+
+def test_the_configured_day_is_that_of_the_calls_and_no_part_of_the_identity(tmp_path):
+    file = tmp_path / "prbench.yaml"
+    file.write_text(
+        "dataset: {source: sample}\n"
+        "models:\n"
+        "- {name: openai/a, label: a, retires_on: 2026-12-24}\n"
+        "- {name: openai/a, label: b}\n",
+        encoding="utf-8",
+    )
+
+    with_day, without_day = (
+        callee.target
+        for callee in callees(load_job(Arguments(config=file)))
+        if callee.kind == "model"
+    )
+
+    assert with_day.retires_on == date(2026, 12, 24)
+    assert with_day.config_hash == without_day.config_hash
+
+
 def test_a_model_is_retired_from_its_last_day_on():
     assert is_retired(Target("openai/ended"), TODAY)
     assert is_retired(Target("openai/today"), TODAY)

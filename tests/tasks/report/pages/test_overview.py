@@ -5,7 +5,9 @@ began.
 import json
 import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,13 +79,25 @@ def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope):
     assert "elm-chat" not in "\n".join(texts(scope, "bad"))
 
 
-def test_an_embedded_judge_is_the_gravest_notice(world_job, scope):
-    change = {"name": "embedded/smollm2-135m-instruct"}
-    judges = tuple(
-        judge.model_copy(update=change) for judge in world_job.settings.judges
+def with_judges(scope: Scope, **changes: Any) -> Scope:
+    """The scope of a job whose judges have other settings."""
+    settings = scope.job.settings
+    judges = tuple(judge.model_copy(update=changes) for judge in settings.judges)
+    settings = settings.model_copy(update={"judges": judges})
+    return replace(scope, job=scope.job.model_copy(update={"settings": settings}))
+
+
+def test_one_notice_names_all_judges_that_were_switched_off(scope):
+    ended = with_judges(scope, retires_on=date(2026, 1, 14))
+
+    [text] = [text for text in texts(ended, "warn") if "switched off" in text]
+    assert text.count("was switched off on 2026-01-14") == len(
+        scope.job.settings.judges
     )
-    settings = world_job.settings.model_copy(update={"judges": judges})
-    embedded = replace(scope, job=world_job.model_copy(update={"settings": settings}))
+
+
+def test_an_embedded_judge_is_the_gravest_notice(scope):
+    embedded = with_judges(scope, name="embedded/smollm2-135m-instruct")
 
     text = notices(embedded)[0].text
     beginning = "The embedded model (mild-judge, strict-judge) is far too small"
