@@ -89,8 +89,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     job = context.job
     total = total_of(planned)
     without_cap = list(unbounded(job))
-    today = datetime.now(UTC).date()
-    retirement_lines = [f"{end.callee}: {end.line}" for end in retirements(job, today)]
+    retirement_lines = list(map(str, retirements(job, datetime.now(UTC).date())))
     if context.as_json:
         document = {
             "calls": list(map(vars, planned)),
@@ -304,8 +303,7 @@ def _lines_below(job: "Job") -> Iterator[str]:
     from warehouse import Warehouse
 
     yield f"Warehouse: {job.warehouse} ({job.warehouse_source})"
-    for end in retirements(job, datetime.now(UTC).date()):
-        yield f"{end.callee}: {end.line}"
+    yield from map(str, retirements(job, datetime.now(UTC).date()))
     replies = unpublished_replies(job)
     if replies:
         n_replies = counted(replies.total(), "reply", "replies")

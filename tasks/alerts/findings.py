@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
+from tasks.llm.retirement import ANNOUNCED_DAYS, end_of
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import drift_line
@@ -272,29 +273,21 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
 
 
-ANNOUNCED_DAYS = (90, 30, 7, 0)
-"""How many days before a model is switched off its end is announced."""
-
-
-def switched_off(ends: Iterable[Retirement], today: date) -> list[Alert]:
-    """Return an alert for each model that was switched off, or will be soon.
+def switched_off(ends: Iterable[Retirement], today: date) -> Iterator[Alert]:
+    """Yield an alert for each model that was switched off, or will be soon.
 
     It stays the same until the next of the `ANNOUNCED_DAYS`, so each of them is announced once.
     """
-    alerts = []
-    for callee, last_day, line in ends:
-        left_days = max(0, (last_day - today).days)
+    for end in ends:
+        left_days = (end.last_day - today).days
         announced_days = min(days for days in ANNOUNCED_DAYS if left_days <= days)
-        verb = "was" if last_day <= today else "will be"
-        alert = Alert(
+        yield Alert(
             "retirement",
-            subject=callee.label,
-            line=f"{callee}: {line}",
-            facts={"retires_on": last_day, "announced_days": announced_days},
-            happened=f"{callee} {verb} switched off on {last_day}",
+            subject=end.callee.label,
+            line=str(end),
+            facts={"retires_on": end.last_day, "announced_days": announced_days},
+            happened=end_of(str(end.callee), end.last_day, today),
         )
-        alerts.append(alert)
-    return alerts
 
 
 def _quality_alert(report: StageReport) -> Alert:

@@ -58,11 +58,12 @@ def model_table() -> dict[str, dict[str, Any]]:
 
 
 def model_entry(name: str) -> dict[str, Any]:
-    """Return the entry of a name in LiteLLM's table, empty without one; LiteLLM resolves aliases."""
-    entry = model_table().get(name, {})
-    if "alias_of" in entry:
-        entry = litellm().model_cost[name]
-    return entry
+    """Return the entry of a name in LiteLLM's table, or of what it is an alias of; empty without
+    one.
+    """
+    table = model_table()
+    entry = table.get(name, {})
+    return table.get(entry.get("alias_of", name), entry)
 
 
 def collect_seldom() -> None:

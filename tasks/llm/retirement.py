@@ -1,12 +1,14 @@
 """When providers switch models off, as the configuration or LiteLLM's local table says."""
 
 import importlib.metadata
-from datetime import date, timedelta
+from datetime import date
 
 from tasks.llm.request import Target, table_entry
 
-NOTICE_PERIOD = timedelta(days=90)
-"""The end of a model is announced this long before it."""
+ANNOUNCED_DAYS = (90, 30, 7, 0)
+"""How many days before a model is switched off a night announces it; elsewhere it is announced all
+the time from the first of them on.
+"""
 
 
 def retirement_date(target: Target) -> date | None:
@@ -35,11 +37,15 @@ def retirement_notice(target: Target, today: date) -> str | None:
     model.
     """
     end_date = retirement_date(target)
-    if end_date is None or end_date > today + NOTICE_PERIOD:
+    if end_date is None or (end_date - today).days > max(ANNOUNCED_DAYS):
         return None
     source = f"(LiteLLM {importlib.metadata.version('litellm')})"
     if target.retires_on is not None:
         source = "(`retires_on`)"
-    if end_date <= today:
-        return f"{target.name} was switched off on {end_date} {source}"
-    return f"{target.name} will be switched off on {end_date} {source}"
+    return f"{end_of(target.name, end_date, today)} {source}"
+
+
+def end_of(name: str, last_day: date, today: date) -> str:
+    """Return a clause on the end of a model, with the name that a reader knows."""
+    verb = "was" if last_day <= today else "will be"
+    return f"{name} {verb} switched off on {last_day}"

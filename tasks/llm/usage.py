@@ -48,7 +48,8 @@ def tokens_in(report: JsonObject) -> Tokens:
     completion = _plausible(report.get(completion_name))
     if not prompt:
         return NO_REPORT  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
-    parts = _parts_of(report)
+    details = [as_object(value) for name, value in report.items() if name.endswith("_details")]
+    parts = [report, *details]
     cached = _stated(parts, _CACHE_READ)
     reasoning = _stated(parts, _REASONING)
     n_reasoning = reasoning or 0
@@ -116,14 +117,8 @@ def _plausible(value: Any) -> int | None:
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
-def _parts_of(report: JsonObject) -> list[JsonObject]:
-    """Return a report and the objects with its details."""
-    details = [as_object(value) for name, value in report.items() if name.endswith("_details")]
-    return [report, *details]
-
-
 def _stated(parts: Sequence[JsonObject], names: Iterable[str]) -> int | None:
-    """Return the figure that a report's parts give under one of the names; None if they
+    """Return the figure that a report or its details give under one of the names; None if they
     contradict.
     """
     figures: set[int | None] = set()

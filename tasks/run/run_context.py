@@ -447,13 +447,16 @@ class Retirement(NamedTuple):
     last_day: date
     line: str
 
+    def __str__(self) -> str:
+        return f"{self.callee}: {self.line}"
+
 
 def retirements(job: Job, today: date) -> Iterator[Retirement]:
     """Yield the end of each configured model that was switched off, or will be soon."""
     for callee in callees(job):
         last_day = retirement_date(callee.target)
         line = retirement_line(callee, today)
-        if last_day is not None and line is not None:
+        if last_day and line:
             yield Retirement(callee, last_day, line)
 
 

@@ -259,12 +259,12 @@ class LedgerReader:
         Raises:
             PipelineError: the file is damaged.
         """
-        rows_by_key: dict[str, list[tuple[Any, ...]]] = {key: [] for key in keys}
+        rows_by_key: dict[str, list[list[Any]]] = {key: [] for key in keys}
         for key, *row in self.rows(_HISTORY, self._last_row, json.dumps(list(keys))):
-            rows_by_key[key].append(tuple(row))
+            rows_by_key[key].append(row)
         return {key: self._history_in(key, rows) for key, rows in rows_by_key.items()}
 
-    def _history_in(self, key: str, rows: Sequence[tuple[Any, ...]]) -> History:
+    def _history_in(self, key: str, rows: Sequence[list[Any]]) -> History:
         """Return the history of a call in its rows of `_HISTORY`, of which there is at least one."""
         spent, spent_checksum, *_ = rows[0]
         spent = self._verified(spent_checksum, (key, spent), "number of failed attempts")

@@ -326,9 +326,9 @@ def _failed_checks(level: Level, policy: str, rows: Rows) -> Iterator[Notice]:
 def _ends(scope: Scope) -> Iterator[Notice]:
     """Yield one notice on the models that their providers switch off."""
     today = datetime.now(UTC).date()
-    lines = [f"{end.callee}: {end.line}" for end in retirements(scope.job, today)]
+    lines = ". ".join(map(str, retirements(scope.job, today)))
     if lines:
-        yield Notice("warn", f"{'. '.join(lines)}.")
+        yield Notice("warn", f"{lines}.")
 
 
 def _words(statuses: Iterable[str]) -> str:

@@ -31,6 +31,7 @@ def dates(monkeypatch):
         "soon": {"litellm_provider": "openai", "deprecation_date": "2027-02-26"},
         "later": {"litellm_provider": "openai", "deprecation_date": "2027-02-27"},
         "endless": {"litellm_provider": "openai"},
+        "alias": {"alias_of": "ended"},
         "twin": {
             "litellm_provider": "vertex_ai-language-models",
             "deprecation_date": "2026-10-20",
@@ -50,6 +51,7 @@ def dates(monkeypatch):
     [
         ("ended", date(2026, 10, 23)),
         ("openai/ended", date(2026, 10, 23)),
+        ("alias", date(2026, 10, 23)),
         ("hosted_vllm/ended", None),
         ("openai/endless", None),
         ("openai/no-such-model", None),
@@ -88,15 +90,12 @@ def test_the_configured_day_is_that_of_the_calls_and_no_part_of_the_identity(tmp
         "dataset: {source: sample}\n"
         "models:\n"
         "- {name: openai/a, label: a, retires_on: 2026-12-24}\n"
-        "- {name: openai/a, label: b}\n",
-        encoding="utf-8",
+        "- {name: openai/a, label: b}\n"
     )
 
-    with_day, without_day = (
-        callee.target
-        for callee in callees(load_job(Arguments(config=file)))
-        if callee.kind == "model"
-    )
+    job = load_job(Arguments(config=file))
+
+    with_day, without_day = [callee.target for callee in callees(job)]
 
     assert with_day.retires_on == date(2026, 12, 24)
     assert with_day.config_hash == without_day.config_hash
