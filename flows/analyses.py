@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from flows.recorded import call
-from flows.stage_runs import batch, log_stage, numbered_parts, prefect_task, run_batches
-from flows.stages import aggregate_flow
+from flows.stage_runs import Batch, batch, log_stage, numbered_parts, prefect_task, run_batches
+from flows.stages import aggregate_flow, judge_batch
 from flows.ui import recorded_flow
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
@@ -18,9 +18,12 @@ from tasks.judge.neighbours import STAGE as NEIGHBOURS
 from tasks.judge.neighbours import ArrangedWork, judge_arrangement, missing_arrangements
 from tasks.run.calls import Analysis, analyse_items
 from tasks.run.writing import StageReport
+from tasks.succession.estimate import next_look
+from tasks.succession.sample import store_sample
 from warehouse import Warehouse
 
 ITEMS_A_BATCH = 1_000
+RESPONSES_A_BATCH = 500
 
 analysis_batch = prefect_task(analyse_items)
 neighbours_batch = prefect_task(judge_arrangement)
@@ -84,6 +87,36 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         totals.update(row.model for row in arranged.criteria if row.is_missing)
     report = await run_batches(job, NEIGHBOURS, "verdicts", batches, totals)
     return await _update_measures(job, [report])
+
+
+@recorded_flow("succeed")
+async def succeed_flow(job: Job) -> list[StageReport]:
+    """Have the new judge decide a sample of the old one's criteria, until it is large enough."""
+    reports = []
+    while True:
+        sample = await to_thread(store_sample, job)
+        batches: list[Batch] = []
+        totals: Counter[str] = Counter()
+        for number, responses in numbered_parts(sample.responses, RESPONSES_A_BATCH):
+            response_ids = [response.response_id for response in responses]
+            batches.append(
+                batch(
+                    judge_batch,
+                    f"succeed {sample.judges.new_judge.judge.label} {number}",
+                    job,
+                    sample.judges.new_judge,
+                    response_ids,
+                    batch_index=len(batches),
+                    sampled=sample.criterion_keys,
+                )
+            )
+        for response in sample.responses:
+            totals[response.model] += response.n_criteria
+        reports.append(await run_batches(job, "judge", "verdicts", batches, totals))
+        larger = await to_thread(next_look, job, sample)
+        if larger is None or reports[-1].skipped:
+            return await _update_measures(job, reports)
+        job = job.model_copy(update={"succession": larger})
 
 
 async def _update_measures(job: Job, reports: list[StageReport]) -> list[StageReport]:

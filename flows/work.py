@@ -35,6 +35,7 @@ from tasks.run.run_context import refuse_uninstalled, refuse_unready
 from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
 from tasks.stopping import is_unfinished
+from tasks.succession.sample import is_done, refuse_impossible_succession, sample_of
 from warehouse import Reader, Warehouse, WarehouseError
 
 # Whether a job has work, from published data and configuration. If all of a flow's checks miss some
@@ -95,6 +96,12 @@ def _lacks_analysis(analysis: Analysis, job: Job, reader: Reader) -> bool:
     if any(analysis.missing(job, reader).values()):
         return True
     return bool(analysis.changed_analysts(job, reader))
+
+
+def _lacks_succession(job: Job, reader: Reader) -> bool:
+    """Return whether the sample of a succession is not stored, not judged, or may have to grow."""
+    assert job.succession is not None
+    return job.succession.width is not None or not is_done(sample_of(job, reader), reader)
 
 
 def _lacks_capabilities(job: Job, reader: Reader) -> bool:
@@ -176,6 +183,11 @@ FLOWS = {
         refuse=annotate.refuse_unready_annotation,
     ),
     "neighbours": CommandFlow((missing_arrangements,), calls=STAGES["neighbours"].calls),
+    "succeed": CommandFlow(
+        (_lacks_succession,),
+        calls=STAGES["judge"].calls,
+        refuse=refuse_impossible_succession,
+    ),
     "review": CommandFlow(
         (partial(_lacks_analysis, review.REVIEW),),
         refuse=review.refuse_unready_review,
@@ -208,6 +220,7 @@ def prefect_flow(name: str) -> Any:
         "select_hard": stages.select_hard_flow,
         "annotate": analyses.annotate_flow,
         "neighbours": analyses.neighbours_flow,
+        "succeed": analyses.succeed_flow,
         "review": analyses.review_flow,
         "capabilities": analyses.capabilities_flow,
         "check": stages.check_flow,

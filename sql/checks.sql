@@ -32,13 +32,22 @@ order by criteria.task_id, criteria.position;
 
 -- name: judged_responses
 -- One row: a usable response of a revision with verdicts of a judge, and the number
--- of its criteria without one. People who label are no judges.
+-- of its criteria without one. People who label are no judges. A response that a
+-- judge decided only for a succession, on drawn criteria, is not begun.
 with run_responses as (
-    select response_id, model_run_id
+    select response_id, model_run_id, judging_id
     from intermediate.wanted_responses
-    inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+    inner join intermediate.model_runs
+        using (model_run_id, judging_id, benchmark, dataset_revision)
     anti join intermediate.people_who_label
         using (benchmark, dataset_revision, judge, judge_config_hash)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+),
+
+drawn as (
+    select distinct successor_id as judging_id, task_id, criterion_id, true as is_drawn
+    from intermediate.latest_successions
+    inner join succession_draws using (succession_id, benchmark, dataset_revision)
     where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
@@ -54,10 +63,11 @@ numbers as (
     union all
     select response_id, model_run_id, count(*) - count(verdict_id) as n_missing
     from intermediate.judged_criteria
-    semi join undecided using (model_run_id, response_id)
+    inner join undecided using (model_run_id, response_id)
+    left join drawn using (judging_id, task_id, criterion_id)
     where status <> 'no_response'
     group by response_id, model_run_id
-    having count(verdict_id) > 0
+    having count(verdict_id) filter (is_drawn is null) > 0
 )
 
 select

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 314_980,
-    "SQL": 55_815,
+    "source": 321_094,
+    "SQL": 57_212,
     "pages": 27_700,
-    "tests": 414_270,
+    "tests": 419_923,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
@@ -31,7 +31,7 @@ TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 1457,
+        "comprehension": 1472,
         "comprehension within another": 0,
         "conditional expression": 563,
         "assignment within an expression": 0,

@@ -362,7 +362,8 @@ COLUMNS: dict[str, Column] = {
     "n_population": _whole_number("Size of a sample's population, in criteria or verdicts."),
     "design": _text("Design of a sample, in words."),
     "stratum": _text(
-        "Stratum of the population that the criterion is from; all if there is only one."
+        "Stratum of the population that the criterion is from; all if there is only one. Of a"
+        " succession: the sign of the weight, and the category."
     ),
     # labels of verdicts
     "sheet_id": _text("Hash of a sheet of verdicts: its population and design."),
@@ -371,12 +372,21 @@ COLUMNS: dict[str, Column] = {
     "covered_responses": _texts(
         "The responses whose verdicts are the sheet's population, sampled or not."
     ),
-    "n_drawn": _whole_number("Number of verdicts in the sheet."),
+    "n_drawn": _whole_number("Number of verdicts in a sheet, or of criteria in a sample."),
     "seed": _whole_number(
         "Seed of the random numbers; NULL if the user states that labels are a random sample."
     ),
     "is_known": _flag(
         "True if the verdict already had a label before the sheet; it is used with probability 1."
+    ),
+    # successions
+    "succession_id": _text("Hash of a succession: its judges and its sample of criteria."),
+    "new_judge": _text("Label of the judge that is compared with the old one."),
+    "new_judge_config_hash": _text("Hash of the new judge's name, endpoint and parameters."),
+    "new_template_hash": _text("Hash of the new judge's template."),
+    "look": _whole_number(
+        "Number of times that the sample was looked at to end it, from 1; NULL if its size was"
+        " given."
     ),
     "review_id": _text("Hash of the criterion, its content and its reviewer."),
     "reviewer": _text("The reviewer: a person's name, or the label of a model."),

@@ -59,11 +59,36 @@ def show_parts(
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
     """
+    from tasks.figures.shown import figure_of
+
+    figures = {key: figure_of(name) for key, name in parts.items()}
+    rows_by_part = rows_of_parts(context, job, parts, parameters, vintage=vintage, steps=steps)
+    notes = lines_after(rows_by_part)
+    if not context.as_json and not any(rows_by_part.values()):
+        show_nothing(context, job, empty or next(iter(figures.values())).empty)
+        figures = {}  # the lines below them are still shown
+    present(context, figures, rows_by_part, notes, is_all=parameters.get("is_all", False), job=job)
+    return rows_by_part
+
+
+def rows_of_parts(
+    context: Context,
+    job: "Job",
+    parts: Mapping[str, str],
+    parameters: Mapping[str, Any],
+    *,
+    vintage: str | None = None,
+    steps: Any = ({}, {}),
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of figures on stored data, by part; the arguments are those of `show_parts`.
+
+    Raises:
+        UsageError: as `show_parts`.
+    """
     from tasks.figures.scope import Scope
     from tasks.figures.shown import figure_of
     from warehouse import Warehouse
 
-    figures = {key: figure_of(name) for key, name in parts.items()}
     rows_by_part = {}
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(
@@ -74,14 +99,10 @@ def show_parts(
             score=parameters.get("score"),
             steps=steps,
         )
-        for key, figure in figures.items():
+        for key, name in parts.items():
+            figure = figure_of(name)
             names = figure.parameters.keys() & parameters.keys()
             rows_by_part[key] = scope.rows_of(figure, {name: parameters[name] for name in names})
-    notes = lines_after(rows_by_part)
-    if not context.as_json and not any(rows_by_part.values()):
-        show_nothing(context, job, empty or next(iter(figures.values())).empty)
-        figures = {}  # the lines below them are still shown
-    present(context, figures, rows_by_part, notes, is_all=parameters.get("is_all", False), job=job)
     return rows_by_part
 
 
@@ -150,7 +171,9 @@ def _show_tables(
         if not rows and figure.empty:
             say(f"{figure.title}: {figure.empty}")
         if rows and figure.heading is not None:
-            say(figure.heading(rows))
+            heading = figure.heading(rows)
+            say(heading)
+            printed_notes.add(heading)
         listed_rows = rows if is_all else figure.listed(rows)
         if listed_rows:
             show_figure(figure, listed_rows, title=figure.title, is_wide=context.is_wide)

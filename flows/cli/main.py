@@ -44,7 +44,14 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         run.select_hard,
     ),
     "Look": (figures.figures, figures.figure, figures.benchmarks),
-    "Compare": (shown.conditions, shown.judges, shown.cascade, shown.criteria, shown.lengths),
+    "Compare": (
+        shown.conditions,
+        shown.judges,
+        shown.cascade,
+        run.succeed,
+        shown.criteria,
+        shown.lengths,
+    ),
     "Analyse": (
         run.annotate,
         run.capabilities,

@@ -2,11 +2,13 @@
 
 import os
 import shlex
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from flows.cli.figures import leaderboard_of, show_leaderboard
+from flows.cli.figures import leaderboard_of, rows_of_parts, show_leaderboard, show_parts
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command, number
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
@@ -17,6 +19,7 @@ from tasks.console import working
 
 if TYPE_CHECKING:
     from flows.execution import Execution
+    from tasks.plan.estimate import Planned
 
 
 _NEXT = (
@@ -370,8 +373,76 @@ def neighbours(context: Context, is_plan: bool) -> int:
         from tasks.plan.plan import plan_neighbours
 
         calls = plan_neighbours(context.job)
+    return _show_planned(context, calls)
+
+
+def _show_planned(context: Context, calls: "Sequence[Planned]") -> int:
     if context.as_json:
         show_json(context, [vars(planned) for planned in calls])
     else:
         show_calls(context, calls)
     return 0
+
+
+@command("split", "task", "limit", "seed", *CALLS, output_options=RUNS)
+@click.argument("old_judge", metavar="OLD")
+@click.argument("new_judge", metavar="NEW")
+@number("-n n_verdicts", 600, "Number of verdicts that NEW makes, about.")
+@click.option(
+    "--width",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Double the sample until no interval is wider.",
+)
+@click.option(
+    "--for",
+    "interval",
+    type=click.Choice(["scores", "ranks"]),
+    default="scores",
+    show_default=True,
+    help="Intervals that --width narrows: of effects on scores, or of differences between models.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
+def succeed(
+    context: Context,
+    old_judge: str,
+    new_judge: str,
+    *,
+    dry_run: bool,
+    **choices: Any,
+) -> int:
+    """Estimate what another judge would do to scores and ranks.
+
+    The configured judge NEW decides a random sample of the criteria that OLD has decided, each in
+    the responses of all models. From that, the score of each model under NEW is estimated, with its
+    interval, and whether the order of the models holds. The verdicts of NEW are ordinary ones:
+    `prbench backfill --judge NEW` pays only for the others. A larger -n extends the same sample.
+
+    Examples:
+      prbench succeed o4-mini gpt-5.6-terra --dry-run
+      prbench succeed o4-mini gpt-5.6-terra -n 1200 --max-usd 5
+      prbench succeed o4-mini gpt-5.6-terra --for ranks --width 0.02
+      prbench figure succession                            shows the result
+    """
+    from tasks.config.job import Succession
+
+    look = None if choices["width"] is None else 1
+    succession = Succession(old_judge=old_judge, look=look, **choices)
+    arguments = replace(context.arguments, named_judges=(new_judge,), succession=succession)
+    context = replace(context, arguments=arguments)
+    if dry_run:
+        with context.working():
+            from tasks.plan.plan import plan_succession
+
+            calls = plan_succession(context.job)
+        return _show_planned(context, calls)
+    execution = run_flow(context, "succeed")
+    if execution.was_interrupted:
+        return finish(context, execution)
+    parts = {"models": "succession", "agreement": "succession_agreement"}
+    judges = {"old": old_judge, "new": new_judge}
+    if context.as_json:
+        rows = rows_of_parts(context, execution.job, parts, judges)
+        return finish(context, execution, models=rows["models"], agreement=rows["agreement"])
+    if not execution.job.is_quiet:
+        show_parts(context, execution.job, parts, judges)
+    return finish(context, execution)

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.config.job import Succession
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Arguments:
     named_trials: tuple[int, ...] = ()
     vocabularies: tuple[str, ...] = ()
     n_neighbour_responses: int = 100
+    succession: "Succession | None" = None
     is_unrecorded: bool = False
     retry_failed: bool = False
     replace_lost: bool = False

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
@@ -23,6 +23,28 @@ class DataRevision(Strict):
     name: str
     revision: str
     splits: tuple[str, ...]
+
+
+class Succession(Strict):
+    """The sample with which a new judge, the job's only one, is compared with an old one.
+
+    Attributes:
+        old_judge: the label of the old judge.
+        n_verdicts: the number of verdicts that the new judge makes, about.
+        seed: the seed of the sample.
+        width: the sample grows until no interval is wider; None: it does not grow.
+        interval: the intervals that `width` is about: of the effects on `scores`, or of their
+            differences between models, which decide `ranks`.
+        look: the number of times that the widths were looked at, this one included; None without
+            `width`.
+    """
+
+    old_judge: str
+    n_verdicts: Size
+    seed: int = 0
+    width: float | None = None
+    interval: Literal["scores", "ranks"] = "scores"
+    look: Size | None = None
 
 
 class Job(Strict):
@@ -51,6 +73,7 @@ class Job(Strict):
             not name; else empty.
         configured_labels: the labels of all models and judges, for hints on mistyped names.
         n_neighbour_responses: the number of responses in the sample of `prbench neighbours`.
+        succession: the sample of `prbench succeed`; None for other commands.
         night: the label of the run's night, which is the vintage of the models that are resampled
             each night.
         stop_at: no call begins after this time.
@@ -74,6 +97,7 @@ class Job(Strict):
     compared_models: tuple[Model, ...] = ()
     configured_labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     n_neighbour_responses: Size = 100
+    succession: Succession | None = None
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False

@@ -1,7 +1,7 @@
 """The judge stage: missing verdicts are planned, judged and written."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
@@ -73,12 +73,17 @@ async def judge_responses(
     judge_config: JudgeConfig,
     response_ids: Sequence[str],
     batch_index: int = 0,
+    sampled: Collection[tuple[str, str]] | None = None,
 ) -> StageReport:
     """Make the missing verdicts of a batch of responses, and write them, failed ones too.
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
+    Of a sample of criteria (task id, criterion id), only calls that decide one of them are made;
+    None: all.
     """
     wanted_tasks, criteria = criteria_to_judge(job, context, judge_config, response_ids)
+    if sampled is not None:
+        criteria = _in_calls_with(sampled, criteria)
     report = StageReport("judge")
     table_columns = {
         "source": "judged",
@@ -96,6 +101,24 @@ async def judge_responses(
     ) as writer:
         await judge_criteria(writer, criteria, batch_index)
     return report
+
+
+def _in_calls_with(
+    sampled: Collection[tuple[str, str]],
+    criteria: Sequence[CriterionToJudge],
+) -> list[CriterionToJudge]:
+    """Return the criteria of calls that decide a sampled one."""
+
+    def call_of(criterion: CriterionToJudge) -> tuple[str, int | str]:
+        call_index = criterion.call_index
+        in_response = criterion.criterion_id if call_index is None else call_index
+        return criterion.response_id, in_response
+
+    calls = set()
+    for criterion in criteria:
+        if (criterion.task_id, criterion.criterion_id) in sampled:
+            calls.add(call_of(criterion))
+    return [criterion for criterion in criteria if call_of(criterion) in calls]
 
 
 class VerdictWriter(PartWriter):

@@ -25,6 +25,7 @@ from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import JudgeConfig, judge_configs, target_of
 from tasks.run.missing_work import messages_to, missing_verdicts
+from tasks.succession.sample import sample_of
 from warehouse import Reader, Warehouse
 
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
@@ -231,6 +232,30 @@ def plan_neighbours(job: Job) -> list[Planned]:
             note = "the calls that a run has made already, which are free"
             planned.append(calls.with_notes(note))
     return planned
+
+
+def plan_succession(job: Job) -> list[Planned]:
+    """Return the calls that `prbench succeed` makes for its first sample, by judge and model."""
+    with Warehouse(job.warehouse).reader() as reader:
+        sample = sample_of(job, reader)
+        job_tasks = missing_work.wanted_tasks(job, reader)
+        task_ids = [response.task_id for response in sample.responses]
+        conversations = missing_work.conversations_of(reader, job_tasks, task_ids)
+        planning = Planning(job, reader, job_tasks, conversations)
+        models = sorted({response.model for response in sample.responses})
+        planned = []
+        for judge_calls in judges_to_call(
+            reader, job_tasks, sample.judges.new_judge, sample.responses
+        ):
+            for model in models:
+                responses = ResponsesToJudge(
+                    model=model,
+                    stored_responses=[row for row in sample.responses if row.model == model],
+                    expected_tasks=(),
+                    n_criteria={},
+                )
+                planned.append(plan_verdicts(planning, judge_calls, responses).planned)
+        return planned
 
 
 def _calls(

@@ -1,6 +1,6 @@
 """The tables of configured comparisons, and of runs that stop when comparisons are settled."""
 
-from warehouse.tables.table import BY_JUDGE, BY_MODEL, DATA_SET, StoredTable
+from warehouse.tables.table import BY_JUDGE, BY_MODEL, CRITERION, DATA_SET, StoredTable
 
 _IS_CURRENT = "is_second_minus_first or compared_vintage = 'earlier nights'"
 _SECOND_MINUS_FIRST = {
@@ -21,6 +21,31 @@ TABLES = (
         "A configured majority: several judges that together are one grader.",
         columns=("benchmark", "majority", "members", "created_at"),
         key=("benchmark", "majority"),
+    ),
+    StoredTable(
+        "successions",
+        "A sample of criteria for a new judge that is compared with the judge of the row.",
+        columns=(
+            "succession_id",
+            *DATA_SET,
+            *BY_JUDGE,
+            "new_judge",
+            "new_judge_config_hash",
+            "new_template_hash",
+            "n_population",
+            "n_drawn",
+            "seed",
+            "look",
+            "run_id",
+            "created_at",
+        ),
+        key=("succession_id",),
+    ),
+    StoredTable(
+        "succession_draws",
+        "A criterion in the sample of a succession, with its probability of being sampled.",
+        columns=("succession_id", *CRITERION, "stratum", "probability"),
+        key=("succession_id", "task_id", "criterion_id"),
     ),
     StoredTable(
         "condition_sets",

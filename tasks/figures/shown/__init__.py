@@ -16,6 +16,7 @@ from tasks.figures.shown import (
     lengths,
     operations,
     overview,
+    successions,
 )
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
@@ -32,6 +33,7 @@ PAGES: Sequence[Page] = (
     judges.JUDGES,
     corrections.DEBIASED,
     corrections.CASCADES,
+    successions.SUCCESSIONS,
     data.REVIEWS,
     operations.HISTORY,
     overview.HARD,

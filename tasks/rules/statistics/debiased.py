@@ -86,6 +86,8 @@ class Corrected:
         values: a value for each task; their mean is the estimate.
         spread: the same with residuals as if each label had not been used for the prediction, for
             standard errors.
+        sampling_errors: what the sampling of each label adds to the error of the sum of values;
+            their squares sum to its variance on the same tasks.
         extra_variance: contribution of rare errors to the variance of the sum of values.
         effective_labels: the equivalent number of equally important labels.
         degrees: degrees of freedom of the labels.
@@ -94,6 +96,7 @@ class Corrected:
 
     values: Floats
     spread: Floats
+    sampling_errors: Floats
     extra_variance: float
     effective_labels: float
     degrees: float
@@ -137,11 +140,21 @@ def corrected(tasks: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
     return Corrected(
         values=predicted + _corrections(labels, residual, len(predicted)),
         spread=predicted + _corrections(labels, unused_residual, len(predicted)),
+        sampling_errors=_sampling_scale(labels) * unused_residual,
         extra_variance=_extra_variance(unused_residual, importance),
         effective_labels=_effective(importance),
         degrees=max(1.0, _effective(task_importance) - design.shape[1]),
         power=power,
     )
+
+
+def _sampling_scale(labels: Labels) -> Floats:
+    """Return the standard deviation that the sampling of each label adds for a residual of 1.
+
+    It has the sign of the contribution.
+    """
+    scale: Floats = labels.contribution * np.sqrt(labels.factor * (labels.factor - 1.0))
+    return scale
 
 
 def _corrections(labels: Labels, residual: Floats, n_tasks: int) -> Floats:

@@ -18,7 +18,7 @@ Inference", 2024).
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -67,6 +67,46 @@ def stratified_sample(
         probability = n_sampled[stratum] / sizes[stratum]
         for position in positions[: n_sampled[stratum]]:
             sampled.append(SampledUnit(position, stratum, probability))
+    return sorted(sampled)
+
+
+def proportional_sample(
+    keys: Sequence[str],
+    strata: Sequence[str],
+    sizes: Floats,
+    n_wanted: int,
+    seed: int,
+) -> list[SampledUnit]:
+    """Return a stratified sample that a larger `n_wanted` extends.
+
+    Each stratum gets one unit, then a share of the others by the size of all its units: the next
+    one comes from the stratum with the fewest units for its size (the divisor method of Adams).
+
+    Args:
+        keys: the unique key of each unit of the population.
+        strata: the stratum of each unit.
+        sizes: of each unit, above 0.
+        n_wanted: at least the number of strata, so that no unit has the probability 0.
+        seed: another seed draws another sample.
+
+    Returns:
+        The drawn units, in the order of the population.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for position, stratum in enumerate(strata):
+        members[stratum].append(position)
+    turns = []
+    for stratum, positions in members.items():
+        positions.sort(key=lambda position: digest("sample", seed, keys[position]))
+        stratum_size = float(sizes[positions].sum())
+        for rank, position in enumerate(positions):
+            turns.append((rank / stratum_size, stratum, position))
+    drawn = sorted(turns)[:n_wanted]
+    n_sampled = Counter(stratum for _, stratum, _ in drawn)
+    sampled = []
+    for _, stratum, position in drawn:
+        probability = n_sampled[stratum] / len(members[stratum])
+        sampled.append(SampledUnit(position, stratum, probability))
     return sorted(sampled)
 
 

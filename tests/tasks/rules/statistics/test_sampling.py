@@ -75,6 +75,55 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
     assert {unit.position for unit in small} <= {unit.position for unit in large}
 
 
+UNITS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.floats(0.1, 10.0)), min_size=3, max_size=60
+)
+"""The stratum and the size of each unit."""
+
+
+@given(UNITS, st.integers(0, 30), st.integers(0, 30))
+def test_a_larger_proportional_sample_extends_a_smaller_one(units, n_further, n_more):
+    strata = [stratum for stratum, _ in units]
+    sizes = np.array([size for _, size in units])
+    keys = [str(position) for position in range(len(units))]
+    n_wanted = len(set(strata)) + n_further
+
+    small = sampling.proportional_sample(keys, strata, sizes, n_wanted, 3)
+    large = sampling.proportional_sample(keys, strata, sizes, n_wanted + n_more, 3)
+
+    assert len(small) == min(n_wanted, len(units))
+    assert {unit.stratum for unit in small} == set(strata)
+    assert {unit.position for unit in small} <= {unit.position for unit in large}
+
+
+@given(UNITS, st.integers(0, 30))
+def test_the_probability_in_a_proportional_sample_is_the_drawn_share_of_the_stratum(
+    units,
+    n_further,
+):
+    strata = [stratum for stratum, _ in units]
+    sizes = np.array([size for _, size in units])
+    keys = [str(position) for position in range(len(units))]
+
+    sample = sampling.proportional_sample(
+        keys, strata, sizes, len(set(strata)) + n_further, 3
+    )
+
+    n_drawn = Counter(unit.stratum for unit in sample)
+    for unit in sample:
+        assert unit.probability == n_drawn[unit.stratum] / strata.count(unit.stratum)
+
+
+def test_a_proportional_sample_draws_from_a_stratum_by_the_size_of_its_units():
+    strata = ["heavy"] * 20 + ["light"] * 20
+    sizes = np.array([3.0] * 20 + [1.0] * 20)
+    keys = [str(position) for position in range(40)]
+
+    sample = sampling.proportional_sample(keys, strata, sizes, 16, 0)
+
+    assert Counter(unit.stratum for unit in sample) == {"heavy": 12, "light": 4}
+
+
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
     sizes,

@@ -1,0 +1,236 @@
+-- name: frame
+-- One row: a criterion of a task that the old judge has scored in a current vintage, with its
+-- stratum, the size of what it contributes to a task's score, and the number of verdicts on it.
+with scored as (
+    select task_id, model_run_id, denominator, n_trials_complete
+    from intermediate.task_values
+    semi join (
+        from intermediate.current_vintages where is_latest and judging_id = $judging_id::ubigint
+    ) using (model_run_id)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and breakdown = 'all'
+        and score_name = $score
+        and value is not null
+        and list_contains($tasks::varchar[], task_id)
+)
+
+select
+    task_id,
+    criterion_id,
+    content_hash as criterion_hash,
+    if(weight > 0, 'positive', 'negative') || ' ' || coalesce(category, '(none)') as stratum,
+    max(abs(weight) / denominator) as size,
+    sum(n_trials_complete)::bigint as n_verdicts
+from scored
+inner join criteria using (task_id)
+where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_revision
+group by all
+order by task_id, criterion_id;
+
+-- name: old_judge_configs
+-- One row: a configuration of the judge that is succeeded, the one with most verdicts first.
+select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
+from intermediate.judge_configs
+inner join (
+    select judging_id, count(*) as n_responses
+    from intermediate.wanted_responses
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+    group by judging_id
+) as counted using (judging_id)
+where judge = $old and grading <> 'ternary_as_binary'
+order by n_responses desc, judge_trial, judge_config_hash, template_hash;
+
+-- name: missing
+-- One row: a response that lacks verdicts of the new judge on drawn criteria, with the numbers of
+-- them and of their calls. The old judge has scored it.
+--
+-- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
+with drawn as (
+    select
+        unnest($drawn_tasks::varchar[]) as task_id,
+        unnest($drawn_criteria::varchar[]) as criterion_id
+),
+
+scored as (
+    select response_id, model, benchmark, dataset_revision, task_id
+    from intermediate.task_values
+    inner join intermediate.wanted_responses as wanted
+        using (model_run_id, benchmark, dataset_revision, task_id)
+    inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+    semi join (
+        from intermediate.current_vintages where is_latest and judging_id = $judging_id::ubigint
+    ) using (model_run_id)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and breakdown = 'all'
+        and score_name = $score
+        and list_contains(complete_trials, wanted.trial)
+)
+
+select response_id, model, task_id,
+    count(*) as n_criteria,
+    count(distinct coalesce(call_index, position)) as n_calls
+from scored
+inner join cut_rubrics using (benchmark, dataset_revision, task_id)
+inner join drawn using (task_id, criterion_id)
+anti join done using (response_id, criterion_id, criterion_hash, piece_hash)
+group by all
+order by task_id, response_id;
+
+-- name: latest
+-- One row: the latest succession of a pair of judges, or of the two that are named.
+from intermediate.latest_successions
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and ($old is null or judge = $old)
+    and ($new is null or new_judge = $new)
+order by judge, new_judge, succession_id;
+
+-- name: succession
+-- One row: the succession that the parameter names, if it is the latest of its judges.
+from intermediate.latest_successions where succession_id = $succession_id;
+
+-- name: figure_tasks
+-- One row: a task's score by the old judge, in the current vintage of a model on a split.
+--
+-- with: queries/succession/succession
+with figures as (
+    select mean_scores.*
+    from intermediate.mean_scores
+    inner join succession using (benchmark, dataset_revision)
+    semi join (
+        from intermediate.current_vintages
+        semi join succession using (judging_id)
+        where is_latest
+    ) using (task_set_id, model_run_id)
+    where breakdown = 'all' and is_primary and not is_expected and not is_own_hard
+)
+
+select
+    figures.split,
+    figures.model,
+    figures.vintage,
+    figures.mean_floor,
+    figure_id,
+    model_run_id,
+    figure_values.task_id,
+    dense_rank() over (partition by figure_id order by figure_values.task_id) - 1 as task,
+    offset_points / denominator as known_offset,
+    weights.positive / denominator as positive,
+    weights.negative / denominator as negative,
+    denominator,
+    complete_trials,
+    len(complete_trials) * weights.n_wanted as n_verdicts,
+    value as judged
+from figures
+inner join intermediate.figure_values using (figure_id, model_run_id)
+inner join intermediate.rubric_weights as weights using (label_key)
+order by figures.split, figures.model, figures.vintage, task;
+
+-- name: beside
+-- One row: a verdict of the old judge on a drawn criterion, beside the new judge's (NULL if it
+-- failed or is missing).
+--
+-- with: queries/succession/succession
+with old_verdicts as (
+    from intermediate.current_verdicts
+    semi join succession using (judging_id)
+    where value is not null
+),
+
+new_verdicts as (
+    select response_id, criterion_id, criterion_hash,
+        value as new_value,
+        cost_usd
+    from intermediate.current_verdicts
+    semi join succession on current_verdicts.judging_id = succession.successor_id
+)
+
+select
+    wanted.model_run_id,
+    wanted.trial,
+    old_verdicts.task_id,
+    old_verdicts.criterion_id,
+    old_verdicts.weight,
+    old_verdicts.category,
+    old_verdicts.severity,
+    draws.probability,
+    old_verdicts.value as old_value,
+    new_verdicts.new_value,
+    new_verdicts.cost_usd
+from (from succession_draws semi join succession using (succession_id)) as draws
+inner join old_verdicts
+    using (benchmark, dataset_revision, task_id, criterion_id, criterion_hash)
+inner join intermediate.wanted_responses as wanted using (response_id, judging_id)
+left join new_verdicts using (response_id, criterion_id, criterion_hash);
+
+-- name: labels
+-- One row: a drawn criterion in a model's figure; values are means over the trials. An undecided
+-- verdict of the new judge is halfway between the possible ones.
+--
+-- with: queries/succession/figure_tasks, queries/succession/beside
+with numbered as (
+    select *, dense_rank() over (order by task_id, criterion_id) - 1 as criterion
+    from beside
+)
+
+select
+    figure_id,
+    figure_tasks.task,
+    criterion,
+    weight / denominator as contribution,
+    avg(old_value) as old_value,
+    avg(coalesce(new_value, 0.5)) as new_value,
+    avg((new_value is null)::integer) as undecided_share,
+    1 / probability as factor,
+    count(*) as n_verdicts,
+    count(*) filter (new_value is null) as n_undecided,
+    avg(cost_usd) as mean_usd
+from figure_tasks
+inner join numbered using (model_run_id, task_id)
+where list_contains(complete_trials, trial)
+group by all
+order by figure_id, criterion;
+
+-- name: agreement
+-- One row: the criteria under a label, with how often the two judges agree on them; each drawn
+-- verdict stands for 1 / probability verdicts.
+--
+-- with: queries/succession/beside
+with labelled as (
+    select
+        unnest(['all', 'weight', 'severity', 'category']) as breakdown,
+        unnest(['', if(weight > 0, 'positive', 'negative'), severity, category]) as label,
+        old_value,
+        new_value,
+        1 / probability as factor
+    from beside
+    where new_value is not null
+),
+
+shares as (
+    select breakdown, label,
+        count(*) as n_verdicts,
+        sum(factor) as total,
+        sum(factor) filter (new_value < old_value) / total as lower_share,
+        sum(factor) filter (new_value > old_value) / total as higher_share,
+        -- How often they would agree by chance, over the possible values.
+        list_sum([
+            coalesce(sum(factor) filter (old_value = 0) * sum(factor) filter (new_value = 0), 0),
+            coalesce(
+                sum(factor) filter (old_value = 0.5) * sum(factor) filter (new_value = 0.5), 0
+            ),
+            coalesce(sum(factor) filter (old_value = 1) * sum(factor) filter (new_value = 1), 0)
+        ]) / total ** 2 as chance
+    from labelled
+    group by breakdown, label
+)
+
+select breakdown, label, n_verdicts,
+    coalesce(lower_share, 0) as lower_share,
+    coalesce(higher_share, 0) as higher_share,
+    1 - coalesce(lower_share, 0) - coalesce(higher_share, 0) as agreement,
+    (agreement - chance) / nullif(1 - chance, 0) as kappa
+from shares
+order by list_position(['all', 'weight', 'severity', 'category'], breakdown), label;

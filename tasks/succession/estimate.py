@@ -1,0 +1,245 @@
+"""What a succession shows: scores and ranks under the new judge, estimated from its sample.
+
+The estimates are those of labels by people (`rules/statistics/debiased.py`), with the new judge's
+verdicts as the labels. Effects and their intervals concern the evaluated tasks; the interval of a
+score under the new judge is for other tasks of the same kind, as that of every score.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import sql
+from tasks.config.job import Job, Succession
+from tasks.rules.statistics import debiased
+from tasks.rules.statistics.effects import SampledModel, effects_on
+from tasks.rules.statistics.intervals import LEVEL
+from tasks.succession.sample import Sample
+from warehouse import Reader, Warehouse
+
+Row = dict[str, Any]
+
+
+def level_of_look(look: int | None) -> float:
+    """Return the level of intervals at a look.
+
+    A sample that grows until its intervals are narrow enough is looked at several times. The
+    intervals of look k leave 1 / (k (k + 1)) of the allowed error, which over all looks adds up
+    to it.
+    """
+    return LEVEL if look is None else 1.0 - (1.0 - LEVEL) / (look * (look + 1))
+
+
+def estimated_rows(reader: Reader, succession: Row) -> list[Row]:
+    """Return a row for each model on each split, the best by the old judge first.
+
+    Args:
+        reader: the published state.
+        succession: a row of `latest_successions`.
+    """
+    parameters = {"succession_id": succession["succession_id"]}
+    tasks = pl.DataFrame(reader.arrow(sql.read("queries/succession/figure_tasks"), parameters))
+    labels = pl.DataFrame(reader.arrow(sql.read("queries/succession/labels"), parameters))
+    rows = []
+    for split_tasks in tasks.partition_by("split", maintain_order=True):
+        figures = []
+        for (figure_id,), figure_tasks in split_tasks.group_by("figure_id"):
+            figure_labels = labels.filter(pl.col("figure_id") == figure_id)
+            figures.append(ModelFigure(figure_tasks, figure_labels))
+        figures.sort(key=lambda figure: figure.old_mean, reverse=True)
+        rows += _rows_of_split(figures, succession)
+    return rows
+
+
+@dataclass(frozen=True)
+class ModelFigure:
+    """A model on a split, with its tasks (rows of the query `figure_tasks`) and the sampled
+    criteria (`labels`).
+    """
+
+    tasks: pl.DataFrame
+    labels: pl.DataFrame
+
+    @property
+    def old_mean(self) -> float:
+        """The mean score by the old judge, before clipping."""
+        return float(self.tasks["judged"].to_numpy().mean())
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every criterion was sampled."""
+        return bool((self.labels["factor"] == 1.0).all())
+
+    @property
+    def no_figure(self) -> str | None:
+        """The reason why there is no estimate; None if there is one."""
+        reason = debiased.too_few_labels(
+            n_tasks=len(self.tasks),
+            n_tasks_uncovered=0,
+            n_labels=len(self.labels),
+            n_tasks_labelled=self.labels["task"].n_unique(),
+        )
+        if reason is not None or self.is_complete:
+            return reason
+        n_effective = debiased.effective_labels(
+            self.labels["contribution"].to_numpy(), self.labels["factor"].to_numpy()
+        )
+        return debiased.outweighed(n_effective)
+
+    def sampled_model(self) -> SampledModel:
+        """Return the model with its values corrected by the new judge's verdicts."""
+        known_tasks = debiased.KnownTasks(
+            offset=self.tasks["known_offset"].to_numpy(),
+            positive=self.tasks["positive"].to_numpy(),
+            negative=self.tasks["negative"].to_numpy(),
+            judged=self.tasks["judged"].to_numpy(),
+        )
+        contribution = self.labels["contribution"].to_numpy()
+        factor = self.labels["factor"].to_numpy()
+        labels = debiased.Labels(
+            task=self.labels["task"].to_numpy(),
+            contribution=contribution,
+            label=self.labels["new_value"].to_numpy(),
+            judge=self.labels["old_value"].to_numpy(),
+            factor=factor,
+        )
+        # An undecided verdict counts half, so it could move the score by half its contribution.
+        possible_changes = 0.5 * self.labels["undecided_share"].to_numpy() * np.abs(contribution)
+        return SampledModel(
+            corrected=debiased.corrected(known_tasks, labels),
+            first_mean=self.old_mean,
+            criterion=self.labels["criterion"].to_numpy(),
+            is_complete=self.is_complete,
+            undecided=float((factor * possible_changes).sum()) / len(self.tasks),
+        )
+
+    def columns(self) -> Row:
+        """Return what is known without an estimate."""
+        first_task = self.tasks.row(0, named=True)
+        mean_usd = self.labels["mean_usd"].drop_nulls().to_numpy()
+        n_verdicts = int(self.labels["n_verdicts"].sum())
+        n_all_verdicts = int(self.tasks["n_verdicts"].sum())
+        rejudging_usd = None
+        if len(mean_usd):
+            rejudging_usd = float(mean_usd.mean()) * (n_all_verdicts - n_verdicts)
+        return {
+            "split": first_task["split"],
+            "model": first_task["model"],
+            "vintage": first_task["vintage"],
+            "old_score": max(self.old_mean, first_task["mean_floor"]),
+            "n_tasks": len(self.tasks),
+            "n_verdicts": n_verdicts,
+            "n_undecided": int(self.labels["n_undecided"].sum()),
+            "n_all_verdicts": n_all_verdicts,
+            "half_width_verdicts": _verdicts_for_half_width(n_verdicts, n_all_verdicts),
+            "rejudging_usd": rejudging_usd,
+            "no_figure": self.no_figure,
+        }
+
+    def new_columns(self, model: SampledModel) -> Row:
+        """Return the score under the new judge, clipped as every score."""
+        estimate = debiased.estimate(model.corrected)
+        floor = self.tasks["mean_floor"][0]
+        return {
+            "new_score": max(estimate.mean, floor),
+            "new_score_ci_low": max(estimate.low - model.undecided, floor),
+            "new_score_ci_high": max(estimate.high + model.undecided, floor),
+        }
+
+
+def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None:
+    """Return how many verdicts in all would halve the width of an effect's interval.
+
+    The variance is proportional to N / n - 1, with n of N verdicts sampled. None if there are none,
+    or all.
+    """
+    if n_verdicts in {0, n_all_verdicts}:
+        return None
+    quarter = (n_all_verdicts / n_verdicts - 1.0) / 4.0
+    return round(n_all_verdicts / (1.0 + quarter))
+
+
+def _rows_of_split(figures: Sequence[ModelFigure], succession: Row) -> list[Row]:
+    """Return the rows of models on a split, which are in the order of their scores."""
+    rows = []
+    estimated = []
+    for rank, figure in enumerate(figures, start=1):
+        rows.append({**figure.columns(), "old_rank": rank})
+        if rows[-1]["no_figure"] is None:
+            estimated.append((rows[-1], figure.sampled_model()))
+            rows[-1] |= figure.new_columns(estimated[-1][1])
+    if estimated:
+        models = [model for _, model in estimated]
+        columns = _effect_columns(models, succession).to_dicts()
+        for (row, _), effect_columns in zip(estimated, columns, strict=True):
+            row.update(effect_columns)
+    return rows
+
+
+def _effect_columns(models: Sequence[SampledModel], succession: Row) -> pl.DataFrame:
+    """Return the effects on the models of a split, and their possible ranks under the new judge.
+
+    Ranks are by intervals that hold for all pairs of models together.
+    """
+    level = level_of_look(succession["look"])
+    effects = effects_on(models, succession["n_drawn"])
+    half_widths = effects.half_widths(level)
+    old_means = np.array([model.first_mean for model in models])
+    new_means = old_means + effects.means
+    # Of the model in the row from the one in the column, shape (n_models, n_models).
+    old_leads = old_means[:, None] - old_means[None, :]
+    new_leads = new_means[:, None] - new_means[None, :]
+    pair_half_widths = effects.pair_half_widths(level)
+    is_above = new_leads > pair_half_widths
+    keeps_lead = is_above | (old_leads <= 0.0)
+    return pl.DataFrame(
+        {
+            "effect": effects.means,
+            "effect_ci_low": effects.means - half_widths,
+            "effect_ci_high": effects.means + half_widths,
+            "new_rank_low": 1 + is_above.sum(axis=0),
+            "new_rank_high": len(models) - is_above.sum(axis=1),
+            "keeps_order": keeps_lead.all(axis=0) & keeps_lead.all(axis=1),
+            "widest_pair": 2.0 * pair_half_widths.max(axis=1),
+        }
+    ).with_columns(interaction_p_value=pl.lit(effects.interaction_p_value))
+
+
+def next_look(job: Job, sample: Sample) -> Succession | None:
+    """Return the larger sample that the widths of intervals still ask for; None if none does."""
+    succession = job.succession
+    assert succession is not None
+    is_complete = len(sample.criteria) == sample.succession["n_population"]
+    if succession.width is None or succession.look is None or is_complete:
+        return None
+    with Warehouse(job.warehouse).reader() as reader:
+        (row,) = reader.select(
+            "intermediate.latest_successions",
+            succession_id=sample.succession["succession_id"],
+        )
+        rows = estimated_rows(reader, row)
+    if _widest_interval(rows, succession.interval) <= succession.width:
+        return None
+    return succession.model_copy(
+        update={"look": succession.look + 1, "n_verdicts": 2 * succession.n_verdicts}
+    )
+
+
+def _widest_interval(rows: Sequence[Row], interval: str) -> float:
+    """Return the width of the widest interval: of effects on scores, or of differences that decide
+    ranks.
+
+    It is infinite if a model has no estimate.
+    """
+    widest = 0.0
+    for row in rows:
+        if row["no_figure"] is not None:
+            return float("inf")
+        width = row["widest_pair"]
+        if interval == "scores":
+            width = row["effect_ci_high"] - row["effect_ci_low"]
+        widest = max(widest, width)
+    return widest

@@ -1,0 +1,214 @@
+"""The sample of a succession: criteria that the old judge has scored, for the new judge to decide.
+
+A criterion is decided in the responses of all models, so each model gets equally many verdicts, and
+differences between models are paired. Strata are the sign of the weight with the category.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sql
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import digest
+from tasks.rules.statistics.sampling import proportional_sample
+from tasks.run.judge_configs import JudgeConfig, judge_configs
+from tasks.run.missing_work import (
+    MissingVerdicts,
+    WantedTasks,
+    undecided_parameters,
+    wanted_tasks,
+)
+from warehouse import Reader, Warehouse
+
+CriterionKey = tuple[str, str]
+"""(task id, criterion id)"""
+
+
+class Judges(NamedTuple):
+    """The judges of a succession: the stored configuration of the old one, and the configured new
+    one.
+
+    `old_judge` has the columns of the judge configuration, and its `judging_id`.
+    """
+
+    old_judge: Mapping[str, Any]
+    new_judge: JudgeConfig
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that identify both on a row of `successions`."""
+        columns = {name: value for name, value in self.old_judge.items() if name != "judging_id"}
+        columns["new_judge"] = self.new_judge.judge.label
+        columns["new_judge_config_hash"] = self.new_judge.judge_config_hash
+        columns["new_template_hash"] = self.new_judge.template_hash
+        return columns
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sample, and what the new judge still has to decide.
+
+    Attributes:
+        judges: the old judge and the new one.
+        succession: the row of `successions`.
+        criteria: the rows of `succession_draws`.
+        responses: those that lack verdicts of the new judge on these criteria.
+    """
+
+    judges: Judges
+    succession: Mapping[str, Any]
+    criteria: list[dict[str, Any]]
+    responses: list[MissingVerdicts]
+
+    @property
+    def criterion_keys(self) -> frozenset[CriterionKey]:
+        """The drawn criteria."""
+        return frozenset((row["task_id"], row["criterion_id"]) for row in self.criteria)
+
+
+def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
+    """Return the judges of a job's succession.
+
+    Raises:
+        UsageError: the old judge has no verdict, or the new one cannot take its place.
+    """
+    assert job.succession is not None
+    new_judge = judge_configs(job, tasks.benchmark)[0]
+    if new_judge.judge.rubric != ORIGINAL:
+        raise UsageError(
+            f"{new_judge.judge.label}: judges rewritten criteria; to succeed another judge, it"
+            f" needs `rubric: {ORIGINAL}`"
+        )
+    parameters = {**tasks.key, "old": job.succession.old_judge}
+    candidates = reader.rows(sql.read("queries/succession/old_judge_configs"), parameters)
+    if not candidates:
+        raise UsageError(f"{job.succession.old_judge}: this judge has no verdicts here")
+    old_judge = candidates[0]
+    if old_judge["grading"] != new_judge.grading:
+        raise UsageError(
+            f"{old_judge['judge']} grades {old_judge['grading']}, {new_judge.judge.label}"
+            f" {new_judge.grading}; give it the same `grading`"
+        )
+    return Judges(old_judge, new_judge)
+
+
+def sample_of(job: Job, reader: Reader) -> Sample:
+    """Draw the sample of a job's succession; the same data, number and seed draw the same one.
+
+    Raises:
+        UsageError: the judges or the number of verdicts cannot be used.
+    """
+    assert job.succession is not None
+    tasks = wanted_tasks(job, reader)
+    judges = judges_of(job, reader, tasks)
+    parameters = {
+        **tasks.key,
+        "judging_id": judges.old_judge["judging_id"],
+        "score": tasks.benchmark.primary_score.score_name,
+    }
+    frame = reader.arrays(
+        sql.read("queries/succession/frame"),
+        parameters | {"tasks": list(tasks.task_ids)},
+    )
+    criteria = _drawn_criteria(frame, job.succession.n_verdicts, job.succession.seed)
+    missing_parameters = {
+        **parameters,
+        **undecided_parameters(job, judges.new_judge),
+        "drawn_tasks": [row["task_id"] for row in criteria],
+        "drawn_criteria": [row["criterion_id"] for row in criteria],
+    }
+    rows = reader.rows(sql.read("queries/succession/missing"), missing_parameters)
+    succession = {
+        **tasks.key,
+        **judges.columns,
+        "n_population": len(frame["task_id"]),
+        "n_drawn": len(criteria),
+        "seed": job.succession.seed,
+        "look": job.succession.look,
+    }
+    keys = [(row["task_id"], row["criterion_hash"], row["probability"]) for row in criteria]
+    succession["succession_id"] = digest("succession", sorted(succession.items()), keys)
+    return Sample(judges, succession, criteria, [MissingVerdicts(**row) for row in rows])
+
+
+def _drawn_criteria(
+    frame: Mapping[str, NDArray[Any]],
+    n_verdicts: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Return the columns of drawn criteria; the verdicts on them are about `n_verdicts`.
+
+    Args:
+        frame: the columns of the query `frame`.
+        n_verdicts: the wanted number of verdicts.
+        seed: the seed of the sample.
+    """
+    n_criteria = len(frame["task_id"])
+    if n_criteria == 0:
+        raise UsageError("the old judge has scored no response to these tasks")
+    verdicts_per_criterion = frame["n_verdicts"].sum() / n_criteria
+    n_strata = len(set(frame["stratum"]))
+    n_drawn = math.ceil(n_verdicts / verdicts_per_criterion)
+    if n_drawn < n_strata:
+        raise UsageError(
+            f"-n {n_verdicts}: too few; each of {n_strata} strata (sign of the weight, category)"
+            f" needs a criterion, which takes {math.ceil(n_strata * verdicts_per_criterion)}"
+            " verdicts"
+        )
+    units = proportional_sample(
+        keys=(frame["task_id"] + " " + frame["criterion_id"]).tolist(),
+        strata=frame["stratum"].tolist(),
+        sizes=np.asarray(frame["size"]),
+        n_wanted=n_drawn,
+        seed=seed,
+    )
+    criteria = []
+    for unit in units:
+        row = {"stratum": unit.stratum, "probability": unit.probability}
+        for name in ("task_id", "criterion_id", "criterion_hash"):
+            row[name] = frame[name][unit.position]
+        criteria.append(row)
+    return criteria
+
+
+def refuse_impossible_succession(job: Job) -> None:
+    """Refuse a succession before anything is started for it.
+
+    Raises:
+        UsageError: the judges or the number of verdicts cannot be used.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        sample_of(job, reader)
+
+
+def is_done(sample: Sample, reader: Reader) -> bool:
+    """Return whether a sample is the latest one of its judges, and judged."""
+    return not sample.responses and _is_latest(sample, reader)
+
+
+def _is_latest(sample: Sample, reader: Reader) -> bool:
+    succession_id = sample.succession["succession_id"]
+    return bool(reader.select("intermediate.latest_successions", succession_id=succession_id))
+
+
+def store_sample(job: Job) -> Sample:
+    """Draw the sample of a job's succession, store it and publish it."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        sample = sample_of(job, reader)
+        if _is_latest(sample, reader):
+            return sample
+    key = {**job.key, "succession_id": sample.succession["succession_id"]}
+    warehouse.write("succession_draws", [row | key for row in sample.criteria])
+    times = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
+    warehouse.write("successions", [{**sample.succession, **times}])
+    warehouse.publish()
+    return sample

@@ -1,0 +1,404 @@
+"""Successions: the sample, and what it says about scores and ranks under the new judge."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job, Succession
+from tasks.figures.scope import Scope
+from tasks.figures.shown import figure_of
+from tasks.rules.errors import UsageError
+from tasks.succession.sample import sample_of, store_sample
+from tests.kit import (
+    Row,
+    admitted,
+    copied,
+    criterion,
+    job_on,
+    response,
+    rows_in,
+    verdict,
+    write_jsonl,
+    written,
+)
+from warehouse import Warehouse
+
+TASK_IDS = [f"t{number}" for number in range(20)]
+WEIGHTS = (8, 4, 4, -6)
+CATEGORIES = ("Analysis", "Style")
+NEW_JUDGE = {
+    "name": "hosted_vllm/newer",
+    "label": "newer",
+    "api_base": "http://localhost/v1",
+}
+Decide = Callable[[Row, str], float | None]
+"""(criterion, model) -> the new judge's decision; None: it failed."""
+CRITERIA = [
+    criterion(
+        task_id,
+        position,
+        weight,
+        CATEGORIES[position % 2],
+    )
+    for task_id in TASK_IDS
+    for position, weight in enumerate(WEIGHTS)
+]
+RESPONSES = [response(task_id, model) for task_id in TASK_IDS for model in ("a", "b")]
+
+
+def by_old(criterion_row: Row, model: str) -> float:
+    """The old judge's decision: of `b` it sees one more criterion in each task."""
+    met_positions = {"a": (0,), "b": (0, 1)}
+    return float(criterion_row["position"] in met_positions[model])
+
+
+def score(model: str, decide: Decide) -> float:
+    """A model's mean score: the points that it gets of the 16 that are possible."""
+    points = 0.0
+    for criterion_row in CRITERIA:
+        points += criterion_row["weight"] * (decide(criterion_row, model) or 0.0)
+    return points / 16 / len(TASK_IDS)
+
+
+def verdict_rows(criteria: list[Row], decide: Decide, **columns: Any) -> list[Row]:
+    rows = []
+    for response_row in RESPONSES:
+        for criterion_row in criteria:
+            if criterion_row["task_id"] == response_row["task_id"]:
+                value = decide(criterion_row, response_row["model"])
+                rows.append(
+                    verdict(response_row, criterion_row, value, **columns),
+                )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Job:
+    """A job with a new judge, on data that an old judge has decided."""
+    folder = tmp_path_factory.mktemp("succession")
+    source = write_jsonl(folder / "data.jsonl", [{"not": "read"}])
+    job = job_on(
+        source,
+        folder / "warehouse",
+        judges=[NEW_JUDGE],
+    )
+    rows = {
+        **admitted(TASK_IDS, split="data"),
+        "criteria": CRITERIA,
+        "responses": RESPONSES,
+        "verdicts": [
+            *verdict_rows(CRITERIA, by_old, judge="older", grading="binary"),
+            *verdict_rows(CRITERIA[:4], by_old, judge="in-thirds", grading="ternary"),
+        ],
+    }
+    written(job.warehouse, rows, job.data.revision).publish()
+    return job
+
+
+def succession(job: Job, n_verdicts: int, **changes: Any) -> Job:
+    settings = Succession(
+        old_judge="older",
+        n_verdicts=n_verdicts,
+        **changes,
+    )
+    return job.model_copy(update={"succession": settings})
+
+
+def drawn_ids(job: Job) -> set[tuple[str, str]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return set(sample_of(job, reader).criterion_keys)
+
+
+def judged_anew(job: Job, decide: Decide) -> list[Row]:
+    """Store the sample of a job and the new judge's verdicts on it; return the figure's rows."""
+    sample = store_sample(job)
+    criteria = []
+    for row in CRITERIA:
+        if (row["task_id"], row["criterion_id"]) in sample.criterion_keys:
+            criteria.append(row)
+    columns = sample.judges.new_judge.columns
+    rows = verdict_rows(
+        criteria,
+        decide,
+        **columns,
+    )
+    written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
+    return shown(job, "succession")
+
+
+def shown(job: Job, figure: str) -> list[Row]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return Scope(job, reader).rows_of(figure_of(figure))
+
+
+def by_model(rows: list[Row]) -> Mapping[str, Row]:
+    return {row["model"]: row for row in rows}
+
+
+# The sample
+
+
+def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
+    with Warehouse(job.warehouse).reader() as reader:
+        sample = sample_of(
+            succession(job, 40),
+            reader,
+        )
+
+    tasks = {"a": [], "b": []}
+    for work in sample.responses:
+        tasks[work.model] += [work.task_id] * work.n_criteria
+    assert len(sample.criteria) == 20
+    assert tasks["a"] == tasks["b"]
+    assert len(tasks["a"]) == 20
+
+
+def test_every_stratum_is_drawn_with_the_probability_that_is_stored(job):
+    store_sample(succession(job, 60))
+
+    rows = rows_in(
+        job,
+        """
+        select stratum, count(*) as n_drawn, any_value(probability) as probability
+        from succession_draws group by stratum
+        """,
+    )
+    # Of 20 tasks: one positive criterion of Analysis with 8 points and one with 4, and one of each
+    # sign of Style.
+    sizes = {"positive Analysis": 40, "positive Style": 20, "negative Style": 20}
+    assert {row["stratum"] for row in rows} == sizes.keys()
+    for row in rows:
+        assert row["probability"] == row["n_drawn"] / sizes[row["stratum"]]
+
+
+def test_a_larger_sample_extends_a_smaller_one(job):
+    assert drawn_ids(succession(job, 40)) < drawn_ids(succession(job, 90))
+
+
+def test_another_seed_draws_another_sample(job):
+    assert drawn_ids(succession(job, 40)) != drawn_ids(succession(job, 40, seed=1))
+
+
+def test_what_the_new_judge_has_decided_is_not_missing(job):
+    judged_anew(
+        succession(job, 40),
+        by_old,
+    )
+
+    with Warehouse(job.warehouse).reader() as reader:
+        small_sample = sample_of(
+            succession(job, 40),
+            reader,
+        )
+        large_sample = sample_of(
+            succession(job, 60),
+            reader,
+        )
+
+    assert small_sample.responses == []
+    assert sum(response.n_criteria for response in large_sample.responses) == 20
+
+
+def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
+    with pytest.raises(UsageError, match=r"each of 3 strata .* takes 6 verdicts"):
+        drawn_ids(succession(job, 4))
+
+
+def test_a_judge_without_verdicts_cannot_be_succeeded(job):
+    settings = Succession(old_judge="unknown", n_verdicts=40)
+
+    with pytest.raises(UsageError, match="unknown: this judge has no verdicts here"):
+        drawn_ids(job.model_copy(update={"succession": settings}))
+
+
+def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
+    judge = job.settings.judges[0].model_copy(update={"rubric": "examples_removed"})
+
+    with pytest.raises(UsageError, match="needs `rubric: original`"):
+        drawn_ids(succession(job.with_settings(judges=(judge,)), 40))
+
+
+def test_a_judge_with_another_grading_cannot_succeed(job):
+    settings = Succession(old_judge="in-thirds", n_verdicts=40)
+
+    with pytest.raises(UsageError, match="in-thirds grades ternary, newer binary"):
+        drawn_ids(job.model_copy(update={"succession": settings}))
+
+
+# What it shows
+
+
+def stricter(criterion_row: Row, model: str) -> float:
+    """The new judge's decision: in half of the tasks it does not see what the old one sees."""
+    is_strict = TASK_IDS.index(criterion_row["task_id"]) % 2 == 0
+    if is_strict and criterion_row["position"] == 0:
+        return 0.0
+    return by_old(criterion_row, model)
+
+
+@pytest.fixture(scope="module")
+def fully_judged(shared: Job, tmp_path_factory) -> list[Row]:
+    """What is shown when the new judge has decided all criteria."""
+    job = copied(shared, tmp_path_factory.mktemp("fully") / "warehouse")
+    return judged_anew(succession(job, 160), stricter)
+
+
+def test_a_sample_of_all_criteria_shows_the_scores_of_a_full_judging(fully_judged):
+    rows = by_model(fully_judged)
+
+    for model in ("a", "b"):
+        assert rows[model]["old_score"] == pytest.approx(score(model, by_old))
+        assert rows[model]["new_score"] == pytest.approx(score(model, stricter))
+        assert rows[model]["effect"] == pytest.approx(-0.25)
+        assert rows[model]["effect_ci_low"] == pytest.approx(-0.25)
+        assert rows[model]["effect_ci_high"] == pytest.approx(-0.25)
+
+
+def test_an_interval_covers_the_effect_that_a_full_judging_shows(job):
+    rows = by_model(judged_anew(succession(job, 100), stricter))
+
+    for model in ("a", "b"):
+        assert rows[model]["effect_ci_low"] < -0.25 < rows[model]["effect_ci_high"]
+        assert rows[model]["n_verdicts"] == 50
+
+
+def test_undecided_verdicts_widen_the_interval_by_all_that_they_could_change(job):
+    def failing_once(criterion_row: Row, model: str) -> float | None:
+        if model == "a" and criterion_row["criterion_id"] == "t3-c0":
+            return None
+        return by_old(criterion_row, model)
+
+    rows = by_model(judged_anew(succession(job, 160), failing_once))
+
+    # The criterion has 8 of 16 points in one of 20 tasks, and `a` met it according to the old judge.
+    assert rows["a"]["n_undecided"] == 1
+    assert rows["a"]["effect_ci_low"] == pytest.approx(-0.025)
+    assert rows["a"]["effect_ci_high"] == pytest.approx(0.0)
+    assert rows["b"]["effect_ci_low"] == pytest.approx(0.0)
+
+
+def test_the_order_holds_if_no_model_could_pass_another(fully_judged):
+    rows = by_model(fully_judged)
+
+    assert rows["b"]["old_rank"] == 1
+    assert (rows["b"]["new_rank_low"], rows["b"]["new_rank_high"]) == (1, 1)
+    assert rows["b"]["keeps_order"]
+    assert rows["a"]["keeps_order"]
+
+
+def test_the_order_does_not_hold_if_the_new_judge_turns_it_round(job):
+    def turned(criterion_row: Row, model: str) -> float:
+        return by_old(criterion_row, "a" if model == "b" else "b")
+
+    rows = by_model(judged_anew(succession(job, 160), turned))
+
+    assert not rows["a"]["keeps_order"]
+    assert (rows["a"]["new_rank_low"], rows["a"]["new_rank_high"]) == (1, 1)
+
+
+def test_too_few_verdicts_show_no_estimate_and_the_reason(job):
+    rows = judged_anew(
+        succession(job, 40),
+        stricter,
+    )
+
+    assert {row["no_figure"] for row in rows} == {"too few labels: 20, not 30"}
+    assert "effect" not in rows[0]
+
+
+def test_agreement_counts_the_flips_to_each_side_by_sign_of_the_weight(job):
+    judged_anew(
+        succession(job, 160),
+        stricter,
+    )
+
+    rows = {row["label"]: row for row in shown(job, "succession_agreement")}
+
+    # The first of three positive criteria is lower in half of the tasks.
+    assert rows["positive"]["lower_share"] == pytest.approx(1 / 6)
+    assert rows["positive"]["higher_share"] == 0
+    assert rows["negative"]["agreement"] == 1
+
+
+def test_the_latest_sample_of_two_judges_is_shown(job):
+    judged_anew(
+        succession(job, 100),
+        stricter,
+    )
+    judged_anew(
+        succession(job, 160),
+        stricter,
+    )
+
+    rows = shown(job, "succession")
+
+    assert {row["n_verdicts"] for row in rows} == {80}
+
+
+def test_a_sample_of_another_judge_is_no_sample_of_this_one(job, tmp_path):
+    other_job = copied(job, tmp_path / "other")
+    criteria = CRITERIA[:30]
+    sample = store_sample(succession(other_job, 40))
+    columns = sample.judges.new_judge.columns | {"judge": "third"}
+    rows = verdict_rows(
+        criteria,
+        stricter,
+        **columns,
+    )
+    written(other_job.warehouse, {"verdicts": rows}, other_job.data.revision).publish()
+
+    assert {row["n_undecided"] for row in shown(other_job, "succession")} == {20}
+
+
+def sentence(*rows: Row) -> str:
+    heading = figure_of("succession").heading
+    assert heading is not None
+    return heading(rows)
+
+
+def shown_row(model: str, effect: float, **columns: Any) -> Row:
+    return {
+        "succession": "older → newer",
+        "split": "finance",
+        "model": model,
+        "no_figure": None,
+        "effect": effect,
+        "effect_ci_low": effect - 0.01,
+        "effect_ci_high": effect + 0.01,
+        "keeps_order": True,
+        "n_verdicts": 600,
+        "n_all_verdicts": 10_000,
+        "rejudging_usd": 4.0,
+        **columns,
+    }
+
+
+def test_the_first_sentence_says_order_levels_and_cost():
+    text = sentence(
+        shown_row("a", -0.05),
+        shown_row("b", -0.03),
+    )
+
+    assert text == (
+        "older → newer, finance: the order holds; levels fall by 0.030 to 0.050; judging the other"
+        " 18,800 verdicts too costs $8.00."
+    )
+
+
+def test_the_first_sentence_names_the_models_whose_order_may_change():
+    text = sentence(
+        shown_row("a", -0.05, keeps_order=False),
+        shown_row("b", 0.03, keeps_order=False),
+        shown_row("c", 0.0),
+    )
+
+    assert "the order may change among a, b; levels change by -0.050 to +0.030" in text
+
+
+def test_the_first_sentence_says_why_there_is_no_estimate():
+    text = sentence(
+        shown_row("a", 0.0, no_figure="too few labels: 20, not 30"),
+    )
+
+    assert text == "older → newer, finance: no estimate (too few labels: 20, not 30)."
