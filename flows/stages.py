@@ -10,7 +10,15 @@ from prefect.cache_policies import NO_CACHE
 from flows.recorded import is_recorded
 from flows.report import is_up_to_date, on_everything, write_report
 from flows.run.outcomes import explained
-from flows.stage_runs import Batch, batch, numbered_parts, prefect_task, run_batches, run_step
+from flows.stage_runs import (
+    Batch,
+    batch,
+    log_stage,
+    numbered_parts,
+    prefect_task,
+    run_batches,
+    run_step,
+)
 from flows.ui import recorded_flow, show_link
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -20,6 +28,7 @@ from tasks.drift import judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest_and_check
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.judge.panels import count_votes
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import store_calls, tidy
 from tasks.rules.errors import PipelineError
@@ -98,7 +107,12 @@ async def judge_flow(job: Job) -> StageReport:
             )
         for response in responses:
             totals[response.model] += response.n_criteria
-    return await run_batches(job, "judge", "verdicts", batches, totals, first_batches)
+    report = await run_batches(job, "judge", "verdicts", batches, totals, first_batches)
+    panel_report = await to_thread(count_votes, job)
+    if panel_report.rows:
+        await log_stage(job, panel_report)
+        report.rows += panel_report.rows
+    return report
 
 
 def _response_batches(responses: list[MissingVerdicts]) -> list[list[str]]:

@@ -28,6 +28,7 @@ from tasks.drift import lacks_verdicts as lacks_control_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.judge.neighbours import missing_arrangements
+from tasks.judge.panels import lacks_panel_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.run.calls import Analysis
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
@@ -59,8 +60,10 @@ def _lacks_rewordings(job: Job, reader: Reader) -> bool:
     return any(unworded_criteria(job, tasks, reader, rubric) for rubric in wanted_rubrics(job))
 
 
-def _lacks_verdicts(job: Job, _: Reader) -> bool:
-    return any(responses for _, responses in plan_verdicts(job))
+def _lacks_verdicts(job: Job, reader: Reader) -> bool:
+    if any(responses for _, responses in plan_verdicts(job)):
+        return True
+    return lacks_panel_verdicts(job, reader)
 
 
 def _lacks_looks(job: Job, reader: Reader) -> bool:

@@ -186,6 +186,10 @@ COLUMNS: dict[str, Column] = {
     "piece_hash": _text(
         "Hash of the piece of the rubric that is judged in one call; NULL without pieces."
     ),
+    "members_usd": _number(
+        "Cost of the verdicts that a panel's verdict counts, in USD; NULL for other judges, and if"
+        " any is unknown. Each is counted in `cost_usd` of the member's verdict."
+    ),
     "decided_by": _text("Of a cascade: label of the judge that decided; NULL for other judges."),
     "escalated_because": _texts(
         "Of a cascade: reason for calling the second judge; NULL if the first one decided."

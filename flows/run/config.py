@@ -98,7 +98,12 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
     A named label that is not configured may belong to imported rows.
     """
     changes: dict[str, Any] = {"report": _report(settings, file)}
-    labels_by_kind = {"models": arguments.named_models, "judges": arguments.named_judges}
+    named_judges = list(arguments.named_judges)
+    for judge in settings.judges:
+        if judge.label in arguments.named_judges:
+            # A panel needs the verdicts of its members.
+            named_judges += [member.label for member in judge.panel_members]
+    labels_by_kind = {"models": arguments.named_models, "judges": named_judges}
     for kind, labels in labels_by_kind.items():
         if labels:
             endpoints = getattr(settings, kind)

@@ -362,6 +362,9 @@ class Judge(Analyst):
 
     A judge with `cascade` calls a first judge and, if its rule says so, a second one, whose
     settings it has.
+
+    A judge with `majority` is a panel: its verdict is the majority of those of other judges, each
+    in `votes` repetitions. It makes no call.
     """
 
     template: str = "default"
@@ -374,29 +377,36 @@ class Judge(Analyst):
     criteria_per_call: Size | Literal["all"] = 1
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     cascade: Cascade | None = None
+    majority: "tuple[str | Judge, ...]" = ()
+    votes: Size = 1
 
     @model_validator(mode="before")
     @classmethod
-    def _prepare_cascade(cls, data: Any) -> Any:
-        """Refuse a cascade with settings that its judges have, and give it a provisional name.
+    def _prepare_composed(cls, data: Any) -> Any:
+        """Refuse a cascade or panel with settings that its judges have, and give it a provisional
+        name.
 
-        A cascade with a name is one that is read again, with all settings of its second judge.
+        One with a name is read again, with all settings of its second or first judge.
         """
-        if (
-            not isinstance(data, Mapping)
-            or not isinstance(data.get("cascade"), Mapping)
-            or "name" in data
-        ):
+        if not isinstance(data, Mapping) or "name" in data:
+            return data
+        if isinstance(data.get("cascade"), Mapping):
+            kind = "cascade"
+            own_settings = {"label", "cascade"}
+        elif data.get("majority"):
+            kind = "panel"
+            own_settings = {"label", "majority", "votes"}
+        else:
             return data
         if not data.get("label"):
-            raise ValueError("a cascade needs a `label`")
-        settings = (set(data) & set(cls.model_fields)) - {"label", "cascade"}
+            raise ValueError(f"a {kind} needs a `label`")
+        settings = (set(data) & set(cls.model_fields)) - own_settings
         if settings:
             raise ValueError(
-                f"`{min(settings)}` is a setting of the judges of a cascade, not of the cascade"
+                f"`{min(settings)}` is a setting of the judges of a {kind}, not of the {kind}"
             )
-        # `with_cascades` replaces the name when the judges are known.
-        return {"name": "cascade", **data}
+        # `with_cascades` and `with_panels` replace the name when the judges are known.
+        return {"name": kind, **data}
 
     def problems(self) -> Iterator[str]:
         """Yield the problems of any model, and settings that do not fit this kind of judge."""
@@ -425,8 +435,15 @@ class Judge(Analyst):
 
     @property
     def members(self) -> "tuple[Judge, ...]":
-        """The judges that are called: itself, or both judges of its cascade."""
+        """The judges that are called: itself, or both judges of its cascade; none for a panel."""
+        if self.majority:
+            return ()
         return self.cascade.members if self.cascade else (self,)
+
+    @property
+    def panel_members(self) -> "tuple[Judge, ...]":
+        """The judges whose majority it is, after their labels were replaced; none for others."""
+        return cast("tuple[Judge, ...]", self.majority)
 
     @property
     def is_decision_model(self) -> bool:
@@ -501,6 +518,65 @@ def with_cascades(judges: Sequence[Judge]) -> tuple[Judge, ...]:
         elif judge.label not in member_labels:
             deciding_judges.append(judge)
     return tuple(deciding_judges)
+
+
+def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
+    """Return the judges with panels that hold their members.
+
+    Raises:
+        ValueError: a panel is impossible.
+    """
+    judges_by_label = {judge.label: judge for judge in judges if not judge.majority}
+    resolved = []
+    for judge in judges:
+        if judge.majority:
+            problem = next(_panel_problems(judge, judges_by_label), None)
+            if problem is not None:
+                raise ValueError(f"judge {judge.label}: {problem}")
+            resolved.append(_panel(judge, judges_by_label))
+        else:
+            resolved.append(judge)
+    return tuple(resolved)
+
+
+def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Iterator[str]:
+    members = []
+    for member in panel.majority:
+        label = member if isinstance(member, str) else member.label
+        if label not in judges_by_label:
+            labels = ", ".join(sorted(judges_by_label))
+            yield f"`majority`: there is no judge {label!r}; there are {labels or 'none'}"
+            return
+        members.append(judges_by_label[label])
+    if len({member.label for member in members}) < len(members):
+        yield "`majority` names a judge twice; `votes` counts its repetitions"
+    n_votes = len(members) * panel.votes
+    if n_votes < 3 or n_votes % 2 == 0:
+        yield f"{n_votes} votes; a majority needs an odd number of at least 3"
+    for member in members:
+        if member.trials < panel.votes:
+            yield f"{member.label} judges once; give it `trials: {panel.votes}`"
+        if member.rubric != members[0].rubric:
+            yield "its judges have different settings of `rubric`"
+
+
+def _panel(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
+    """Return a panel that holds its members, with all other settings of the first by label."""
+    members = []
+    for member in panel.majority:
+        members.append(judges_by_label[member if isinstance(member, str) else member.label])
+    members.sort(key=lambda judge: judge.label)
+    changes = {
+        "label": panel.label,
+        "majority": tuple(members),
+        "votes": panel.votes,
+        "trials": min(judge.trials for judge in members) // panel.votes,
+        "cascade": None,
+        "kind": "chat",
+        "criteria_per_call": 1,
+        "mode": "live",
+    }
+    return members[0].model_copy(update=changes)
 
 
 def _refuse_impossible(judges: Sequence[Judge], judges_by_label: Mapping[str, Judge]) -> None:

@@ -34,6 +34,7 @@ from tasks.config.models import (
     Text,
     address_problems,
     with_cascades,
+    with_panels,
 )
 from tasks.rules.text.secrecy import REFERENCE
 
@@ -440,7 +441,9 @@ class Settings(Strict):
     warehouse: Text | None = None
     dataset: Dataset
     models: tuple[Model, ...] = ()
-    judges: Annotated[tuple[Judge, ...], AfterValidator(with_cascades)] = ()
+    judges: Annotated[
+        tuple[Judge, ...], AfterValidator(with_cascades), AfterValidator(with_panels)
+    ] = ()
     rubric_writer: Endpoint | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()

@@ -57,7 +57,7 @@ def control_sets(
     oldest_id = "first(set_id order by created_at, set_id) as set_id"
     sets = []
     for judge_config in judge_configs(job, tasks.benchmark):
-        if judge_config.judge_trial == 1:
+        if judge_config.judge_trial == 1 and not judge_config.panel:
             key = tasks.key | judge_config.columns
             # An aggregate: one row, even without a set.
             (row,) = reader.select("control_set", oldest_id, **key)

@@ -18,13 +18,11 @@ from tasks.imports import files
 from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
 from tasks.imports.matching import Criteria, StoredResponses, Wording
 from tasks.rules.identity import IMPORTED, digest, verdict_id
-from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
+from tasks.rules.verdict import BINARY, GRADINGS, STATUSES, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
 from warehouse.tables import OF_SOME_JUDGES
 
-STATUS = {value: status for status, value in VALUES.items()}
-"""Value of a verdict -> its status."""
 _DECISION_COLUMNS = ("criteria_met", "value", "verdict")
 """Columns for the decision; a row needs one of them, and several must agree."""
 SHEET_COLUMN = "how_to_fill_in"
@@ -213,7 +211,7 @@ def _verdict_row(
     value = _agreed_value(where, decisions, grading)
     return {
         **verdict_columns(job, response, wording, judge or IMPORTED, judge_trial, grading),
-        "status": STATUS[value],
+        "status": STATUSES[value],
         "value": value,
         "explanation": row.get("explanation"),
         "confidence": confidence,
@@ -297,6 +295,7 @@ def verdict_columns(
         "decided_by": None,
         "escalated_because": None,
         "may_hide_failures": None,
+        "members_usd": None,
     }
 
 
@@ -315,7 +314,7 @@ def as_value(decision: Any, words: Mapping[str, float] = _WORDS) -> float | None
             return VALUES[status]
         return words.get(re.sub("[ _-]+", " ", decision.strip().lower()))
     value = as_number(decision)
-    return value if value in STATUS else None
+    return value if value in STATUSES else None
 
 
 def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:

@@ -27,12 +27,13 @@ from warehouse import Reader, Warehouse
 
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
-    """Return for each judge configuration the responses that lack verdicts."""
+    """Return for each judge configuration that calls models the responses that lack verdicts."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
         return [
             (config, missing_work.missing_verdicts(job, wanted_tasks, reader, config))
             for config in judge_configs(job, wanted_tasks.benchmark)
+            if not config.panel
         ]
 
 
@@ -89,6 +90,7 @@ async def judge_responses(
         "source": "judged",
         "import_batch": None,
         "may_hide_failures": False,
+        "members_usd": None,
     }
     with VerdictWriter(
         job,

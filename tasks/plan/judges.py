@@ -91,7 +91,8 @@ def judges_to_call(
     judge_config: JudgeConfig,
     responses: Sequence[MissingVerdicts] = (),
 ) -> list[JudgeCalls]:
-    """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
+    """Return the judges to call for verdicts: the judge itself, or both judges of a cascade; none
+    for a panel.
 
     `responses` are those that lack verdicts. A missing verdict that is stored as a failure of the
     second judge needs one call of that judge: the first judge's replies are in the ledger. Of the
@@ -99,6 +100,8 @@ def judges_to_call(
     verdicts; without any, the share that its rule escalates of the first judge's stored verdicts;
     without these, all.
     """
+    if judge_config.panel:
+        return []
     cascade = judge_config.cascade
     if cascade is None:
         return [JudgeCalls(judge_config)]

@@ -32,6 +32,8 @@ VALUES = {
     PARTIAL: 0.5,
     UNMET: 0.0,
 }
+STATUSES = {value: status for status, value in VALUES.items()}
+"""Value of a verdict -> its status."""
 
 WORDS = {
     "satisfied": MET,

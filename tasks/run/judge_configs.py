@@ -89,6 +89,14 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
         identity["criteria_per_call"] = judge.criteria_per_call
     if judge.is_decision_model and judge.grading != TERNARY:
         identity["threshold"] = judge.least_probability
+    if judge.majority:
+        identity["majority"] = {
+            "members": [
+                judge_target(member, reads_address=reads_address).config_hash
+                for member in judge.panel_members
+            ],
+            "votes": judge.votes,
+        }
     if judge.cascade is not None:
         first_judge, _ = judge.cascade.members
         when = judge.cascade.when.rule
@@ -127,6 +135,7 @@ class JudgeConfig:
     judge_trial: int
     evidence_template: str | None = None
     cascade: CascadeConfigs | None = None
+    panel: tuple["JudgeConfig", ...] = ()
 
     @property
     def piece_size(self) -> int | None:
@@ -194,6 +203,8 @@ def configs_of(
     config_hash = judge_target(judge, reads_address=reads_address).config_hash
     if judge.cascade is not None:
         return [_cascade_config(judge, judge.cascade, config_hash, benchmark)]
+    if judge.majority:
+        return _panel_configs(judge, config_hash, benchmark)
     template = template_of(judge, benchmark)
     configs = []
     for judge_trial in range(1, judge.trials + 1):
@@ -236,19 +247,56 @@ def _cascade_config(
     )
 
 
+def _panel_configs(
+    judge: Judge,
+    config_hash: str,
+    benchmark: Benchmark,
+) -> list[JudgeConfig]:
+    """Return the configurations of a panel, one for each judge trial, with those of its votes.
+
+    Judge trial t of a panel counts the members' trials t, or the next `votes` of them. If the
+    templates of its members differ, its template's identity is made of all.
+    """
+    configs_of_members = [configs_of(member, benchmark) for member in judge.panel_members]
+    template_hashes = sorted({configs[0].template_hash for configs in configs_of_members})
+    hash_of_all = template_hashes[0]
+    if len(template_hashes) > 1:
+        hash_of_all = template_hash(*template_hashes)
+    panel_configs = []
+    for judge_trial in range(1, judge.trials + 1):
+        counted_trials = slice((judge_trial - 1) * judge.votes, judge_trial * judge.votes)
+        votes: list[JudgeConfig] = []
+        for configs in configs_of_members:
+            votes += configs[counted_trials]
+        panel_configs.append(
+            JudgeConfig(
+                judge=judge,
+                judge_config_hash=config_hash,
+                template=votes[0].template,
+                template_hash=hash_of_all,
+                grading=votes[0].grading,
+                judge_trial=judge_trial,
+                panel=tuple(votes),
+            )
+        )
+    return panel_configs
+
+
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
-    """Refuse a cascade whose judges grade in different ways.
+    """Refuse a cascade or panel whose judges grade in different ways.
 
     Raises:
         UsageError: they do.
     """
-    members = judge.members
+    members = judge.panel_members or judge.members
     gradings = [member.grading or benchmark.grading for member in members]
     if len(set(gradings)) > 1:
+        named_gradings = ", ".join(
+            f"{member.label} {grading}" for member, grading in zip(members, gradings, strict=True)
+        )
         raise UsageError(
-            f"judge {judge.label}: its judges grade in different ways:"
-            f" {members[0].label} {gradings[0]}, {members[1].label} {gradings[1]}; give both the"
-            " same `grading`"
+            f"judge {judge.label}: its judges grade in different ways: {named_gradings}; give all"
+            " the same `grading`"
         )
 
 

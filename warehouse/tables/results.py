@@ -52,6 +52,7 @@ TABLES = (
             "import_batch",
             "may_hide_failures",
             *DECISION,
+            "members_usd",
         ),
         key=("verdict_id",),
         keeps="decided",

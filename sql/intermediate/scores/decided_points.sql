@@ -14,7 +14,8 @@ verdicts as (
     select
         hash(response_id) as response_key,
         hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
-        judging_id, value, probability, cost_usd
+        judging_id, value, probability,
+        coalesce(cost_usd, members_usd) as cost_usd
     from intermediate.graded_verdicts
     semi join changed_responses using (response_id, judging_id)
 )

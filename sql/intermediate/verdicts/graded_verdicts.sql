@@ -90,6 +90,7 @@ select
     cached_tokens,
     completion_tokens,
     cost_usd,
+    members_usd,
     input_usd_per_mtok,
     cached_usd_per_mtok,
     output_usd_per_mtok,

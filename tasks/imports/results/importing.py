@@ -39,14 +39,14 @@ from tasks.imports.results.records import (
     LoggedResponse,
     LogSource,
 )
-from tasks.imports.verdicts import STATUS, verdict_columns
+from tasks.imports.verdicts import verdict_columns
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, conversation_id, criterion_hash
 from tasks.rules.text.characters import is_blank, one_line, shows_nothing
 from tasks.rules.text.numbers import counted, list_text
-from tasks.rules.verdict import BINARY, TERNARY, VALUES
+from tasks.rules.verdict import BINARY, STATUSES, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -281,7 +281,7 @@ class LogImport:
             row["status"] = decision.status
             row["error"] = _one_line(decision.error)
         else:
-            row["status"] = STATUS[decision.value]
+            row["status"] = STATUSES[decision.value]
         row_to_store = self.rows_by_kind["verdicts"].put(where, row)
         self.counts["may hide failures"] += bool(row_to_store["may_hide_failures"])
 

@@ -57,6 +57,7 @@ STATUSES = {
     "redirected": "d",
     "too_large": "l",
     "unclear": "k",
+    "no_majority": "j",
     "no_response": "n",
     "not_judged": "-",
     "unknown": "?",

@@ -1,0 +1,56 @@
+-- name: votes
+-- One row: a criterion of a response that all members of a panel were asked about, with their
+-- votes (NULL for a failure), and what the panel decided before. A panel's decision stands; only
+-- what it left undecided is counted again.
+with members as (
+    select unnest(
+        $members::struct(
+            judge varchar,
+            judge_config_hash varchar,
+            template_hash varchar,
+            grading varchar,
+            judge_trial bigint
+        )[],
+        recursive := true
+    )
+),
+
+votes as (
+    select response_id, task_id, model, trial, vintage, criterion_id, criterion_hash,
+        list(value) as votes,
+        sum(cost_usd) as known_usd,
+        if(count(cost_usd) = count(*), known_usd, null) as members_usd
+    from intermediate.graded_verdicts
+    inner join members using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+    group by response_id, task_id, model, trial, vintage, criterion_id, criterion_hash
+    having count(*) = len($members)
+),
+
+earlier as (
+    select response_id, criterion_id, criterion_hash, value
+    from verdicts
+    where judge = $judge
+        and judge_config_hash = $judge_config_hash
+        and template_hash = $template_hash
+        and grading = $grading
+        and judge_trial = $judge_trial
+)
+
+select
+    votes.response_id,
+    votes.task_id,
+    votes.model,
+    votes.trial,
+    votes.vintage,
+    votes.criterion_id,
+    votes.criterion_hash,
+    votes.votes,
+    votes.members_usd,
+    responses.text as response_text,
+    earlier.response_id is not null as is_counted
+from votes
+inner join responses using (response_id)
+left join earlier using (response_id, criterion_id, criterion_hash)
+where earlier.value is null
+order by votes.task_id, votes.response_id, votes.criterion_id;

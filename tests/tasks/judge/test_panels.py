@@ -1,0 +1,237 @@
+"""Panels: verdicts by the majority of other judges, from their stored verdicts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.benchmarks import load_benchmark
+from tasks.config.job import Job
+from tasks.config.settings import Settings
+from tasks.judge.panels import count_votes, lacks_panel_verdicts
+from tasks.rules.errors import UsageError
+from tasks.run.judge_configs import judge_configs, refuse_unlike_gradings
+from tests.kit import (
+    Row,
+    admitted,
+    criterion,
+    endpoint,
+    job_on,
+    response,
+    rows_in,
+    verdict,
+    write_jsonl,
+    written,
+)
+from warehouse import Warehouse
+
+SAMPLE = {"source": "sample"}
+ADDRESS = "http://localhost/v1"
+CRITERIA = [criterion("t0", position, 5.0) for position in range(4)]
+RESPONSE = response("t0", "alpha")
+JUDGES = [
+    *(endpoint(label, ADDRESS) for label in ("a", "b", "c")),
+    {"label": "panel", "majority": ["c", "a", "b"]},
+]
+VOTES = {
+    "a": (1.0, 1.0, 0.0, None),
+    "b": (1.0, 0.0, 0.0, 1.0),
+    "c": (0.0, 1.0, 0.0, 0.0),
+}
+"""Judge -> its decision on each criterion."""
+
+
+def votes_rows(job: Job, votes: Mapping[str, tuple[float | None, ...]]) -> list[Row]:
+    rows = []
+    for judge_config in judge_configs(job, load_benchmark("prbench")):
+        columns = judge_config.columns
+        decisions = votes.get(f"{columns['judge']}#{columns['judge_trial']}")
+        decisions = decisions or votes.get(columns["judge"], ())
+        for criterion_row, value in zip(CRITERIA, decisions, strict=False):
+            rows.append(
+                verdict(
+                    RESPONSE,
+                    criterion_row,
+                    value,
+                    cost_usd=0.25,
+                    **columns,
+                )
+            )
+    return rows
+
+
+def store(job: Job, votes: Mapping[str, tuple[float | None, ...]]):
+    rows = votes_rows(job, votes)
+    written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Job:
+    """A job with a panel of three, on a task with a response."""
+    folder = tmp_path_factory.mktemp("panels")
+    source = write_jsonl(folder / "data.jsonl", [{"not": "read"}])
+    job = job_on(source, folder / "warehouse", judges=JUDGES)
+    tables = {
+        **admitted(["t0"], split="data", n_criteria=4),
+        "criteria": CRITERIA,
+        "responses": [RESPONSE | {"cost_usd": 2.0}],
+    }
+    written(job.warehouse, tables, job.data.revision).publish()
+    return job
+
+
+def decisions(job: Job, judge: str = "panel", judge_trial: int = 1) -> list[Any]:
+    query = """
+        select value from verdicts where judge = ? and judge_trial = ? order by criterion_id
+    """
+    return [row["value"] for row in rows_in(job, query, judge, judge_trial)]
+
+
+def test_a_panel_decides_as_more_than_half_of_its_members(job):
+    store(job, VOTES)
+
+    report = count_votes(job)
+
+    assert decisions(job) == [1.0, 1.0, 0.0, None]
+    assert report.notes == ["4 verdicts of panel by vote"]
+
+
+def test_a_criterion_without_a_majority_says_so(job):
+    store(job, VOTES)
+    count_votes(job)
+
+    [row] = rows_in(job, "from verdicts where judge = 'panel' and value is null")
+    assert row["status"] == "no_majority"
+    assert row["criterion_id"] == "t0-c3"
+
+
+def test_votes_are_counted_once_all_members_have_been_asked(job):
+    store(job, {"a": VOTES["a"], "b": VOTES["b"]})
+
+    assert count_votes(job).rows == 0
+
+
+def test_votes_that_were_counted_are_not_counted_again(job):
+    store(job, VOTES)
+    count_votes(job)
+
+    assert count_votes(job).rows == 0
+    with Warehouse(job.warehouse).reader() as reader:
+        assert not lacks_panel_verdicts(job, reader)
+
+
+def test_a_panel_decides_what_it_left_open_when_a_failed_member_decides(job):
+    store(job, VOTES)
+    count_votes(job)
+    store(job, {"a": (1.0, 1.0, 0.0, 1.0)})
+
+    count_votes(job)
+
+    assert decisions(job) == [1.0, 1.0, 0.0, 1.0]
+
+
+def test_a_board_shows_what_the_votes_of_a_panel_cost(job):
+    store(job, VOTES)
+    count_votes(job)
+    aggregate(job)
+
+    [row] = rows_in(
+        job, "from leaderboard where judge = 'panel' and is_primary and split = 'data'"
+    )
+    assert row["cost_usd"] == pytest.approx(2.0 + 4 * 3 * 0.25)
+    costs = rows_in(job, "select distinct cost_usd from verdicts where judge = 'panel'")
+    assert costs == [{"cost_usd": None}]
+
+
+def with_judges(job: Job, *judges: Mapping[str, Any]) -> Job:
+    settings = Settings.model_validate({"dataset": SAMPLE, "judges": judges})
+    return job.with_settings(judges=settings.judges)
+
+
+def test_repetitions_of_one_judge_can_vote(job, tmp_path):
+    judge = endpoint("a", ADDRESS, trials=6)
+    thrice = {"label": "thrice", "majority": ["a"], "votes": 3}
+    job = with_judges(job, judge, thrice)
+    votes = {f"a#{trial}": (float(trial > 4),) * 4 for trial in range(1, 7)}
+    store(job, votes)
+
+    count_votes(job)
+
+    # The first trial of the panel counts trials 1 to 3, its second one 4 to 6.
+    assert decisions(job, "thrice", 1) == [0.0] * 4
+    assert decisions(job, "thrice", 2) == [1.0] * 4
+
+
+def test_trial_by_trial_a_panel_counts_the_same_trial_of_its_members(job):
+    judges = [endpoint(label, ADDRESS, trials=2) for label in ("a", "b", "c")]
+    job = with_judges(job, *judges, JUDGES[-1])
+    votes = {f"{label}#1": (0.0,) * 4 for label in "abc"}
+    votes |= {f"{label}#2": (1.0,) * 4 for label in "abc"}
+    store(job, votes)
+
+    count_votes(job)
+
+    assert decisions(job, judge_trial=1) == [0.0] * 4
+    assert decisions(job, judge_trial=2) == [1.0] * 4
+
+
+def panel_hash(job: Job, *judges: Mapping[str, Any]) -> str:
+    configs = judge_configs(with_judges(job, *judges), load_benchmark("prbench"))
+    [panel] = [config for config in configs if config.panel]
+    return panel.judge_config_hash
+
+
+def test_the_order_of_the_members_is_no_part_of_a_panels_identity(shared):
+    other_order = {"label": "panel", "majority": ["b", "c", "a"]}
+
+    assert panel_hash(shared, *JUDGES) == panel_hash(shared, *JUDGES[:3], other_order)
+
+
+def test_a_member_with_other_parameters_makes_another_panel(shared):
+    changed = endpoint("a", ADDRESS, temperature=0.5)
+
+    assert panel_hash(shared, *JUDGES) != panel_hash(shared, changed, *JUDGES[1:])
+
+
+def test_the_number_of_votes_is_part_of_a_panels_identity(shared):
+    judges = [endpoint(label, ADDRESS, trials=3) for label in ("a", "b", "c")]
+    panel = {"label": "panel", "majority": ["a", "b", "c"], "votes": 3}
+
+    assert panel_hash(shared, *judges, panel) != panel_hash(shared, *judges, JUDGES[-1])
+
+
+@pytest.mark.parametrize(
+    ("panel", "reason"),
+    [
+        (
+            {"majority": ["a", "b"]},
+            "2 votes; a majority needs an odd number of at least 3",
+        ),
+        ({"majority": ["a"]}, "1 votes; a majority needs an odd number of at least 3"),
+        ({"majority": ["a", "b", "b"]}, "names a judge twice"),
+        ({"majority": ["a", "b", "d"]}, "there is no judge 'd'; there are a, b, c"),
+        ({"majority": ["a"], "votes": 3}, "a judges once; give it `trials: 3`"),
+        (
+            {"majority": ["a", "b", "c"], "temperature": 0.0},
+            "is a setting of the judges",
+        ),
+    ],
+)
+def test_an_impossible_panel_is_refused(panel, reason):
+    judges = [*JUDGES[:3], {"label": "panel", **panel}]
+
+    with pytest.raises(ValueError, match=reason):
+        Settings.model_validate({"dataset": SAMPLE, "judges": judges})
+
+
+def test_judges_that_grade_in_different_ways_are_no_panel(shared):
+    judges = [endpoint("a", ADDRESS, grading="ternary"), *JUDGES[1:]]
+    [panel] = [
+        judge
+        for judge in with_judges(shared, *judges).settings.judges
+        if judge.majority
+    ]
+
+    with pytest.raises(UsageError, match="a ternary, b binary, c binary"):
+        refuse_unlike_gradings(panel, load_benchmark("prbench"))
