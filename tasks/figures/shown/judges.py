@@ -354,6 +354,35 @@ _NEIGHBOURS = Figure(
     boards=["judge", "breakdown", "label"],
     query="judges/neighbour_effects",
 )
+UNCERTAINTY = Figure(
+    "uncertainty",
+    "What would narrow the interval",
+    "The variance of a score by its source: tasks, sampling of responses (trials), repetition of the"
+    " judge (judge trials), and the choice of judge. An estimate below 0 is noise around a small"
+    " variance. Its share is of the variance of the mean. The width is that of the 95 % interval of"
+    " the mean before clipping: now, and as expected with 100 more tasks, one more trial or judge"
+    " trial of each, or one more judge. For the choice of judge, the interval is for other judges"
+    " too. The cost is the mean price of stored responses and verdicts.",
+    (
+        "judge_config",
+        "split",
+        "model",
+        Column("source", "Source"),
+        Column("n_levels", "Now", "count"),
+        Column("variance", "Variance", "variance", interval=True, few="is_small"),
+        Column("variance_share", "Share", "share"),
+        Column("lowest_mean", "lowest", "score", "Means of judges"),
+        Column("highest_mean", "highest", "score", "Means of judges"),
+        Column("width", "Width", "score"),
+        Column("single_width", "With one", "score"),
+        Column("change", "More", "text"),
+        Column("width_after", "Then", "score"),
+        Column("change_usd", "Cost", "usd"),
+        Column("note", "Note"),
+    ),
+    essential=["model", "source", "n_levels", "variance_share", "width", "width_after", "change_usd"],
+    query="judges/uncertainty",
+)
 _LENIENCY = Figure(
     "judge_leniency",
     "Leniency",
@@ -546,6 +575,7 @@ JUDGES = Page(
             _LENIENCY,
         ),
         _FAVOURS,
+        UNCERTAINTY,
         DECISIONS,
         _DRIFT,
         _FAILURES,
