@@ -90,6 +90,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     total = total_of(planned)
     without_cap = list(unbounded(job))
     retirement_lines = list(map(str, retirements(job, datetime.now(UTC).date())))
+    repetitions = _repetition_line(job)
     if context.as_json:
         document = {
             "calls": list(map(vars, planned)),
@@ -97,6 +98,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
             "total": vars(total),
             "without_cap": without_cap,
             "retirements": retirement_lines,
+            "repetitions": repetitions,
         }
         show_json(context, document)
         return
@@ -111,9 +113,20 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
             say(f"A cap would be refused: {line}")
         for line in retirement_lines:
             say(line)
+        if repetitions:
+            say(repetitions)
         if analyses:
             say("Analyses, which have commands of their own and are not part of a run:")
             show_calls(context, analyses)
+
+
+def _repetition_line(job: "Job") -> str:
+    from tasks.figures.scope import Scope
+    from tasks.figures.shown.judges import repetition_line
+    from warehouse import Warehouse
+
+    with Warehouse(job.warehouse).reader() as reader:
+        return repetition_line(Scope(job, reader))
 
 
 def _show_stopping(

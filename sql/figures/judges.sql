@@ -385,71 +385,31 @@ order by leniency desc, grader;
 
 -- name: uncertainty
 -- The variance of a model's mean score by source, and what more of each source would change. Prices
--- are means of stored responses and verdicts; an unknown one makes a cost NULL.
+-- are means of stored responses and verdicts; that of another judge is the mean of those there are.
 --
 -- with: figures/shared/shown_runs, figures/costs/response_costs
-with judges as (
-    select judge, judge_config_hash, template_hash, grading,
-        arg_min(judge_config, judge_trial) as judge_config
-    from $shown_judge_configs as shown
-    group by all
-),
-
--- Without a judge, the mean price of all judges.
-prices as (
-    select split, model, grading, judge_config,
-        avg(response_usd) as response_usd,
-        case when count(*) = count(verdicts_usd) then avg(verdicts_usd) end as verdicts_usd
-    from response_costs
-    inner join judges using (judge_config)
-    group by grouping sets ((split, model, grading, judge_config), (split, model, grading))
-),
-
-sources as (
+with sources as (
     select figure_id, basis,
         split_part(measure, ':', 1) as source,
-        any_value(value) filter (measure = source || ':variance') as variance,
-        max(ci_low) as variance_ci_low,
-        max(ci_high) as variance_ci_high,
-        bool_or(is_small) as is_small,
-        max(note) as note,
-        any_value(value) filter (measure = source || ':share') as variance_share,
-        any_value(value) filter (measure = source || ':width') as width,
-        any_value(value) filter (measure = source || ':width_after') as width_after,
-        any_value(value) filter (measure = source || ':single_width') as single_width,
-        any_value(value) filter (measure = source || ':lowest') as lowest_mean,
-        any_value(value) filter (measure = source || ':highest') as highest_mean
+        any_value(value) filter (measure like '%:variance') as variance,
+        any_value(value) filter (measure like '%:share') as variance_share,
+        any_value(value) filter (measure like '%:width') as width,
+        any_value(value) filter (measure like '%:width_after') as width_after,
+        any_value(value) filter (measure like '%:single_width') as single_width,
+        any_value(ci_low) as variance_ci_low,
+        any_value(ci_high) as variance_ci_high,
+        any_value(is_small) as is_small,
+        any_value(note) as note
     from measures
-    semi join intermediate.uncertainty_figures using (figure_id, basis)
     group by figure_id, basis, source
-),
-
-listed as (
-    select figures.*, sources.*, entry, is_hard, judges.judge_config
-    from intermediate.uncertainty_figures as figures
-    inner join sources using (figure_id, basis)
-    inner join $shown_sets using (split)
-    inner join $entries using (model, model_config_hash, vintage)
-    left join judges using (judge, judge_config_hash, template_hash, grading)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and score_name = $score
-        and not is_own_hard
-        and (judge_config is not null or judge_key is null)
 )
 
 select
-    coalesce(listed.judge_config, 'several judges') as judge_config,
-    listed.split,
+    if(judge_key is null, 'several judges', shown_runs.judge_config) as judge_config,
+    scores.split,
     is_hard,
     entry as model,
     source,
-    case source
-        when 'tasks' then n_tasks
-        when 'trials' then n_responses / n_tasks
-        when 'judge trials' then n_scores / n_responses
-        else n_judges
-    end as n_levels,
     variance,
     variance_ci_low,
     variance_ci_high,
@@ -457,24 +417,37 @@ select
     variance_share,
     width,
     single_width,
-    case when source = 'tasks' then '100 more' else 'one more' end as change,
     width_after,
-    round(
-        case source
-            when 'tasks' then 100 * (n_responses * response_usd + n_scores * verdicts_usd) / n_tasks
-            when 'trials' then n_tasks * response_usd + n_scores * verdicts_usd * n_tasks / n_responses
-            else n_responses * verdicts_usd
-        end,
-        9
-    ) as change_usd,
-    lowest_mean,
-    highest_mean,
-    note
-from listed
-left join prices
-    on listed.split = prices.split
-        and listed.entry = prices.model
-        and listed.grading = prices.grading
-        and listed.judge_config is not distinct from prices.judge_config
-order by listed.judge_config is null, listed.judge_config <> $main, listed.judge_config, is_hard,
-    listed.split, entry, list_position(['tasks', 'trials', 'judge trials'], source);
+    case source
+        when 'tasks'
+            then (figures.n_responses * response_usd + n_scores * verdicts_usd)
+                * 100 / figures.n_tasks
+        when 'trials'
+            then figures.n_tasks * (response_usd + n_scores * verdicts_usd / figures.n_responses)
+        when 'judge trials' then figures.n_responses * verdicts_usd
+        else
+            figures.n_responses
+            * avg(verdicts_usd) filter (judge_key is not null) over (partition by sampling_key)
+    end as change_usd,
+    figures.n_tasks,
+    figures.n_responses,
+    n_scores,
+    note,
+    shown_runs.model as model_label,
+    vintage
+from intermediate.uncertainty_figures as figures
+inner join sources using (figure_id, basis)
+inner join intermediate.mean_scores as scores on figures.first_score_id = scores.figure_id
+inner join $shown_sets using (split, is_own_hard)
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
+left join response_costs as costs
+    on shown_runs.judge_config = costs.judge_config
+        and scores.split = costs.split
+        and entry = costs.model
+where score_name = $score
+order by judge_key is null, shown_runs.judge_config <> $main, judge_config, is_hard, scores.split,
+    entry, list_position(['tasks', 'trials', 'judge trials'], source);

@@ -34,11 +34,6 @@ TRIALS = Measure(
     values="intermediate.trial_means",
     columns="trial, mean_score",
 )
-_SAMPLING = (
-    "benchmark, dataset_revision, split, score_name, model, model_config_hash, vintage, grading"
-)
-"""The columns that a model's scores under all judges share."""
-
 CONDITION = Measure(
     "difference",
     scores.condition_test,
@@ -185,7 +180,7 @@ MEASURES = (
         values="intermediate.judge_trial_scores",
         columns="task, trial, value",
         method=UNCERTAINTY_METHOD,
-        key=f"{_SAMPLING}, judge_key",
+        key="sampling_key, judge_key",
         condition="judge_key is not null",
     ),
     Measure(
@@ -195,7 +190,7 @@ MEASURES = (
         values="intermediate.judge_trial_scores",
         columns="task, trial, judge_trial_scores.judge_key, value",
         method=UNCERTAINTY_METHOD,
-        key=_SAMPLING,
+        key="sampling_key",
         condition="judge_key is null",
     ),
 )

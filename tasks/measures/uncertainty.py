@@ -9,7 +9,7 @@ from tasks.rules.statistics import uncertainty
 from tasks.rules.statistics.intervals import Ints
 from tasks.rules.statistics.uncertainty import Source
 
-_QUANTITIES = ("share", "width", "width_after", "single_width", "lowest", "highest")
+_QUANTITIES = ("share", "width", "width_after", "single_width")
 """The attributes of a source that are measures of their own."""
 
 

@@ -1,40 +1,19 @@
--- One row: a model on a split, under a judge with all of its trials or, without a judge,
--- under all judges of a grading, with a fingerprint of the scores.
+-- One row: a model on a split under a judge with all of its trials or, without a judge, under all
+-- judges of a grading; with a fingerprint of the scores. `first_score_id` is the mean under the
+-- first trial of a judge.
 --
 -- built as: view
 -- depends on: intermediate.judge_trial_scores
 select
-    benchmark,
-    dataset_revision,
-    split,
-    score_name,
-    model,
-    model_config_hash,
-    vintage,
-    grading,
-    judge,
-    judge_config_hash,
-    template_hash,
+    sampling_key,
     judge_key,
+    arg_min(score_id, (judge_trial, score_id)) as first_score_id,
     count(distinct judge_key) as n_judges,
     count(distinct task) as n_tasks,
-    count(distinct (task, trial)) as n_responses,
+    count(distinct hash(task, trial)) as n_responses,
     count(*) as n_scores,
-    figure_key([
-        'uncertainty', benchmark, dataset_revision, split, score_name, model, model_config_hash,
-        vintage, grading, judge, judge_config_hash, template_hash
-    ]) as figure_id,
-    bit_xor(hash(judge_key, judge_trial, task, trial, value))::varchar as basis
+    md5(if(judge_key is null, 'judges', 'sources') || first_score_id) as figure_id,
+    bit_xor(hash(score_id, task, trial, value))::varchar as basis
 from intermediate.judge_trial_scores
-group by
-    grouping sets (
-        (
-            benchmark, dataset_revision, split, score_name, model, model_config_hash, vintage,
-            grading, judge, judge_config_hash, template_hash, judge_key
-        ),
-        (
-            benchmark, dataset_revision, split, score_name, model, model_config_hash, vintage,
-            grading
-        )
-    )
-having n_tasks > 1 and (judge is not null or n_judges > 1)
+group by grouping sets ((sampling_key, judge_key), (sampling_key))
+having n_tasks > 1 and (judge_key is not null or n_judges > 1)

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from tasks.figures import charts
 from tasks.figures.figure import Column, ColumnGroup, Figure, Row, Rows, grouped, pooled
 from tasks.figures.page import Page
+from tasks.figures.scope import Scope
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
+from tasks.rules.text.numbers import list_text
 
 _AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
 _N_DECISIONS = 3
@@ -354,6 +356,37 @@ _NEIGHBOURS = Figure(
     boards=["judge", "breakdown", "label"],
     query="judges/neighbour_effects",
 )
+_WORTHWHILE = 0.9
+"""A repetition is worth its cost if it brings the width of an interval below this share."""
+
+
+def repetition_line(scope: Scope) -> str:
+    """Return a line on the configured repetitions that hardly narrow the intervals of a model on
+    any split; empty if there are none.
+    """
+    settings = scope.job.settings
+    is_repeated = {
+        "trials": settings.trials > 1,
+        "judge trials": any(judge.trials > 1 for judge in settings.judges),
+    }
+    models = [model.label for model in settings.models]
+    rows = []
+    if any(is_repeated.values()):
+        rows = [row for row in scope.rows_of(UNCERTAINTY) if row["single_width"] is not None]
+    names_by_source: dict[str, list[str]] = {}
+    for (source, model), model_rows in grouped(rows, "source", "model_label").items():
+        is_weak = all(row["width"] > _WORTHWHILE * row["single_width"] for row in model_rows)
+        if is_weak and is_repeated[source] and model in models:
+            names_by_source.setdefault(source, []).append(model)
+    parts = [f"{source} of {list_text(names)}" for source, names in names_by_source.items()]
+    if not parts:
+        return ""
+    return (
+        f"Repetitions that narrow intervals by less than a tenth: {'; '.join(parts)} (prbench"
+        " figure uncertainty)"
+    )
+
+
 UNCERTAINTY = Figure(
     "uncertainty",
     "What would narrow the interval",
@@ -368,19 +401,26 @@ UNCERTAINTY = Figure(
         "split",
         "model",
         Column("source", "Source"),
-        Column("n_levels", "Now", "count"),
         Column("variance", "Variance", "variance", interval=True, few="is_small"),
         Column("variance_share", "Share", "share"),
-        Column("lowest_mean", "lowest", "score", "Means of judges"),
-        Column("highest_mean", "highest", "score", "Means of judges"),
         Column("width", "Width", "score"),
-        Column("single_width", "With one", "score"),
-        Column("change", "More", "text"),
-        Column("width_after", "Then", "score"),
+        Column("single_width", "Width with one", "score"),
+        Column("width_after", "Width with more", "score"),
         Column("change_usd", "Cost", "usd"),
+        "n_tasks",
+        "n_responses",
+        Column("n_scores", "Judge trials", "count"),
         Column("note", "Note"),
     ),
-    essential=["model", "source", "n_levels", "variance_share", "width", "width_after", "change_usd"],
+    essential=[
+        "model",
+        "source",
+        "variance",
+        "variance_share",
+        "width",
+        "width_after",
+        "change_usd",
+    ],
     query="judges/uncertainty",
 )
 _LENIENCY = Figure(

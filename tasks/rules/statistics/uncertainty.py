@@ -15,7 +15,8 @@ their error to first order (the delta method), so that its interval is that of a
 (`ratio_intervals`): whole tasks are resampled, and no distribution is assumed.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,26 +35,26 @@ METHOD = "unweighted-means-1"
 FURTHER_TASKS = 100
 FEWEST_JUDGES = 5
 """A variance of the choice of judge needs at least this many judges."""
+_NOT_SEPARABLE = "not separable, because nothing is repeated; part of the source before it"
 _UPPER = 0.975
 """Probability below the upper end of a 95 % interval."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of the variance of a mean score.
+    """A source of the variance of a mean score; a value is None if it is unknown.
 
     Attributes:
-        variance: of the effect on one score; None if it is not separable.
+        variance: of the effect on one score.
         ci_low: lower end of its 95 % interval.
         ci_high: upper end.
+        is_small: true if the interval may be too narrow.
         share: the part of the estimated variance of the mean.
         width: of the mean's 95 % interval now.
         width_after: the expected width with one more response to each task, one more repetition for
             each response, `FURTHER_TASKS` more tasks, or one more judge.
         single_width: the expected width with one response to each task, or one repetition.
-        lowest: the lowest mean of a judge.
-        highest: the highest mean of a judge.
-        note: the reason why it is not separable.
+        note: the reason why the variance is unknown.
     """
 
     variance: float | None = None
@@ -64,8 +65,6 @@ class Source:
     width: float | None = None
     width_after: float | None = None
     single_width: float | None = None
-    lowest: float | None = None
-    highest: float | None = None
     note: str | None = None
 
 
@@ -96,7 +95,7 @@ class TaskScores:
 class Component:
     """The variance of an effect: the sum of `parts` / the sum of `degrees`, shape (n_tasks,) each.
 
-    Without degrees it is not separable: what is above it contains it, and here it is 0.
+    Without degrees it is not separable: the one before it contains it, and here it is 0.
     """
 
     parts: Floats
@@ -120,30 +119,8 @@ class Component:
         if not self.is_separable:
             return np.zeros_like(factors)
         errors = self.parts - self.variance * self.degrees
-        return self.variance * factors + errors * (factors.sum() / self.degrees.sum())
-
-
-@dataclass(frozen=True)
-class Components:
-    """The components of scores, from the outermost."""
-
-    tasks: Component
-    trials: Component
-    judge_trials: Component
-
-    def mean_variance(self, n_responses: Floats, inverse: Floats) -> float:
-        """Return the variance of a mean over one task with these numbers, in the mean over tasks.
-
-        A negative estimate counts as 0 here.
-
-        Args:
-            n_responses: of each task, shape (n_tasks,).
-            inverse: as in `TaskScores`.
-        """
-        variance = max(self.tasks.variance, 0.0)
-        variance += max(self.trials.variance, 0.0) * float(np.mean(1.0 / n_responses))
-        variance += max(self.judge_trials.variance, 0.0) * float(np.mean(inverse / n_responses**2))
-        return variance
+        shares = self.variance * factors + errors * factors.sum() / self.degrees.sum()
+        return np.asarray(shares)
 
 
 def task_scores(tasks: Ints, responses: Ints, values: Floats) -> TaskScores:
@@ -156,40 +133,113 @@ def task_scores(tasks: Ints, responses: Ints, values: Floats) -> TaskScores:
     """
     _, first_rows, response_index = np.unique(responses, return_index=True, return_inverse=True)
     _, task_index = np.unique(tasks[first_rows], return_inverse=True)
-    n_scores = np.bincount(response_index)  # (n_responses,)
-    response_means = np.bincount(response_index, values) / n_scores
-    judge_squares = np.bincount(response_index, (values - response_means[response_index]) ** 2)
-    n_responses = np.bincount(task_index).astype(float)
-    means = np.bincount(task_index, response_means) / n_responses
+    n_scores = _sums(response_index)  # (n_responses,)
+    response_means = _sums(response_index, values) / n_scores
+    n_responses = _sums(task_index)
+    means = _sums(task_index, response_means) / n_responses
+    judge_distances = values - response_means[response_index]
+    response_distances = response_means - means[task_index]
     return TaskScores(
         means=means,
         n_responses=n_responses,
-        inverse=np.bincount(task_index, 1.0 / n_scores),
-        inverse_after=np.bincount(task_index, 1.0 / (n_scores + 1)),
-        n_repetitions=np.bincount(task_index, n_scores - 1.0),
-        response_squares=np.bincount(task_index, (response_means - means[task_index]) ** 2),
-        judge_squares=np.bincount(task_index, judge_squares),
+        inverse=_sums(task_index, 1.0 / n_scores),
+        inverse_after=_sums(task_index, 1.0 / (n_scores + 1.0)),
+        n_repetitions=_sums(task_index, n_scores - 1.0),
+        response_squares=_sums(task_index, response_distances**2),
+        judge_squares=_sums(task_index, _sums(response_index, judge_distances**2)),
     )
 
 
-def components(scores: TaskScores) -> Components:
-    """Return the variance components of the scores of at least two tasks.
+def _sums(index: Ints, values: Floats | None = None) -> Floats:
+    """Return the sums of the values with each index; without values, their number."""
+    return np.bincount(index, values).astype(float)
+
+
+def components(scores: TaskScores) -> tuple[Component, Component, Component]:
+    """Return the variances of tasks, responses and repetitions, from at least two tasks.
 
     With m responses to a task, the expected squares of its responses are (m - 1) times the variance
     of responses + (1 - 1/m) `inverse` times that of repetitions. The expected squared distance of
-    its mean from that of all tasks, times n / (n - 1), is on average the variance of tasks + that
-    of responses / m + that of repetitions times `inverse` / m^2.
+    its mean from that of all tasks, times n / (n - 1), is on average the sum of the variances times
+    their `mean_factors`.
     """
+    n_tasks = len(scores.means)
     m = scores.n_responses
-    n_tasks = len(m)
-    judge_trials = Component(scores.judge_squares, scores.n_repetitions)
-    by_judge = judge_trials.contribution((1.0 - 1.0 / m) * scores.inverse)
-    trials = Component(scores.response_squares - by_judge, m - 1.0)
+    repetitions = Component(scores.judge_squares, scores.n_repetitions)
+    by_repetitions = repetitions.contribution((1.0 - 1.0 / m) * scores.inverse)
+    responses = Component(scores.response_squares - by_repetitions, m - 1.0)
+    task_factors, response_factors, repetition_factors = mean_factors(m, scores.inverse)
     distances = (scores.means - scores.means.mean()) ** 2 * (n_tasks / (n_tasks - 1))
-    within_tasks = trials.contribution(1.0 / m)
-    within_tasks += judge_trials.contribution(scores.inverse / m**2)
-    tasks = Component(distances - within_tasks, np.ones(n_tasks))
-    return Components(tasks, trials, judge_trials)
+    within_tasks = responses.contribution(response_factors)
+    within_tasks += repetitions.contribution(repetition_factors)
+    return Component(distances - within_tasks, task_factors), responses, repetitions
+
+
+def mean_factors(n_responses: Floats, inverse: Floats) -> Sequence[Floats]:
+    """Return what each variance is multiplied by in the variance of a task's mean.
+
+    The arguments are those of `TaskScores`.
+    """
+    return np.ones_like(n_responses), 1.0 / n_responses, inverse / n_responses**2
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The variances of a model's scores, and the width of its mean's 95 % interval.
+
+    Attributes:
+        scores: the scores by task.
+        components: the variances of tasks, responses and repetitions.
+        width: of the interval for other tasks.
+    """
+
+    scores: TaskScores
+    components: Sequence[Component]
+    width: float
+
+    def expected_width(self, n_responses: Floats, inverse: Floats) -> float:
+        """Return the width with other numbers of responses and repetitions, as in `TaskScores`.
+
+        A negative variance counts as 0.
+        """
+        variance_now = self._variance(self.scores.n_responses, self.scores.inverse)
+        if variance_now == 0.0:
+            return self.width
+        return self.width * math.sqrt(self._variance(n_responses, inverse) / variance_now)
+
+    def _variance(self, n_responses: Floats, inverse: Floats) -> float:
+        """Return the mean over tasks of the variance of a task's mean."""
+        variance = 0.0
+        factors = mean_factors(n_responses, inverse)
+        for component, task_factors in zip(self.components, factors, strict=True):
+            variance += max(component.variance, 0.0) * float(task_factors.mean())
+        return variance
+
+    def source(
+        self,
+        index: int,
+        width_after: float,
+        single_width: float | None = None,
+    ) -> Source:
+        """Return a component as a source."""
+        component = self.components[index]
+        if not component.is_separable:
+            return Source(width=self.width, note=_NOT_SEPARABLE)
+        parts = component.parts[:, None]
+        ((low, high),) = ratio_intervals(parts, component.degrees[:, None]).tolist()
+        factors = mean_factors(self.scores.n_responses, self.scores.inverse)[index]
+        total = float(self.scores.means.var(ddof=1))
+        part = component.variance * float(factors.mean())
+        return Source(
+            variance=component.variance,
+            ci_low=low,
+            ci_high=high,
+            is_small=bool(rest_on_few(parts)[0]),
+            share=part / total if total else None,
+            width=self.width,
+            width_after=width_after,
+            single_width=single_width,
+        )
 
 
 def sources(tasks: Ints, responses: Ints, values: Floats) -> dict[str, Source]:
@@ -198,82 +248,28 @@ def sources(tasks: Ints, responses: Ints, values: Floats) -> dict[str, Source]:
     The arguments are those of `task_scores`, with at least two tasks.
     """
     scores = task_scores(tasks, responses, values)
-    found = components(scores)
+    ((low, high),) = mean_intervals(scores.means[:, None]).tolist()
+    estimates = Estimates(scores, components(scores), high - low)
     m = scores.n_responses
     inverse = scores.inverse
-    ((low, high),) = mean_intervals(scores.means[:, None]).tolist()
-    width = high - low
-    variance = found.mean_variance(m, inverse)
-
-    def expected_width(n_responses: Floats, inverse: Floats) -> float:
-        if variance == 0.0:
-            return width
-        return width * (found.mean_variance(n_responses, inverse) / variance) ** 0.5
-
     n_tasks = len(m)
     n_after = n_tasks + FURTHER_TASKS
-    student = student_quantile(_UPPER, np.array([n_tasks - 1.0, n_after - 1.0]))
+    student_now = float(student_quantile(_UPPER, n_tasks - 1.0))
+    student_after = float(student_quantile(_UPPER, n_after - 1.0))
+    tasks_ratio = math.sqrt(n_tasks / n_after) * student_after / student_now
     return {
-        "tasks": _source(
-            found.tasks,
-            scores,
-            factors=np.ones(n_tasks),
-            width=width,
-            width_after=width * (n_tasks / n_after) ** 0.5 * float(student[1] / student[0]),
+        "tasks": estimates.source(0, estimates.width * tasks_ratio),
+        "trials": estimates.source(
+            1,
+            width_after=estimates.expected_width(m + 1.0, inverse * (1.0 + 1.0 / m)),
+            single_width=estimates.expected_width(np.ones(n_tasks), inverse / m),
         ),
-        "trials": _source(
-            found.trials,
-            scores,
-            factors=1.0 / m,
-            width=width,
-            width_after=expected_width(m + 1.0, inverse * (1.0 + 1.0 / m)),
-            single_width=expected_width(np.ones(n_tasks), inverse / m),
-            note="not separable: no task has several responses; part of the variance of tasks",
-        ),
-        "judge trials": _source(
-            found.judge_trials,
-            scores,
-            factors=inverse / m**2,
-            width=width,
-            width_after=expected_width(m, scores.inverse_after),
-            single_width=expected_width(m, m),
-            note="not separable: no response is judged twice; part of the variance above",
+        "judge trials": estimates.source(
+            2,
+            width_after=estimates.expected_width(m, scores.inverse_after),
+            single_width=estimates.expected_width(m, m),
         ),
     }
-
-
-def _source(
-    component: Component,
-    scores: TaskScores,
-    *,
-    factors: Floats,
-    width: float,
-    width_after: float,
-    single_width: float | None = None,
-    note: str = "",
-) -> Source:
-    """Return a source; `factors` times its variance is its part in the variance of a task's
-    mean.
-    """
-    if not component.is_separable:
-        return Source(width=width, note=note)
-    parts = component.parts[:, None]
-    degrees = component.degrees[:, None]
-    ((low, high),) = ratio_intervals(parts, degrees).tolist()
-    total = float(scores.means.var(ddof=1))
-    share = None
-    if total > 0.0:
-        share = component.variance * float(factors.mean()) / total
-    return Source(
-        variance=component.variance,
-        ci_low=low,
-        ci_high=high,
-        is_small=bool(rest_on_few(parts)[0]),
-        share=share,
-        width=width,
-        width_after=width_after,
-        single_width=single_width,
-    )
 
 
 def judge_choice(means: Floats) -> Source:
@@ -282,8 +278,8 @@ def judge_choice(means: Floats) -> Source:
     Judges and tasks are crossed: the variance of judges' means is that of the choice + that of the
     interaction of judges and tasks / number of tasks (Searle, Casella and McCulloch, 1992, section
     4.7). Judges are the sample, so the interval is that of a variance of few normal effects
-    (chi-square), with the interaction taken as known. The interval of the mean is for other tasks
-    and other judges; its degrees of freedom are Satterthwaite's (1946).
+    (chi-square), with the interaction taken as known. The width is that of an interval for other
+    tasks and other judges; its degrees of freedom are Satterthwaite's (1946).
 
     Args:
         means: the means of at least two tasks under at least two judges, from the same responses,
@@ -291,40 +287,33 @@ def judge_choice(means: Floats) -> Source:
     """
     n_tasks, n_judges = means.shape
     judge_means = means.mean(axis=0)
-    lowest = float(judge_means.min())
-    highest = float(judge_means.max())
     if n_judges < FEWEST_JUDGES:
-        note = f"fewer than {FEWEST_JUDGES} judges: only the range of their means"
-        return Source(lowest=lowest, highest=highest, note=note)
+        judge_range = f"{judge_means.min():.3f} to {judge_means.max():.3f}"
+        return Source(note=f"means of {n_judges} judges: {judge_range}; fewer than five")
     degrees = n_judges - 1.0
-    spread = float(judge_means.var(ddof=1))
     task_means = means.mean(axis=1)
     distances = means - task_means[:, None] - judge_means + means.mean()
-    interaction = float((distances**2).sum()) / ((n_tasks - 1) * degrees)
+    interaction = (distances**2).sum() / ((n_tasks - 1) * degrees)
+    spread = judge_means.var(ddof=1)
     noise = interaction / n_tasks
-    task_variance = float(task_means.var(ddof=1)) - interaction / n_judges
-
-    def expected_width(n: int) -> float:
-        of_tasks = (task_variance + interaction / n) / n_tasks
-        of_judges = max(spread - noise, 0.0) / n
-        squares = of_tasks**2 / (n_tasks - 1) + of_judges**2 / (n - 1)
-        variance = of_tasks + of_judges
-        student = student_quantile(_UPPER, variance**2 / squares)
-        return 2.0 * float(student) * variance**0.5
-
     chi_squares = scipy.special.chdtri(degrees, np.array([1.0 - _UPPER, _UPPER]))
     low, high = (spread * degrees / chi_squares - noise).tolist()
-    width = expected_width(n_judges)
+    # Of the mean over one judge, and over all, but for the tasks.
+    variance = max(spread - noise, 0.0)
+    task_variance = task_means.var(ddof=1) / n_tasks - noise / n_judges
+
+    def expected_width(n: int) -> float:
+        by_tasks = task_variance + noise / n
+        by_judges = variance / n
+        squares = by_tasks**2 / (n_tasks - 1) + by_judges**2 / (n - 1)
+        student = student_quantile(_UPPER, (by_tasks + by_judges) ** 2 / squares)
+        return float(2.0 * student * (by_tasks + by_judges) ** 0.5)
+
     return Source(
-        variance=spread - noise,
+        variance=float(spread - noise),
         ci_low=low,
         ci_high=high,
         is_small=n_judges < 2 * FEWEST_JUDGES,
-        width=width,
+        width=expected_width(n_judges),
         width_after=expected_width(n_judges + 1),
-        lowest=lowest,
-        highest=highest,
     )
-
-
-Sources = Mapping[str, Source]
