@@ -15,34 +15,43 @@ import numpy as np
 from tasks.rules.statistics.uncertainty import Source, judge_choice, sources
 from tests.benchmarks.figures import parse_arguments, print_markdown
 
-SPREADS = {"tasks": 0.2, "trials": 0.1, "judge trials": 0.05}
+SPREADS = {
+    "tasks": 0.2,
+    "trials": 0.1,
+    "judge trials": 0.05,
+}
 """Source -> standard deviation of its effect."""
+WORLDS = {
+    "normal": np.random.Generator.normal,
+    "skewed": np.random.Generator.exponential,
+}
+"""World -> effects with variance 1."""
 TASKS = (20, 50, 100, 300)
 KEPT = 0.9
 """The share of scores that are not missing."""
-JUDGES = ((30, 5), (100, 5), (100, 10))
+JUDGES = (
+    (30, 5),
+    (100, 5),
+    (100, 10),
+)
 """Number of tasks and of judges."""
 JUDGE_SPREAD = 0.03
 INTERACTION = 0.1
 
 
-def effects(dice: np.random.Generator, shape: Sequence[int], *, is_skewed: bool):
-    """Effects with mean 0 and variance 1."""
-    if is_skewed:
-        return dice.exponential(size=shape) - 1.0
-    return dice.normal(size=shape)
-
-
-def sources_of(seed: int, n_tasks: int, *, is_skewed: bool) -> dict[str, Source]:
+def sources_of(seed: int, n_tasks: int, world: str) -> dict[str, Source]:
     """The sources of scores with three responses to each task, each judged twice."""
     dice = np.random.default_rng(seed)
-    shape = (n_tasks, 3, 2)
-    values = np.zeros(shape)
-    shapes = ((n_tasks, 1, 1), (n_tasks, 3, 1), shape)
-    for spread, effect_shape in zip(SPREADS.values(), shapes, strict=True):
-        values += spread * effects(dice, effect_shape, is_skewed=is_skewed)
-    tasks, trials, _ = np.indices(shape)
-    is_kept = dice.random(shape) < KEPT
+    tasks, trials, _ = np.indices((n_tasks, 3, 2))
+    values = 0.0
+    shapes = (
+        (n_tasks, 1, 1),
+        (n_tasks, 3, 1),
+        (n_tasks, 3, 2),
+    )
+    for spread, shape in zip(SPREADS.values(), shapes, strict=True):
+        values = values + spread * WORLDS[world](dice, size=shape)
+    is_kept = dice.random(tasks.shape) < KEPT
     responses = 3 * tasks + trials
     return sources(tasks[is_kept], responses[is_kept], values[is_kept])
 
@@ -50,9 +59,9 @@ def sources_of(seed: int, n_tasks: int, *, is_skewed: bool) -> dict[str, Source]
 def choice_of(seed: int, n_tasks: int, n_judges: int) -> Source:
     """The choice of judge as a source."""
     dice = np.random.default_rng(seed)
-    means = SPREADS["tasks"] * dice.normal(size=(n_tasks, 1))
-    means = means + JUDGE_SPREAD * dice.normal(size=n_judges)
-    return judge_choice(means + INTERACTION * dice.normal(size=(n_tasks, n_judges)))
+    means = dice.normal(0, INTERACTION, (n_tasks, n_judges))
+    means += dice.normal(0, SPREADS["tasks"], (n_tasks, 1))
+    return judge_choice(means + dice.normal(0, JUDGE_SPREAD, n_judges))
 
 
 def cells(variance: float, results: Sequence[Source]) -> tuple[str, str, str]:
@@ -66,27 +75,33 @@ def cells(variance: float, results: Sequence[Source]) -> tuple[str, str, str]:
 
 def rows(replications: int) -> Iterator[Sequence[object]]:
     """Yield the lines of the table."""
-    for is_skewed, n_tasks in itertools.product((False, True), TASKS):
-        results = [
-            sources_of(seed, n_tasks, is_skewed=is_skewed)
-            for seed in range(replications)
-        ]
-        world = "skewed" if is_skewed else "normal"
+    for world, n_tasks in itertools.product(WORLDS, TASKS):
+        results = []
+        for seed in range(replications):
+            results.append(sources_of(seed, n_tasks, world))
         for name, spread in SPREADS.items():
             source_results = [result[name] for result in results]
             yield world, n_tasks, "", name, *cells(spread**2, source_results)
     for n_tasks, n_judges in JUDGES:
-        results = [choice_of(seed, n_tasks, n_judges) for seed in range(replications)]
+        results = []
+        for seed in range(replications):
+            results.append(choice_of(seed, n_tasks, n_judges))
         yield "normal", n_tasks, n_judges, "judges", *cells(JUDGE_SPREAD**2, results)
 
 
 def main():
     """Print a table in Markdown."""
     replications = parse_arguments(__doc__, replications=1000).replications
-    columns = ("truth", "mean estimate", "interval covers")
-    print_markdown(
-        ("effects", "tasks", "judges", "variance of", *columns), rows(replications)
+    header = (
+        "effects",
+        "tasks",
+        "judges",
+        "variance of",
+        "truth",
+        "mean estimate",
+        "interval covers",
     )
+    print_markdown(header, rows(replications))
 
 
 if __name__ == "__main__":

@@ -390,12 +390,12 @@ def repetition_line(scope: Scope) -> str:
 UNCERTAINTY = Figure(
     "uncertainty",
     "What would narrow the interval",
-    "The variance of a score by its source: tasks, sampling of responses (trials), repetition of the"
-    " judge (judge trials), and the choice of judge. An estimate below 0 is noise around a small"
-    " variance. Its share is of the variance of the mean. The width is that of the 95 % interval of"
+    "The variance of a score by its source: tasks, sampling of responses (trials), repetition of"
+    " the judge (judge trials), and choice of judge; its share is of the variance of the mean. An"
+    " estimate below 0 is noise around a small variance. The width is that of the 95 % interval of"
     " the mean before clipping: now, and as expected with 100 more tasks, one more trial or judge"
     " trial of each, or one more judge. For the choice of judge, the interval is for other judges"
-    " too. The cost is the mean price of stored responses and verdicts.",
+    " too. Costs are the mean prices of stored responses and verdicts.",
     (
         "judge_config",
         "split",

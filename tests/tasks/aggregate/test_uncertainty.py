@@ -1,8 +1,10 @@
 """The figure on sources of uncertainty: of which scores it is, its costs, and the plan's line."""
 
 import random
+from collections import Counter
+from itertools import product
+from statistics import fmean
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from tasks.aggregate import aggregate
 from tasks.config.settings import Settings
 from tasks.figures.scope import Scope
 from tasks.figures.shown.judges import UNCERTAINTY, repetition_line
-from tasks.rules.statistics.uncertainty import components, judge_choice, task_scores
+from tasks.rules.statistics.uncertainty import components, task_scores
 from tests.kit import Row, Rows, admitted, criterion, response, verdict
 from tests.tasks.report.synthetic.scopes import scope_of
 from warehouse import Warehouse
@@ -19,8 +21,15 @@ from warehouse import Warehouse
 TASKS = [f"t{number}" for number in range(8)]
 WEIGHTS = (5, 3, 2)
 """Of the criteria of each task; a score is the sum of the met ones / 10."""
-JUDGE_TRIALS = {"strict": (1, 2), "mild": (1,)}
-PRICES = {"strict": 0.01, "mild": None}
+JUDGE_TRIALS = [
+    ("strict", 1),
+    ("strict", 2),
+    ("mild", 1),
+]
+PRICES = {
+    "strict": 0.01,
+    "mild": None,
+}
 """The cost of a verdict, in US dollars."""
 Scores = dict[tuple[str, int, int, int], float]
 """(judge, judge trial, index of the task, trial) -> score."""
@@ -30,32 +39,31 @@ def stored_rows() -> tuple[Rows, Scores]:
     """Return the rows of random verdicts on two responses to each task, and their scores."""
     dice = random.Random(3)
     tables = admitted(TASKS, n_criteria=len(WEIGHTS))
-    tables |= {"criteria": [], "responses": [], "verdicts": []}
-    scores: Scores = {}
-    for index, task_id in enumerate(TASKS):
-        criteria = []
-        for position, weight in enumerate(WEIGHTS):
-            criteria.append(criterion(task_id, position, weight))
-        tables["criteria"] += criteria
+    tables |= {
+        "criteria": [],
+        "responses": [],
+        "verdicts": [],
+    }
+    scores: Scores = Counter()
+    for task, task_id in enumerate(TASKS):
         for trial in (1, 2):
             response_row = response(task_id, trial=trial, cost_usd=0.5)
             tables["responses"].append(response_row)
-            for judge, judge_trials in JUDGE_TRIALS.items():
-                for judge_trial in judge_trials:
-                    cell = (judge, judge_trial, index, trial)
-                    scores[cell] = 0.0
-                    for criterion_row in criteria:
-                        value = float(dice.random() < 0.6)
-                        scores[cell] += value * criterion_row["weight"] / 10
-                        verdict_row = verdict(
-                            response_row,
-                            criterion_row,
-                            value,
-                            judge=judge,
-                            judge_trial=judge_trial,
-                            cost_usd=PRICES[judge],
-                        )
-                        tables["verdicts"].append(verdict_row)
+        for position, weight in enumerate(WEIGHTS):
+            criterion_row = criterion(task_id, position, weight)
+            tables["criteria"].append(criterion_row)
+            for trial, (judge, judge_trial) in product((1, 2), JUDGE_TRIALS):
+                value = float(dice.random() < 0.6)
+                scores[judge, judge_trial, task, trial] += value * weight / 10
+                verdict_row = verdict(
+                    tables["responses"][2 * task + trial - 1],
+                    criterion_row,
+                    value,
+                    judge=judge,
+                    judge_trial=judge_trial,
+                    cost_usd=PRICES[judge],
+                )
+                tables["verdicts"].append(verdict_row)
     return tables, scores
 
 
@@ -73,45 +81,28 @@ def rows(tmp_path_factory) -> dict[tuple[str, str], Row]:
     return {(row["judge_config"], row["source"]): row for row in figure_rows}
 
 
-def test_a_row_is_of_a_source_under_a_judge_with_all_its_trials(rows):
-    nested_sources = ["tasks", "trials", "judge trials"]
-    expected = {("several judges", "judges")}
-    for judge in JUDGE_TRIALS:
-        expected |= {(judge, source) for source in nested_sources}
-    assert set(rows) == expected
-
-
 def test_variances_are_those_of_the_scores_of_all_trials_of_a_judge(rows):
     cells = [cell for cell in SCORES if cell[0] == "strict"]
-    tasks = np.array([task for _, _, task, _ in cells])
-    trials = np.array([trial for *_, trial in cells])
+    tasks = np.array([cell[2] for cell in cells])
+    trials = np.array([cell[3] for cell in cells])
     values = np.array([SCORES[cell] for cell in cells])
-
     expected = components(task_scores(tasks, 10 * tasks + trials, values))
 
-    variances = [
-        rows["strict", source]["variance"]
-        for source in ("tasks", "trials", "judge trials")
-    ]
-    assert variances == pytest.approx([component.variance for component in expected])
+    results = [rows["strict", source] for source in ("tasks", "trials", "judge trials")]
 
-
-def test_a_judge_that_judged_once_is_not_separable(rows):
-    row = rows["mild", "judge trials"]
-
-    assert row["variance"] is None
-    assert row["note"].startswith("not separable")
+    for result, component in zip(results, expected, strict=True):
+        assert result["variance"] == pytest.approx(component.variance)
 
 
 def test_two_judges_have_the_range_of_their_means_on_the_same_responses(rows):
-    means = np.zeros((len(TASKS), 2))
-    for (judge, _, task, _), score in SCORES.items():
-        n_scores = 2 * len(JUDGE_TRIALS[judge])
-        means[task, list(JUDGE_TRIALS).index(judge)] += score / n_scores
-
     row = rows["several judges", "judges"]
+
+    means = []
+    for judge in ("strict", "mild"):
+        means.append(fmean(SCORES[cell] for cell in SCORES if cell[0] == judge))
+    judge_range = f"{min(means):.3f} to {max(means):.3f}"
     assert row["variance"] is None
-    assert row["note"] == judge_choice(means).note
+    assert row["note"] == f"means of 2 judges: {judge_range}; fewer than five"
 
 
 @pytest.mark.parametrize(
@@ -139,24 +130,25 @@ def test_another_judge_costs_the_mean_of_the_known_prices(rows):
     assert row["change_usd"] == pytest.approx(16 * 0.03)
 
 
-def line_with(width: float, **settings: Any) -> str:
-    """The plan's line if repetitions bring the width from 1 to another one."""
-    rows = []
-    for source in ("trials", "judge trials"):
-        row = {"source": source, "single_width": 1.0, "width": width}
-        rows.append({**row, "model_label": "a-model"})
+def line_with(width: float, n_trials: int) -> str:
+    """The plan's line if a number of trials brings the width from 1 to another one."""
+    row = {
+        "source": "trials",
+        "model_label": "a-model",
+        "single_width": 1.0,
+        "width": width,
+    }
     configured = {
         "dataset": {"source": "sample"},
         "models": [{"name": "x/y", "label": "a-model"}],
-        "judges": [{"name": "x/z"}],
-        **settings,
+        "trials": n_trials,
     }
     job = SimpleNamespace(settings=Settings.model_validate(configured))
-    return repetition_line(SimpleNamespace(job=job, rows_of=lambda _: rows))
+    return repetition_line(SimpleNamespace(job=job, rows_of=lambda _: [row]))
 
 
 def test_the_plan_names_configured_trials_that_buy_less_than_a_tenth():
-    line = line_with(0.95, trials=2)
+    line = line_with(0.95, n_trials=2)
 
     assert line == (
         "Repetitions that narrow intervals by less than a tenth: trials of a-model"
@@ -164,9 +156,8 @@ def test_the_plan_names_configured_trials_that_buy_less_than_a_tenth():
     )
 
 
-def test_the_plan_does_not_name_repetitions_that_buy_a_tenth():
-    assert line_with(0.85, trials=2) == ""
-
-
-def test_the_plan_does_not_name_repetitions_that_are_not_configured():
-    assert line_with(0.95) == ""
+@pytest.mark.parametrize(("width", "n_trials"), [(0.85, 2), (0.95, 1)])
+def test_the_plan_names_no_trials_that_buy_a_tenth_or_are_not_configured(
+    width, n_trials
+):
+    assert line_with(width, n_trials) == ""
