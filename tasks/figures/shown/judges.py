@@ -360,9 +360,9 @@ _WORTHWHILE = 0.9
 """A repetition is worth its cost if it brings the width of an interval below this share."""
 
 
-def repetition_line(scope: Scope) -> str:
+def repetition_lines(scope: Scope) -> list[str]:
     """Return a line on the configured repetitions that hardly narrow the intervals of a model on
-    any split; empty if there are none.
+    any split; none without such repetitions.
     """
     settings = scope.job.settings
     is_repeated = {
@@ -380,11 +380,11 @@ def repetition_line(scope: Scope) -> str:
             names_by_source.setdefault(source, []).append(model)
     parts = [f"{source} of {list_text(names)}" for source, names in names_by_source.items()]
     if not parts:
-        return ""
-    return (
+        return []
+    return [
         f"Repetitions that narrow intervals by less than a tenth: {'; '.join(parts)} (prbench"
         " figure uncertainty)"
-    )
+    ]
 
 
 UNCERTAINTY = Figure(
@@ -409,7 +409,6 @@ UNCERTAINTY = Figure(
         Column("change_usd", "Cost", "usd"),
         "n_tasks",
         "n_responses",
-        Column("n_scores", "Judge trials", "count"),
         Column("note", "Note"),
     ),
     essential=[

@@ -6,9 +6,9 @@ score is over tasks, of means over responses, of means over repetitions.
 
 The variances of these effects are estimated without bias for any numbers of responses and
 repetitions, by the method of moments on unweighted means (Burdick and Graybill, "Confidence
-Intervals on Variance Components", 1992, chapter 5; for equal numbers it is the nested analysis of
-variance, Searle, Casella and McCulloch, "Variance Components", 1992, section 4.6). Estimates are
-not truncated, so they may be negative.
+Intervals on Variance Components", 1992; for equal numbers it is the nested analysis of variance,
+Searle, Casella and McCulloch, "Variance Components", 1992). Estimates are not truncated, so they
+may be negative.
 
 Each estimate is a ratio of sums over tasks. Where it uses other estimates, a task's part contains
 their error to first order (the delta method), so that its interval is that of a pooled share
@@ -276,10 +276,10 @@ def judge_choice(means: Floats) -> Source:
     """Return the choice of judge as a source of the variance of the mean over several judges.
 
     Judges and tasks are crossed: the variance of judges' means is that of the choice + that of the
-    interaction of judges and tasks / number of tasks (Searle, Casella and McCulloch, 1992, section
-    4.7). Judges are the sample, so the interval is that of a variance of few normal effects
-    (chi-square), with the interaction taken as known. The width is that of an interval for other
-    tasks and other judges; its degrees of freedom are Satterthwaite's (1946).
+    interaction of judges and tasks / number of tasks (Searle, Casella and McCulloch, 1992). Judges
+    are the sample, so the interval is that of a variance of few normal effects (chi-square), with
+    the interaction taken as known. The width is that of an interval for other tasks and other
+    judges; its degrees of freedom are Satterthwaite's (1946).
 
     Args:
         means: the means of at least two tasks under at least two judges, from the same responses,
@@ -293,27 +293,31 @@ def judge_choice(means: Floats) -> Source:
     degrees = n_judges - 1.0
     task_means = means.mean(axis=1)
     distances = means - task_means[:, None] - judge_means + means.mean()
-    interaction = (distances**2).sum() / ((n_tasks - 1) * degrees)
-    spread = judge_means.var(ddof=1)
-    noise = interaction / n_tasks
+    noise = float((distances**2).sum()) / ((n_tasks - 1) * degrees * n_tasks)
+    spread = float(judge_means.var(ddof=1))
     chi_squares = scipy.special.chdtri(degrees, np.array([1.0 - _UPPER, _UPPER]))
     low, high = (spread * degrees / chi_squares - noise).tolist()
-    # Of the mean over one judge, and over all, but for the tasks.
-    variance = max(spread - noise, 0.0)
-    task_variance = task_means.var(ddof=1) / n_tasks - noise / n_judges
-
-    def expected_width(n: int) -> float:
-        by_tasks = task_variance + noise / n
-        by_judges = variance / n
-        squares = by_tasks**2 / (n_tasks - 1) + by_judges**2 / (n - 1)
-        student = student_quantile(_UPPER, (by_tasks + by_judges) ** 2 / squares)
-        return float(2.0 * student * (by_tasks + by_judges) ** 0.5)
-
+    widths = []
+    for n in (n_judges, n_judges + 1):
+        by_tasks = float(task_means.var(ddof=1)) / n_tasks + noise / n - noise / n_judges
+        by_judges = max(spread - noise, 0.0) / n
+        widths.append(_crossed_width(max(by_tasks, 0.0), n_tasks, by_judges, n))
     return Source(
-        variance=float(spread - noise),
+        variance=spread - noise,
         ci_low=low,
         ci_high=high,
-        is_small=n_judges < 2 * FEWEST_JUDGES,
-        width=expected_width(n_judges),
-        width_after=expected_width(n_judges + 1),
+        width=widths[0],
+        width_after=widths[1],
     )
+
+
+def _crossed_width(by_tasks: float, n_tasks: int, by_judges: float, n_judges: int) -> float:
+    """Return the width of the 95 % interval of a mean with a variance by tasks and one by
+    judges.
+    """
+    squares = by_tasks**2 / (n_tasks - 1) + by_judges**2 / (n_judges - 1)
+    if squares == 0.0:
+        return 0.0
+    variance = by_tasks + by_judges
+    student = float(student_quantile(_UPPER, variance**2 / squares))
+    return 2.0 * student * math.sqrt(variance)

@@ -12,7 +12,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.settings import Settings
 from tasks.figures.scope import Scope
-from tasks.figures.shown.judges import UNCERTAINTY, repetition_line
+from tasks.figures.shown.judges import UNCERTAINTY, repetition_lines
 from tasks.rules.statistics.uncertainty import components, task_scores
 from tests.kit import Row, Rows, admitted, criterion, response, verdict
 from tests.tasks.report.synthetic.scopes import scope_of
@@ -130,8 +130,8 @@ def test_another_judge_costs_the_mean_of_the_known_prices(rows):
     assert row["change_usd"] == pytest.approx(16 * 0.03)
 
 
-def line_with(width: float, n_trials: int) -> str:
-    """The plan's line if a number of trials brings the width from 1 to another one."""
+def lines_with(width: float, n_trials: int) -> list[str]:
+    """The plan's lines if a number of trials brings the width from 1 to another one."""
     row = {
         "source": "trials",
         "model_label": "a-model",
@@ -144,20 +144,20 @@ def line_with(width: float, n_trials: int) -> str:
         "trials": n_trials,
     }
     job = SimpleNamespace(settings=Settings.model_validate(configured))
-    return repetition_line(SimpleNamespace(job=job, rows_of=lambda _: [row]))
+    return repetition_lines(SimpleNamespace(job=job, rows_of=lambda _: [row]))
 
 
 def test_the_plan_names_configured_trials_that_buy_less_than_a_tenth():
-    line = line_with(0.95, n_trials=2)
+    lines = lines_with(0.95, n_trials=2)
 
-    assert line == (
+    assert lines == [
         "Repetitions that narrow intervals by less than a tenth: trials of a-model"
         " (prbench figure uncertainty)"
-    )
+    ]
 
 
 @pytest.mark.parametrize(("width", "n_trials"), [(0.85, 2), (0.95, 1)])
 def test_the_plan_names_no_trials_that_buy_a_tenth_or_are_not_configured(
     width, n_trials
 ):
-    assert line_with(width, n_trials) == ""
+    assert lines_with(width, n_trials) == []
