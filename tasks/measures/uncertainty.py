@@ -37,7 +37,7 @@ def judge_choice(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Resul
     np.add.at(means, task_index, response_means)
     means /= np.bincount(task_index)[:, None]
     if len(tasks) < 2:
-        source = Source(note="fewer than two tasks that all judges decided")
+        source = Source(note="too few shared tasks")
     else:
         source = uncertainty.judge_choice(means)
     yield _results({"judges": source})

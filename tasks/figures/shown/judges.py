@@ -392,10 +392,12 @@ UNCERTAINTY = Figure(
     "What would narrow the interval",
     "The variance of a score by its source: tasks, sampling of responses (trials), repetition of"
     " the judge (judge trials), and choice of judge; its share is of the variance of the mean. An"
-    " estimate below 0 is noise around a small variance. The width is that of the 95 % interval of"
-    " the mean before clipping: now, and as expected with 100 more tasks, one more trial or judge"
-    " trial of each, or one more judge. For the choice of judge, the interval is for other judges"
-    " too. Costs are the mean prices of stored responses and verdicts.",
+    " estimate below 0 is noise around a small variance. Without repetitions a source is not"
+    " separable: the one before it contains it. Fewer than five judges have only the range of their"
+    " means. The width is that of the 95 % interval of the mean before clipping: now, and as"
+    " expected with 100 more tasks, one more trial or judge trial of each, or one more judge. For"
+    " the choice of judge, the interval is for other judges too. Costs are the mean prices of"
+    " stored responses and verdicts.",
     (
         "judge_config",
         "split",
@@ -419,6 +421,7 @@ UNCERTAINTY = Figure(
         "width",
         "width_after",
         "change_usd",
+        "note",
     ],
     query="judges/uncertainty",
 )

@@ -35,7 +35,8 @@ METHOD = "unweighted-means-1"
 FURTHER_TASKS = 100
 FEWEST_JUDGES = 5
 """A variance of the choice of judge needs at least this many judges."""
-_NOT_SEPARABLE = "not separable, because nothing is repeated; part of the source before it"
+_NOT_SEPARABLE = "not separable"
+"""Nothing is repeated, so the variance is part of that of the source before it."""
 _UPPER = 0.975
 """Probability below the upper end of a 95 % interval."""
 
@@ -54,7 +55,8 @@ class Source:
         width_after: the expected width with one more response to each task, one more repetition for
             each response, `FURTHER_TASKS` more tasks, or one more judge.
         single_width: the expected width with one response to each task, or one repetition.
-        note: the reason why the variance is unknown.
+        note: the reason why the variance is unknown; for the choice among few judges, the lowest
+            and the highest mean.
     """
 
     variance: float | None = None
@@ -289,7 +291,7 @@ def judge_choice(means: Floats) -> Source:
     judge_means = means.mean(axis=0)
     if n_judges < FEWEST_JUDGES:
         judge_range = f"{judge_means.min():.3f} to {judge_means.max():.3f}"
-        return Source(note=f"means of {n_judges} judges: {judge_range}; fewer than five")
+        return Source(note=f"means {judge_range}")
     degrees = n_judges - 1.0
     task_means = means.mean(axis=1)
     distances = means - task_means[:, None] - judge_means + means.mean()
