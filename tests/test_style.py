@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 317_600,
+    "source": 317_605,
     "SQL": 56_500,
     "pages": 27_700,
-    "tests": 417_375,
+    "tests": 417_380,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -230,14 +230,16 @@ class Estimates:
         parts = component.parts[:, None]
         ((low, high),) = ratio_intervals(parts, component.degrees[:, None]).tolist()
         factors = mean_factors(self.scores.n_responses, self.scores.inverse)[index]
+        share = None
         total = float(self.scores.means.var(ddof=1))
-        part = component.variance * float(factors.mean())
+        if total > 0.0:
+            share = round(component.variance * float(factors.mean()) / total, 12)
         return Source(
             variance=component.variance,
             ci_low=low,
             ci_high=high,
             is_small=bool(rest_on_few(parts)[0]),
-            share=part / total if total else None,
+            share=share,
             width=self.width,
             width_after=width_after,
             single_width=single_width,
