@@ -90,6 +90,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     total = total_of(planned)
     without_cap = list(unbounded(job))
     retirement_lines = list(map(str, retirements(job, datetime.now(UTC).date())))
+    repetitions = _repetition_lines(job)
     if context.as_json:
         document = {
             "calls": list(map(vars, planned)),
@@ -97,6 +98,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
             "total": vars(total),
             "without_cap": without_cap,
             "retirements": retirement_lines,
+            "repetitions": repetitions,
         }
         show_json(context, document)
         return
@@ -109,11 +111,20 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
         show_calls(context, [*planned, total])
         for line in without_cap:
             say(f"A cap would be refused: {line}")
-        for line in retirement_lines:
+        for line in [*retirement_lines, *repetitions]:
             say(line)
         if analyses:
             say("Analyses, which have commands of their own and are not part of a run:")
             show_calls(context, analyses)
+
+
+def _repetition_lines(job: "Job") -> list[str]:
+    from tasks.figures.scope import Scope
+    from tasks.figures.shown.judges import repetition_lines
+    from warehouse import Warehouse
+
+    with Warehouse(job.warehouse).reader() as reader:
+        return repetition_lines(Scope(job, reader))
 
 
 def _show_stopping(

@@ -382,3 +382,72 @@ select
 from judge_leniency
 where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by leniency desc, grader;
+
+-- name: uncertainty
+-- The variance of a model's mean score by source, and what more of each source would change. Prices
+-- are means of stored responses and verdicts; that of another judge is the mean of those there are.
+--
+-- with: figures/shared/shown_runs, figures/costs/response_costs
+with sources as (
+    select figure_id, basis,
+        split_part(measure, ':', 1) as source,
+        any_value(value) filter (measure like '%:variance') as variance,
+        any_value(value) filter (measure like '%:share') as variance_share,
+        any_value(value) filter (measure like '%:width') as width,
+        any_value(value) filter (measure like '%:width_after') as width_after,
+        any_value(value) filter (measure like '%:single_width') as single_width,
+        any_value(ci_low) as variance_ci_low,
+        any_value(ci_high) as variance_ci_high,
+        any_value(is_small) as is_small,
+        any_value(note) as note
+    from measures
+    group by figure_id, basis, source
+)
+
+select
+    if(judge_key is null, 'several judges', shown_runs.judge_config) as judge_config,
+    scores.split,
+    is_hard,
+    entry as model,
+    source,
+    variance,
+    variance_ci_low,
+    variance_ci_high,
+    is_small,
+    variance_share,
+    width,
+    single_width,
+    width_after,
+    case source
+        when 'tasks'
+            then (figures.n_responses * response_usd + n_scores * verdicts_usd)
+                * 100 / figures.n_tasks
+        when 'trials'
+            then figures.n_tasks * (response_usd + n_scores * verdicts_usd / figures.n_responses)
+        when 'judge trials' then figures.n_responses * verdicts_usd
+        else
+            figures.n_responses
+            * avg(verdicts_usd) filter (judge_key is not null) over (partition by sampling_key)
+    end as change_usd,
+    figures.n_tasks,
+    figures.n_responses,
+    n_scores,
+    note,
+    shown_runs.model as model_label,
+    vintage
+from intermediate.uncertainty_figures as figures
+inner join sources using (figure_id, basis)
+inner join intermediate.mean_scores as scores on figures.first_score_id = scores.figure_id
+inner join $shown_sets using (split, is_own_hard)
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
+left join response_costs as costs
+    on shown_runs.judge_config = costs.judge_config
+        and scores.split = costs.split
+        and entry = costs.model
+where score_name = $score
+order by judge_key is null, shown_runs.judge_config <> $main, judge_config, is_hard, scores.split,
+    entry, list_position(['tasks', 'trials', 'judge trials'], source);

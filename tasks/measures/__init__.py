@@ -1,11 +1,12 @@
 """Measures: values that are computed outside SQL and stored with an interval, in one table."""
 
-from tasks.measures import agreement, scores
+from tasks.measures import agreement, scores, uncertainty
 from tasks.measures.measure import Measure, Steps, renew
 from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics import debiased
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
+from tasks.rules.statistics.uncertainty import METHOD as UNCERTAINTY_METHOD
 
 # Columns that several measures share: for `group_by`, for `key`, and for `columns`.
 _DATASET = ("benchmark", "dataset_revision")
@@ -171,6 +172,26 @@ MEASURES = (
         method=debiased.METHOD,
         group_by=("task_set_id", "breakdown", "label", "score_name"),
         id_columns=("figure_a", "figure_b"),
+    ),
+    Measure(
+        "tasks:variance",
+        uncertainty.score_sources,
+        figures="intermediate.uncertainty_figures",
+        values="intermediate.judge_trial_scores",
+        columns="task, trial, value",
+        method=UNCERTAINTY_METHOD,
+        key="sampling_key, judge_key",
+        condition="judge_key is not null",
+    ),
+    Measure(
+        "judges:variance",
+        uncertainty.judge_choice,
+        figures="intermediate.uncertainty_figures",
+        values="intermediate.judge_trial_scores",
+        columns="task, trial, judge_trial_scores.judge_key, value",
+        method=UNCERTAINTY_METHOD,
+        key="sampling_key",
+        condition="judge_key is null",
     ),
 )
 """All measures, in the order of computation; those of one name have different relations."""

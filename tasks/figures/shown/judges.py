@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from tasks.figures import charts
 from tasks.figures.figure import Column, ColumnGroup, Figure, Row, Rows, grouped, pooled
 from tasks.figures.page import Page
+from tasks.figures.scope import Scope
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
+from tasks.rules.text.numbers import list_text
 
 _AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
 _N_DECISIONS = 3
@@ -354,6 +356,73 @@ _NEIGHBOURS = Figure(
     boards=["judge", "breakdown", "label"],
     query="judges/neighbour_effects",
 )
+_WORTHWHILE = 0.9
+"""A repetition is worth its cost if it brings the width of an interval below this share."""
+
+
+def repetition_lines(scope: Scope) -> list[str]:
+    """Return a line on the configured repetitions that hardly narrow the intervals of a model on
+    any split; none without such repetitions.
+    """
+    settings = scope.job.settings
+    is_repeated = {
+        "trials": settings.trials > 1,
+        "judge trials": any(judge.trials > 1 for judge in settings.judges),
+    }
+    models = [model.label for model in settings.models]
+    rows = []
+    if any(is_repeated.values()):
+        rows = [row for row in scope.rows_of(UNCERTAINTY) if row["single_width"] is not None]
+    names_by_source: dict[str, list[str]] = {}
+    for (source, model), model_rows in grouped(rows, "source", "model_label").items():
+        is_weak = all(row["width"] > _WORTHWHILE * row["single_width"] for row in model_rows)
+        if is_weak and is_repeated[source] and model in models:
+            names_by_source.setdefault(source, []).append(model)
+    parts = [f"{source} of {list_text(names)}" for source, names in names_by_source.items()]
+    if not parts:
+        return []
+    return [
+        f"Repetitions that narrow intervals by less than a tenth: {'; '.join(parts)} (prbench"
+        " figure uncertainty)"
+    ]
+
+
+UNCERTAINTY = Figure(
+    "uncertainty",
+    "What would narrow the interval",
+    "The variance of a score by its source: tasks, sampling of responses (trials), repetition of"
+    " the judge (judge trials), and choice of judge; its share is of the variance of the mean. An"
+    " estimate below 0 is noise around a small variance. Without repetitions a source is not"
+    " separable: the one before it contains it. Fewer than five judges have only the range of their"
+    " means. The width is that of the 95 % interval of the mean before clipping: now, and as"
+    " expected with 100 more tasks, one more trial or judge trial of each, or one more judge. For"
+    " the choice of judge, the interval is for other judges too. Costs are the mean prices of"
+    " stored responses and verdicts.",
+    (
+        "judge_config",
+        "split",
+        "model",
+        Column("source", "Source"),
+        Column("note", "Note"),
+        Column("variance", "Variance", "variance", interval=True, few="is_small"),
+        Column("variance_share", "Share", "share"),
+        Column("width", "Width", "score"),
+        Column("single_width", "Width with one", "score"),
+        Column("width_after", "Width with more", "score"),
+        Column("change_usd", "Cost", "usd"),
+        "n_tasks",
+        "n_responses",
+    ),
+    essential=[
+        "model",
+        "source",
+        "variance_share",
+        "width",
+        "width_after",
+        "change_usd",
+    ],
+    query="judges/uncertainty",
+)
 _LENIENCY = Figure(
     "judge_leniency",
     "Leniency",
@@ -546,6 +615,7 @@ JUDGES = Page(
             _LENIENCY,
         ),
         _FAVOURS,
+        UNCERTAINTY,
         DECISIONS,
         _DRIFT,
         _FAILURES,
