@@ -1,9 +1,14 @@
 -- name: candidates
 -- One row: a verdict for a judge configuration's control set: as many met as unmet
--- ones if possible, from as many tasks as possible, a few criteria of each
--- response; for a judge of groups, the whole pieces with these criteria. The
--- choice depends on content only. Responses are materialized, so that each text
--- is hashed once and not for each of its verdicts.
+-- ones if possible; first those that people labelled, in random order, then others
+-- from as many tasks as possible, a few criteria of each response; for a judge of
+-- groups, the whole pieces with these criteria. The choice depends on content only.
+-- Responses are materialized, so that each text is hashed once and not for each of
+-- its verdicts.
+--
+-- `probability` is that of being drawn from the verdicts that sheets sampled; it is
+-- NULL for a verdict without a label or with a label that no sheet sampled, for one
+-- of several equal responses, and if only some of the labelled pieces are drawn.
 --
 -- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
@@ -16,22 +21,41 @@ with usable_responses as materialized (
         and tasks.is_admitted
 ),
 
--- Equal responses share one call, so only one of their verdicts shows the
--- judge's stability.
-decided as (
-    select verdicts.task_id,
-        min(usable_responses.response_order) as response_order,
-        arg_min(
-            verdicts.verdict_id, usable_responses.response_order || verdicts.verdict_id
-        ) as verdict_id,
-        arg_min(verdicts.value, usable_responses.response_order || verdicts.verdict_id) as value
+labels as (
+    select response_id, criterion_id, criterion_hash,
+        any_value(sampled_labels.factor) as n_represented
+    from intermediate.imported_decisions
+    left join intermediate.sampled_labels
+        using (response_id, criterion_id, criterion_hash, steps)
+    where is_label and (steps = 'ternary') = ($grading = 'ternary')
+    group by all
+),
+
+ordered as (
+    select verdicts.task_id, verdicts.verdict_id, verdicts.value, verdicts.criterion_hash,
+        usable_responses.response_order, usable_responses.text_hash, labels.n_represented,
+        labels.response_id is not null as is_labelled,
+        if(is_labelled, 'a', 'b') || response_order || verdicts.verdict_id as choice_order
     from judge_verdicts as verdicts
     inner join usable_responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    left join labels using (response_id, criterion_id, criterion_hash)
     where verdicts.criterion_hash = criteria.content_hash
         and verdicts.source = 'judged'
         and verdicts.value is not null
-    group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash
+),
+
+-- Equal responses share one call, so only one of their verdicts shows the
+-- judge's stability.
+decided as (
+    select task_id,
+        min(response_order) as response_order,
+        arg_min(verdict_id, choice_order) as verdict_id,
+        arg_min(value, choice_order) as value,
+        bool_or(is_labelled) as is_labelled,
+        case when count(*) = 1 then any_value(n_represented) end as n_represented
+    from ordered
+    group by task_id, text_hash, criterion_hash
 ),
 
 numbered as (
@@ -44,36 +68,54 @@ numbered as (
 ),
 
 ranked as (
-    select verdict_id,
+    select verdict_id, is_labelled, n_represented,
+        count(*) over (partition by value, is_labelled) as n_alike,
         row_number() over (
             partition by value
-            order by (criterion_number - 1) // $of_response, response_number, md5(task_id),
+            order by is_labelled desc, if(is_labelled, md5(verdict_id), ''),
+                (criterion_number - 1) // $of_response, response_number, md5(task_id),
                 criterion_number
         ) as position
     from numbered
 ),
 
 -- The first met, the first unmet, the second met, ...: where one kind ends, the
--- others fill up. What is judged in one call has the piece_order of its first.
+-- others fill up; labelled ones first. What is judged in one call has the
+-- piece_order of its first.
 pieces as (
-    select verdicts.*, usable_responses.conversation_id, ranked.position,
+    select verdicts.*, usable_responses.conversation_id, ranked.position, ranked.is_labelled,
+        ranked.n_represented, ranked.n_alike,
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
-        min(4 * ranked.position - 2 * verdicts.value) over (
+        min([if(ranked.is_labelled, 0, 1), 4 * ranked.position - 2 * verdicts.value]) over (
             partition by verdicts.response_id, piece
         ) as piece_order
     from ranked
     inner join verdicts using (verdict_id)
     inner join usable_responses using (response_id)
+),
+
+drawn as (
+    select * from pieces
+    qualify
+        count(*) over (order by piece_order, response_id, piece)
+        - count(*) over (partition by response_id, piece) < $number
+),
+
+shares as (
+    select *,
+        count(*) over (partition by value, is_labelled) / n_alike as drawn_share
+    from drawn
 )
 
 select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_hash, grading,
     judge_trial, verdict_id, response_id, conversation_id, criterion_id, criterion_hash, model,
     trial, vintage,
-    value as first_value
-from pieces
-qualify
-    count(*) over (order by piece_order, response_id, piece)
-    - count(*) over (partition by response_id, piece) < $number
+    value as first_value,
+    case
+        when n_represented >= 1 and (piece_hash is null or drawn_share = 1)
+            then drawn_share / n_represented
+    end as probability
+from shares
 order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
@@ -158,3 +200,30 @@ from sets
 left join judge_drift as nights
     on sets.set_id = nights.set_id and nights.night = $night
 order by all;
+
+-- name: differing_by_task
+-- One row: a night of a control set, with the number of decisions in each task that
+-- are not the first ones, in the order of tasks.
+with nights as (
+    select distinct judge_vintage as night from control_verdicts where set_id = $set_id
+),
+
+counted as (
+    select nights.night, control_set.task_id,
+        count(*) filter (verdicts.value <> control_set.first_value) as n_differing
+    from control_set
+    cross join nights
+    left join control_verdicts as verdicts
+        on nights.night = verdicts.judge_vintage
+            and control_set.set_id = verdicts.set_id
+            and control_set.response_id = verdicts.response_id
+            and control_set.criterion_id = verdicts.criterion_id
+            and control_set.criterion_hash = verdicts.criterion_hash
+    where control_set.set_id = $set_id
+    group by all
+)
+
+select night, list(n_differing order by task_id) as n_differing
+from counted
+group by night
+order by night;

@@ -23,6 +23,7 @@ def judged_nights(draw: st.DrawFn) -> list[Row]:
             "night": label,
             "n_decided": n_decided,
             "n_agreeing": draw(st.integers(0, n_decided)),
+            "joint_limit": None,
             "min_agreement": bar,
         }
         nights.append(night)
@@ -39,6 +40,7 @@ def limits_of(*counts: tuple[int, int], bar: float | None = None) -> list[Row]:
             "night": f"2026-01-{day:02}",
             "n_decided": n_decided,
             "n_agreeing": n_agreeing,
+            "joint_limit": None,
             "min_agreement": bar,
         }
         nights.append(night)
