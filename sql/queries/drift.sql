@@ -7,8 +7,8 @@
 -- its verdicts.
 --
 -- `probability` is that of being drawn from the verdicts that sheets sampled; it is
--- NULL for a verdict without a label or with a label that no sheet sampled, for one
--- of several equal responses, and if only some of the labelled pieces are drawn.
+-- NULL for a verdict without a label or with a label that no sheet sampled, and if
+-- only some of the labelled pieces are drawn.
 --
 -- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
@@ -21,50 +21,44 @@ with usable_responses as materialized (
         and tasks.is_admitted
 ),
 
-labels as (
-    select response_id, criterion_id, criterion_hash,
-        any_value(sampled_labels.factor) as n_represented
-    from intermediate.imported_decisions
-    left join intermediate.sampled_labels
-        using (response_id, criterion_id, criterion_hash, steps)
-    where is_label and (steps = 'ternary') = ($grading = 'ternary')
-    group by all
-),
-
-ordered as (
-    select verdicts.task_id, verdicts.verdict_id, verdicts.value, verdicts.criterion_hash,
-        usable_responses.response_order, usable_responses.text_hash, labels.n_represented,
-        labels.response_id is not null as is_labelled,
-        if(is_labelled, 'a', 'b') || response_order || verdicts.verdict_id as choice_order
-    from judge_verdicts as verdicts
-    inner join usable_responses using (response_id)
-    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    left join labels using (response_id, criterion_id, criterion_hash)
-    where verdicts.criterion_hash = criteria.content_hash
-        and verdicts.source = 'judged'
-        and verdicts.value is not null
-),
-
 -- Equal responses share one call, so only one of their verdicts shows the
 -- judge's stability.
 decided as (
-    select task_id,
-        min(response_order) as response_order,
-        arg_min(verdict_id, choice_order) as verdict_id,
-        arg_min(value, choice_order) as value,
-        bool_or(is_labelled) as is_labelled,
-        case when count(*) = 1 then any_value(n_represented) end as n_represented
-    from ordered
-    group by task_id, text_hash, criterion_hash
+    select verdicts.task_id,
+        min(usable_responses.response_order) as response_order,
+        arg_min(
+            verdicts.verdict_id, usable_responses.response_order || verdicts.verdict_id
+        ) as verdict_id,
+        arg_min(verdicts.value, usable_responses.response_order || verdicts.verdict_id) as value
+    from judge_verdicts as verdicts
+    inner join usable_responses using (response_id)
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    where verdicts.criterion_hash = criteria.content_hash
+        and verdicts.source = 'judged'
+        and verdicts.value is not null
+    group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash
+),
+
+labels as (
+    select verdict_id,
+        any_value(factor) as n_represented
+    from judge_verdicts
+    inner join intermediate.imported_decisions using (response_id, criterion_id, criterion_hash)
+    left join intermediate.sampled_labels
+        using (response_id, criterion_id, criterion_hash, steps)
+    where is_label and (steps = 'ternary') = (grading = 'ternary')
+    group by verdict_id
 ),
 
 numbered as (
-    select *,
+    select decided.*, labels.n_represented,
+        labels.verdict_id is not null as is_labelled,
         dense_rank() over (partition by task_id order by response_order) as response_number,
         row_number() over (
-            partition by response_order, value order by md5(verdict_id)
+            partition by response_order, value order by md5(decided.verdict_id)
         ) as criterion_number
     from decided
+    left join labels using (verdict_id)
 ),
 
 ranked as (
@@ -83,10 +77,9 @@ ranked as (
 -- others fill up; labelled ones first. What is judged in one call has the
 -- piece_order of its first.
 pieces as (
-    select verdicts.*, usable_responses.conversation_id, ranked.position, ranked.is_labelled,
-        ranked.n_represented, ranked.n_alike,
+    select verdicts.*, usable_responses.conversation_id, ranked.* exclude (verdict_id),
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
-        min([if(ranked.is_labelled, 0, 1), 4 * ranked.position - 2 * verdicts.value]) over (
+        min([if(is_labelled, 0, 1), 4 * ranked.position - 2 * verdicts.value]) over (
             partition by verdicts.response_id, piece
         ) as piece_order
     from ranked
@@ -202,28 +195,12 @@ left join judge_drift as nights
 order by all;
 
 -- name: differing_by_task
--- One row: a night of a control set, with the number of decisions in each task that
--- are not the first ones, in the order of tasks.
-with nights as (
-    select distinct judge_vintage as night from control_verdicts where set_id = $set_id
-),
-
-counted as (
-    select nights.night, control_set.task_id,
-        count(*) filter (verdicts.value <> control_set.first_value) as n_differing
-    from control_set
-    cross join nights
-    left join control_verdicts as verdicts
-        on nights.night = verdicts.judge_vintage
-            and control_set.set_id = verdicts.set_id
-            and control_set.response_id = verdicts.response_id
-            and control_set.criterion_id = verdicts.criterion_id
-            and control_set.criterion_hash = verdicts.criterion_hash
-    where control_set.set_id = $set_id
-    group by all
-)
-
-select night, list(n_differing order by task_id) as n_differing
-from counted
-group by night
-order by night;
+-- One row: a task of a control set in a night, with the number of decisions that are
+-- not the first ones.
+select control_verdicts.judge_vintage as night, control_set.task_id,
+    count(*) filter (control_verdicts.value <> control_set.first_value) as n_differing
+from control_set
+inner join control_verdicts using (set_id, response_id, criterion_id, criterion_hash)
+where set_id = $set_id
+group by all
+order by all;

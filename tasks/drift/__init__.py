@@ -129,7 +129,7 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[st
             order="night",
             set_id=set_id,
         )
-        bounds = joint_limits(nights, _differing_by_task(reader, set_id))
+        bounds = joint_limits(nights, _differing_by_task(reader, set_id, nights))
         for row, joint_limit in zip(nights, bounds, strict=True):
             row["joint_limit"] = joint_limit
             row["min_agreement"] = job.settings.drift.min_agreement
@@ -144,11 +144,20 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[st
     return changes
 
 
-def _differing_by_task(reader: Reader, set_id: str) -> Floats:
+def _differing_by_task(
+    reader: Reader,
+    set_id: str,
+    nights: Sequence[Mapping[str, Any]],
+) -> Floats:
     """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks)."""
     rows = reader.rows(sql.read("queries/drift/differing_by_task"), {"set_id": set_id})
-    n_differing = [row["n_differing"] for row in rows]
-    return np.array(n_differing, dtype=float)
+    labels = sorted(row["night"] for row in nights)
+    task_ids = sorted({row["task_id"] for row in rows})
+    differing = np.zeros((len(labels), len(task_ids)))
+    for row in rows:
+        cell = (labels.index(row["night"]), task_ids.index(row["task_id"]))
+        differing[cell] = row["n_differing"]
+    return differing
 
 
 def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:

@@ -9,58 +9,46 @@
 -- built as: view
 -- depends on: control_set, control_verdicts, intermediate.imported_decisions
 with labels as (
-    select control_set.set_id, control_set.response_id, control_set.criterion_id,
-        control_set.criterion_hash, control_set.probability,
-        list(decisions.value) as people_values
+    select set_id, response_id, criterion_id, criterion_hash,
+        any_value(1 / probability) as n_represented,
+        avg(value) as label
     from control_set
-    inner join intermediate.imported_decisions as decisions
-        using (response_id, criterion_id, criterion_hash)
-    where decisions.is_label
-        and (control_set.grading = 'ternary') = (decisions.steps = 'ternary')
+    inner join intermediate.imported_decisions using (response_id, criterion_id, criterion_hash)
+    where is_label and (steps = 'ternary') = (grading = 'ternary')
     group by all
 ),
 
-labelled as (
+weighted as (
     select *,
-        count(probability) over (partition by set_id) = count(*) over (partition by set_id)
-            as is_sample,
-        if(is_sample, 1 / probability, 1) as factor
+        bool_and(n_represented is not null) over (partition by set_id) as is_sample,
+        if(is_sample, n_represented, 1) as factor
     from labels
-),
-
-members as (
-    select control_set.set_id, control_set.first_value, verdicts.judge_vintage as night,
-        verdicts.status, verdicts.value, labelled.is_sample,
-        case when verdicts.value is not null then labelled.factor end as factor,
-        len(list_filter(people_values, lambda label: label = verdicts.value))
-        / len(people_values) as people_share,
-        len(list_filter(people_values, lambda label: label = control_set.first_value))
-        / len(people_values) as first_people_share
-    from control_set
-    inner join control_verdicts as verdicts
-        using (set_id, response_id, criterion_id, criterion_hash)
-    left join labelled using (set_id, response_id, criterion_id, criterion_hash)
 ),
 
 counted as (
     select set_id,
-        night,
+        judge_vintage as night,
         count(value) as n_decided,
         count(*) filter (value is null and status <> 'lost') as n_failed,
         count(*) filter (status = 'lost') as n_lost,
         count(*) filter (value = first_value) as n_agreeing,
         avg(value) as met_share,
         avg(first_value) filter (value is not null) as first_met_share,
-        count(factor) as n_labelled,
-        exact_sum(factor * people_share) / exact_sum(factor) as people_agreement,
-        exact_sum(factor * first_people_share) / exact_sum(factor) as first_people_agreement,
-        bool_and(is_sample) filter (factor is not null) as is_sample,
+        count(label) filter (value is not null) as n_labelled,
+        bool_and(is_sample) as is_sample,
+        exact_sum(case when value is not null then factor end) as n_in_sum,
+        1 - exact_sum(factor * abs(label - value)) / n_in_sum as people_agreement,
+        1
+        - exact_sum(case when value is not null then factor * abs(label - first_value) end)
+        / n_in_sum as first_people_agreement,
         -- Number of equal pairs, if every first decision were paired with every
         -- new one.
         count(value) filter (first_value = 1) * count(*) filter (value = 1)
         + count(value) filter (first_value = 0.5) * count(*) filter (value = 0.5)
         + count(value) filter (first_value = 0) * count(*) filter (value = 0) as n_alike_by_chance
-    from members
+    from control_set
+    inner join control_verdicts using (set_id, response_id, criterion_id, criterion_hash)
+    left join weighted using (set_id, response_id, criterion_id, criterion_hash)
     group by all
 )
 

@@ -38,6 +38,8 @@ FALSE_ALARMS = 0.00135
 YEARLY_FALSE_ALARMS = 0.05
 """The probability that a stable judge falls below its joint limit in a year of 365 nights."""
 _PRIOR = 0.5
+_ONE_SIDED_5_PERCENT = 1.645
+"""Quantile of the normal distribution."""
 _LEAST_DESIGN_EFFECT = 0.5
 """Lower bound of the design effect, because its estimate from few changes may be too small."""
 
@@ -233,22 +235,30 @@ def drift_line(row: Mapping[str, Any]) -> str:
 
 
 def people_clause(row: Mapping[str, Any]) -> str:
-    """Return how agreement with people has changed, and so which decisions are better, as the end
-    of a sentence on a row of `judge_drift`; it is empty without labels.
+    """Return how agreement with people has changed, as the end of a sentence on a row of
+    `judge_drift`; it is empty without labels.
+
+    It says which decisions are better unless the change may be chance by a one-sided sign test at
+    5 %, which assumes that the same share of the labelled decisions has changed as of all.
     """
-    if not row["n_labelled"]:
+    n_labelled = row["n_labelled"]
+    if not n_labelled:
         return ""
-    first = row["first_people_agreement"]
-    now = row["people_agreement"]
-    change = f"stayed at {now:.1%}"
+    share = row["people_agreement"]
+    first_share = row["first_people_agreement"]
+    change = f"stayed at {share:.1%}"
     side = ""
-    if now < first:
-        change = f"fell from {first:.1%} to {now:.1%}"
+    if share < first_share:
+        change = f"fell from {first_share:.1%} to {share:.1%}"
         side = ", so the first decisions were better"
-    elif now > first:
-        change = f"rose from {first:.1%} to {now:.1%}"
+    elif share > first_share:
+        change = f"rose from {first_share:.1%} to {share:.1%}"
         side = ", so the new decisions are better"
+    n_changed = (1 - row["agreement"]) * n_labelled
+    net_change = abs(share - first_share) * n_labelled
+    if side and net_change < _ONE_SIDED_5_PERCENT * math.sqrt(n_changed):
+        side = ", which may be chance"
     return (
-        f"; agreement with people {change} on {row['n_labelled']} labelled verdicts"
+        f"; agreement with people {change} on {n_labelled} labelled verdicts"
         f" ({row['labels_represent']}){side}"
     )
