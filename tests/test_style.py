@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 314_980,
-    "SQL": 55_815,
+    "source": 315_930,
+    "SQL": 56_310,
     "pages": 27_700,
-    "tests": 414_270,
+    "tests": 417_270,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

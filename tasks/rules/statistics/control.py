@@ -14,7 +14,10 @@ prior), and evidence for a change is the sum of these factors over all nights at
 begun (Shiryaev and Roberts; as an e-detector: Shin, Ramdas and Rinaldo, "E-detectors: a
 nonparametric framework for sequential change detection", 2024). As long as the judge is steady, a
 factor has a mean of 1, so that the sum has a mean of at most n after n nights, and the chance that
-it ever reaches 365 / `YEARLY_FALSE_ALARMS` in a year is at most `YEARLY_FALSE_ALARMS` (Doob).
+it ever reaches 365 / `YEARLY_FALSE_ALARMS` in a year is at most `YEARLY_FALSE_ALARMS` (Doob). The
+mean is exactly 1 for independent decisions with a share from the prior. For given shares, and for
+decisions that go together, whose numbers are divided by a design effect, simulations show it
+(`tests/benchmarks/drift_detection.py`).
 
 The assumption: given its first verdicts, a steady judge's nights are independent and have the same
 distribution, and tasks are independent of each other within a night. Verdicts of a task need not
