@@ -452,8 +452,13 @@ COLUMNS: dict[str, Column] = {
     "lower_limit": _number(
         "Lowest agreement that is in control after those nights; NULL without any."
     ),
+    "joint_limit": _number(
+        "Lowest agreement with which this night and those before it are in control together; NULL"
+        " without any."
+    ),
     "cause": _text(
-        "The bounds that agreement is below: limit, bar, or limit and bar; NULL in control."
+        "The bounds that agreement is below: limit, joint limit, bar, or several with `and`; NULL"
+        " in control."
     ),
     # alerts
     "alert_id": _text("Hash of the run and the alert's content."),

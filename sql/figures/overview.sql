@@ -125,7 +125,10 @@ select
     judge,
     night,
     agreement,
-    lower_limit
+    n_labelled,
+    first_people_agreement,
+    people_agreement,
+    labels_represent
 from revision_judge_drift
 qualify night = max(night) over (partition by judge) and is_out_of_control
 order by judge;

@@ -1,9 +1,14 @@
 -- name: candidates
 -- One row: a verdict for a judge configuration's control set: as many met as unmet
--- ones if possible, from as many tasks as possible, a few criteria of each
--- response; for a judge of groups, the whole pieces with these criteria. The
--- choice depends on content only. Responses are materialized, so that each text
--- is hashed once and not for each of its verdicts.
+-- ones if possible; first those that people labelled, in random order, then others
+-- from as many tasks as possible, a few criteria of each response; for a judge of
+-- groups, the whole pieces with these criteria. The choice depends on content only.
+-- Responses are materialized, so that each text is hashed once and not for each of
+-- its verdicts.
+--
+-- `probability` is that of being drawn from the verdicts that sheets sampled; it is
+-- NULL for a verdict without a label or with a label that no sheet sampled, and if
+-- only some of the labelled pieces are drawn.
 --
 -- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
@@ -34,46 +39,76 @@ decided as (
     group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash
 ),
 
+labels as (
+    select verdict_id,
+        any_value(factor) as n_represented
+    from judge_verdicts
+    inner join intermediate.imported_decisions using (response_id, criterion_id, criterion_hash)
+    left join intermediate.sampled_labels
+        using (response_id, criterion_id, criterion_hash, steps)
+    where is_label and (steps = 'ternary') = (grading = 'ternary')
+    group by verdict_id
+),
+
 numbered as (
-    select *,
+    select decided.*, labels.n_represented,
+        labels.verdict_id is not null as is_labelled,
         dense_rank() over (partition by task_id order by response_order) as response_number,
         row_number() over (
-            partition by response_order, value order by md5(verdict_id)
+            partition by response_order, value order by md5(decided.verdict_id)
         ) as criterion_number
     from decided
+    left join labels using (verdict_id)
 ),
 
 ranked as (
-    select verdict_id,
+    select verdict_id, is_labelled, n_represented,
+        count(*) over (partition by value, is_labelled) as n_alike,
         row_number() over (
             partition by value
-            order by (criterion_number - 1) // $of_response, response_number, md5(task_id),
+            order by is_labelled desc, if(is_labelled, md5(verdict_id), ''),
+                (criterion_number - 1) // $of_response, response_number, md5(task_id),
                 criterion_number
         ) as position
     from numbered
 ),
 
 -- The first met, the first unmet, the second met, ...: where one kind ends, the
--- others fill up. What is judged in one call has the piece_order of its first.
+-- others fill up; labelled ones first. What is judged in one call has the
+-- piece_order of its first.
 pieces as (
-    select verdicts.*, usable_responses.conversation_id, ranked.position,
+    select verdicts.*, usable_responses.conversation_id, ranked.* exclude (verdict_id),
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
-        min(4 * ranked.position - 2 * verdicts.value) over (
+        min([if(is_labelled, 0, 1), 4 * ranked.position - 2 * verdicts.value]) over (
             partition by verdicts.response_id, piece
         ) as piece_order
     from ranked
     inner join verdicts using (verdict_id)
     inner join usable_responses using (response_id)
+),
+
+drawn as (
+    select * from pieces
+    qualify
+        count(*) over (order by piece_order, response_id, piece)
+        - count(*) over (partition by response_id, piece) < $number
+),
+
+shares as (
+    select *,
+        count(*) over (partition by value, is_labelled) / n_alike as drawn_share
+    from drawn
 )
 
 select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_hash, grading,
     judge_trial, verdict_id, response_id, conversation_id, criterion_id, criterion_hash, model,
     trial, vintage,
-    value as first_value
-from pieces
-qualify
-    count(*) over (order by piece_order, response_id, piece)
-    - count(*) over (partition by response_id, piece) < $number
+    value as first_value,
+    case
+        when n_represented >= 1 and (piece_hash is null or drawn_share = 1)
+            then drawn_share / n_represented
+    end as probability
+from shares
 order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
@@ -157,4 +192,15 @@ select sets.judge, sets.n_members, coalesce(nights.n_decided, 0) as n_decided
 from sets
 left join judge_drift as nights
     on sets.set_id = nights.set_id and nights.night = $night
+order by all;
+
+-- name: differing_by_task
+-- One row: a task of a control set in a night, with the number of decisions that are
+-- not the first ones.
+select control_verdicts.judge_vintage as night, control_set.task_id,
+    count(*) filter (control_verdicts.value <> control_set.first_value) as n_differing
+from control_set
+inner join control_verdicts using (set_id, response_id, criterion_id, criterion_hash)
+where set_id = $set_id
+group by all
 order by all;

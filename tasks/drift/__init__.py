@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
@@ -18,7 +20,8 @@ from tasks.judge.criterion import CriterionToJudge, JudgedCriterion, verdict_id_
 from tasks.judge.judge import VerdictWriter, judge_criteria, verdict_row
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
-from tasks.rules.statistics.control import METHOD, drift_line, limits
+from tasks.rules.statistics.control import METHOD, drift_line, joint_limits, limits
+from tasks.rules.statistics.intervals import Floats
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import (
@@ -121,9 +124,14 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[st
         stored_rows = reader.select("control_limits", set_id=set_id)
         stored_nights = {row["night"]: row for row in stored_rows}
         nights = reader.select(
-            "intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id
+            "intermediate.control_nights",
+            "set_id, night, n_decided, n_agreeing",
+            order="night",
+            set_id=set_id,
         )
-        for row in nights:
+        bounds = joint_limits(nights, _differing_by_task(reader, set_id, nights))
+        for row, joint_limit in zip(nights, bounds, strict=True):
+            row["joint_limit"] = joint_limit
             row["min_agreement"] = job.settings.drift.min_agreement
             row["method"] = METHOD
             night = row["night"]
@@ -136,6 +144,22 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[st
     return changes
 
 
+def _differing_by_task(
+    reader: Reader,
+    set_id: str,
+    nights: Sequence[Mapping[str, Any]],
+) -> Floats:
+    """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks)."""
+    rows = reader.rows(sql.read("queries/drift/differing_by_task"), {"set_id": set_id})
+    labels = sorted(row["night"] for row in nights)
+    task_ids = sorted({row["task_id"] for row in rows})
+    differing = np.zeros((len(labels), len(task_ids)))
+    for row in rows:
+        cell = (labels.index(row["night"]), task_ids.index(row["task_id"]))
+        differing[cell] = row["n_differing"]
+    return differing
+
+
 def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:
     return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
@@ -145,8 +169,9 @@ def drifted(job: Job) -> list[dict[str, Any]]:
     with Warehouse(job.warehouse).reader() as reader:
         return reader.select(
             "judge_drift",
-            "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share,"
-            " first_met_share, cause",
+            "judge, night, n_decided, agreement, centre, lower_limit, joint_limit, min_agreement,"
+            " met_share, first_met_share, n_labelled, first_people_agreement, people_agreement,"
+            " labels_represent, cause",
             order="judge",
             is_out_of_control=True,
             night=job.night,

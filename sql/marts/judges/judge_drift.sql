@@ -27,10 +27,15 @@ select
     control_nights.first_met_share,
     control_nights.agreement,
     control_nights.kappa,
+    control_nights.n_labelled,
+    control_nights.people_agreement,
+    control_nights.first_people_agreement,
+    control_nights.labels_represent,
     control_limits.min_agreement,
     control_limits.method,
     control_limits.centre,
     control_limits.lower_limit,
+    control_limits.joint_limit,
     control_limits.cause,
     cause is not null as is_out_of_control
 from sets

@@ -473,18 +473,25 @@ _DRIFT = Figure(
     "Drift over nights",
     "The share of verdicts that are the same as the first ones, when a judge judges its control set"
     " again, and the expected share (solid). Below the control limit (dashed), which earlier nights"
-    " determine, or below the configured minimum (dotted), the judge has drifted (red), and the"
-    " scores of that night are not comparable.",
+    " determine, below the joint limit (dashed and dotted), which finds small changes that last, or"
+    " below the configured minimum (dotted), the judge has drifted (red), and the scores of that"
+    " night are not comparable. A steady judge falls below its joint limit in 5 % of years at most."
+    " Agreement with people tells which decisions are better, the first or the new ones.",
     (
         "grader",
         "night",
         Column("agreement", "Agreement"),
         "centre",
         "lower_limit",
+        "joint_limit",
         "min_agreement",
         "cause",
         "kappa",
         ColumnGroup("Called met", ["first_met_share", Column("met_share", "now")]),
+        ColumnGroup(
+            "Agreement with people",
+            ["first_people_agreement", "people_agreement", "n_labelled", "labels_represent"],
+        ),
         "n_members",
         "n_decided",
         "n_failed",
@@ -496,15 +503,27 @@ _DRIFT = Figure(
         value="agreement",
         title="Agreement",
         marked="is_out_of_control",
-        lines=["centre", "lower_limit", "min_agreement"],
-        tips=["night", "agreement", "centre", "lower_limit", "min_agreement", "cause"],
+        lines=["centre", "lower_limit", "min_agreement", "joint_limit"],
+        tips=[
+            "night",
+            "agreement",
+            "centre",
+            "lower_limit",
+            "joint_limit",
+            "min_agreement",
+            "people_agreement",
+            "n_labelled",
+            "cause",
+        ],
     ),
     reach="warehouse",
     essential=[
         "night",
         "agreement",
         "lower_limit",
+        "joint_limit",
         "cause",
+        "people_agreement",
         "kappa",
         "n_decided",
         "n_failed",

@@ -221,7 +221,7 @@ const kinds = {
     const either = (alarm, usual) => ({ condition: { test: `datum['${marked}']`, value: alarm }, value: usual });
     const shape = either("triangle-down", "circle");
     const color = either("var(--bad)", "var(--series-1)");
-    const rule = [[1, 0], [6, 3], [2, 2]].map((strokeDash) => ({ type: "rule", color: "gray", size: 2, strokeDash }));
+    const rule = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3]].map((strokeDash) => ({ type: "rule", color: "gray", size: 2, strokeDash }));
     const dots = { ...along(value), shape, color, tooltip: encode.tips(rows, tips, ".1%") };
     return {
       height: 240, layer: [

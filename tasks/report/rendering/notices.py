@@ -10,6 +10,7 @@ from tasks.figures.figure import Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
+from tasks.rules.statistics.control import people_clause
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
 from tasks.rules.verdict import TERNARY_AS_BINARY
@@ -288,7 +289,7 @@ def _changes(scope: Scope) -> Iterator[Notice]:
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its"
             " verdicts on the control set were the same as at first, so score changes of that"
-            " night may come from the judge."
+            f" night may come from the judge{people_clause(row)}."
         )
         yield Notice("bad", text, "judges.html#judge_drift")
     changes: dict[tuple[str, str, str], list[str]] = defaultdict(list)

@@ -64,9 +64,11 @@ DRIFTED: dict[str, Any] = {
     "agreement": 0.91,
     "centre": 0.98,
     "lower_limit": 0.953,
+    "joint_limit": None,
     "min_agreement": None,
     "met_share": 0.535,
     "first_met_share": 0.5,
+    "n_labelled": 0,
     "cause": "limit",
 }
 """A row of `judge_drift`."""

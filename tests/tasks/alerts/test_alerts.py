@@ -122,6 +122,23 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning():
     )
 
 
+def test_the_alert_of_a_judge_says_which_side_is_right_by_labels():
+    labels = {
+        "n_labelled": 80,
+        "first_people_agreement": 0.9,
+        "people_agreement": 0.8,
+        "labels_represent": "sampled verdicts",
+    }
+
+    [alert] = drifts([DRIFTED | labels])
+
+    assert (
+        "(+3.5 points); agreement with people fell from 90.0% to 80.0% on 80 labelled verdicts"
+        " (sampled verdicts), so the first decisions were better; the judge"
+        in alert.line
+    )
+
+
 def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
     refusal = (
         "1 of 9 tasks are left out: the rule is that weights are from -10 to 10: t1"

@@ -18,6 +18,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.run.writing import StageReport
+from tests import kit
 from tests.faults.server import (
     FaultServer,
     HttpResponse,
@@ -25,8 +26,18 @@ from tests.faults.server import (
     is_judge_request,
     well_behaved,
 )
-from tests.kit import job_on, judged, prepared, rows_in, sampled, values_in
-from tests.warehouse.parts import forget_parts
+from tests.kit import (
+    Row,
+    job_on,
+    judged,
+    prepared,
+    publish_few,
+    rows_in,
+    sampled,
+    values_in,
+    written,
+)
+from tests.warehouse.parts import forget_parts, put_table
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
@@ -165,6 +176,115 @@ def test_a_control_set_never_changes(server, folder):
     assert values_in(job, CONTROL_SET) == members
 
 
+@pytest.fixture
+def with_labels(monkeypatch, without_scores):
+    """Publish labels, but no scores."""
+    publish_few(monkeypatch, "intermediate.sampled_labels")
+
+
+def store_labels(job: Job, verdicts: Sequence[Row], probability: float | None = None):
+    """Store labels on verdicts, of a sheet that sampled them if it knows their probability."""
+    label = {
+        "judge": "eva",
+        "judge_config_hash": "imported",
+        "source": "imported",
+        "import_batch": "a-batch",
+    }
+    labels = []
+    draws = []
+    for verdict in verdicts:
+        labels.append(
+            verdict | label | {"verdict_id": f"label {verdict['verdict_id']}"}
+        )
+        columns = {name: verdict.get(name) for name in kit.row("label_draws")}
+        draw = {"sheet_id": "a-sheet", "probability": probability, "is_known": False}
+        draws.append(columns | draw)
+    sheet = kit.row(
+        "label_sheets",
+        sheet_id="a-sheet",
+        covered_breakdown="all",
+        covered_responses=[verdict["response_id"] for verdict in verdicts],
+        n_population=len(verdicts),
+        n_drawn=len(verdicts),
+    )
+    tables = {
+        "verdicts": labels,
+        "labellers": [kit.row("labellers", judge="eva", import_batch="a-batch")],
+        "label_sheets": [sheet],
+        "label_draws": draws,
+    }
+    written(job.warehouse, tables, job.data.revision).publish()
+
+
+VERDICTS = "from verdicts where value is not null order by md5(verdict_id || 'labels')"
+
+
+@pytest.mark.usefixtures("with_labels")
+def test_labelled_verdicts_are_drawn_first(server, folder):
+    job = job_at(server, folder, verdicts=10)
+    labelled = rows_in(job, f"{VERDICTS} limit 6")
+    store_labels(job, labelled)
+
+    choose_control_set(job)
+
+    members = rows_in(job, "from control_set")
+    labelled_ids = {verdict["verdict_id"] for verdict in labelled}
+    assert len(members) == 10
+    assert labelled_ids < {member["verdict_id"] for member in members}
+    assert {member["probability"] for member in members} == {None}
+
+
+@pytest.mark.usefixtures("with_labels")
+def test_of_too_many_labels_a_random_sample_with_known_probabilities_is_drawn(
+    server,
+    folder,
+):
+    job = job_at(server, folder, verdicts=10)
+    labelled = rows_in(job, f"{VERDICTS} limit 40")
+    store_labels(job, labelled, probability=0.5)
+
+    choose_control_set(job)
+
+    members = rows_in(job, "from control_set")
+    n_labelled = Counter(verdict["value"] for verdict in labelled)
+    assert {member["verdict_id"] for member in members} < {
+        verdict["verdict_id"] for verdict in labelled
+    }
+    # Half of all verdicts were labelled; 5 met and 5 unmet ones are drawn.
+    assert {member["first_value"]: member["probability"] for member in members} == {
+        1.0: pytest.approx(0.5 * 5 / n_labelled[1.0]),
+        0.0: pytest.approx(0.5 * 5 / n_labelled[0.0]),
+    }
+
+
+@pytest.mark.usefixtures("with_labels")
+def test_labels_do_not_change_a_control_set_that_was_chosen_before(server, folder):
+    job = job_at(server, folder, verdicts=10)
+    choose_control_set(job)
+    members = values_in(job, CONTROL_SET)
+    store_labels(job, rows_in(job, f"{VERDICTS} limit 20"))
+
+    choose_control_set(job)
+
+    assert values_in(job, CONTROL_SET) == members
+
+
+def test_members_of_earlier_versions_have_no_probability(server, folder):
+    job = job_at(server, folder, verdicts=10)
+    choose_control_set(job)
+    warehouse = Warehouse(job.warehouse)
+    [part] = warehouse.store.standing("control_set")
+    part_table = pq.read_table(part).drop_columns("probability")
+    part.unlink()
+    forget_parts(warehouse)
+    put_table(job.warehouse, "control_set", 1, part_table)
+    warehouse.publish()
+
+    probabilities = values_in(job, "select probability from control_set")
+
+    assert probabilities == [(None,)] * 10
+
+
 def test_another_judge_configuration_gets_its_own_control_set(server, folder):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
@@ -241,6 +361,7 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, 
     assert drift["agreement"] < drift["lower_limit"]
     assert "judge repeated its first decision on" in str(drift_night.report.warnings)
     assert next_night.drifted[0]["lower_limit"] == drift["lower_limit"]
+    assert next_night.drifted[0]["cause"] == "limit and joint limit"
     query = "select night from judge_drift where is_out_of_control order by night"
     assert values_in(job, query) == [("2026-11-14",), ("2026-11-15",)]
 

@@ -149,6 +149,81 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
     assert differing(expected, figures) == []
 
 
+def label_of(person: str, labelled_member: Row, value: float) -> Row:
+    """Return the label of a person on a member of a control set."""
+    columns = ("response_id", "task_id", "criterion_id", "criterion_hash", "model")
+    return row(
+        "verdicts",
+        verdict_id=f"{person} {labelled_member['verdict_id']}",
+        judge=person,
+        source="imported",
+        status=VALUES[value],
+        value=value,
+        **{name: labelled_member[name] for name in columns},
+    )
+
+
+def people_figures(published, probabilities: Sequence[float | None]) -> Row:
+    """Return the agreement with people in a night. The first verdicts are met; eva labels three of
+    them met and bo the second one unmet. Then the judge calls the first two unmet, fails on the
+    third, and calls the fourth met, which has no label.
+    """
+    members = []
+    for number, probability in enumerate(probabilities):
+        members.append(member("binary", number, 1.0) | {"probability": probability})
+    verdicts = []
+    for control_member, value in zip(members, (0.0, 0.0, None, 1.0), strict=True):
+        verdicts.append(verdict_on(control_member, "2026-11-01", value, "timeout"))
+    labels = [label_of("eva", labelled, 1.0) for labelled in members[:3]]
+    labels.append(label_of("bo", members[1], 0.0))
+    tables = {
+        "control_set": members,
+        "control_verdicts": verdicts,
+        "verdicts": labels,
+        "labellers": [
+            row("labellers", judge="eva", import_batch="b"),
+            row("labellers", judge="bo", import_batch="b"),
+        ],
+    }
+    [figures] = published(tables).rows(
+        "select n_labelled, first_people_agreement, people_agreement, labels_represent"
+        " from judge_drift"
+    )
+    return figures
+
+
+def test_labels_show_agreement_with_people_on_these_items(published):
+    figures = people_figures(published, [0.5, None, 0.5, None])
+
+    assert figures == {
+        "n_labelled": 2,
+        "first_people_agreement": 0.75,
+        "people_agreement": 0.25,
+        "labels_represent": "these items only",
+    }
+
+
+def test_members_count_by_their_known_probabilities(published):
+    figures = people_figures(published, [0.5, 0.25, 0.5, None])
+
+    # The first stands for 2 verdicts, the second, on which people differ, for 4.
+    assert figures["labels_represent"] == "sampled verdicts"
+    assert figures["first_people_agreement"] == pytest.approx((2 + 4 / 2) / 6)
+    assert figures["people_agreement"] == pytest.approx((0 + 4 / 2) / 6)
+
+
+def test_without_labels_there_is_no_agreement_with_people(published):
+    members = [member("binary", 0, 1.0)]
+    verdicts = [verdict_on(members[0], "2026-11-01", 1.0, "")]
+
+    reader = published({"control_set": members, "control_verdicts": verdicts})
+
+    query = "select n_labelled, people_agreement, labels_represent from judge_drift"
+    assert reader.rows(query) == [
+        {"n_labelled": 0, "people_agreement": None, "labels_represent": None}
+    ]
+
+
 @pytest.mark.parametrize(
     ("n_decided", "cause", "method", "is_out_of_control"),
     [(38, "limit", "m", True), (37, None, None, False)],

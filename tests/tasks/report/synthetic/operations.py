@@ -143,6 +143,7 @@ def _limits(
             "night": label,
             "n_decided": len(agreements),
             "n_agreeing": sum(agreements),
+            "joint_limit": None,
             "min_agreement": 0.8,
         }
         nights.append(night)
