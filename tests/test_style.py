@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 321_094,
-    "SQL": 57_212,
+    "source": 326_182,
+    "SQL": 58_676,
     "pages": 27_700,
-    "tests": 419_923,
+    "tests": 428_049,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
@@ -31,7 +31,7 @@ TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 1472,
+        "comprehension": 1496,
         "comprehension within another": 0,
         "conditional expression": 563,
         "assignment within an expression": 0,
@@ -44,7 +44,7 @@ EXCEPTIONS = {
         "function over 300 tokens": 2,
     },
     "tests": {
-        "comprehension": 1807,
+        "comprehension": 1841,
         "comprehension within another": 7,
         "conditional expression": 312,
         "assignment within an expression": 0,

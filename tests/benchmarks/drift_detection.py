@@ -53,21 +53,34 @@ def year(world: World, points: float, dice: np.random.Generator) -> list[Night]:
     shape = (N_TASKS, N_VERDICTS)
     is_open = dice.random(shape) < world.open_share
     settled = _SETTLED * dice.choice([-1.0, 1.0], shape)
-    log_odds = np.where(is_open, dice.normal(0.0, 1.0, shape), settled)
-    noise = dice.normal(0.0, world.task_noise, (N_NIGHTS + 1, N_TASKS, 1))
+    log_odds = np.where(
+        is_open,
+        dice.normal(0.0, 1.0, shape),
+        settled,
+    )
+    noise = dice.normal(
+        0.0,
+        world.task_noise,
+        (N_NIGHTS + 1, N_TASKS, 1),
+    )
     is_met = dice.random((N_NIGHTS + 1, *shape)) < expit(log_odds + noise)
     usual_agreement = (is_met[1:] == is_met[0]).mean()
     n_reversed = round(points * is_open.size / (2 * usual_agreement - 1))
     is_reversed = dice.permutation(is_open.size).reshape(shape) < n_reversed
     is_met[CHANGE_NIGHT:] ^= is_reversed
-    return nights_of(is_met, is_met == (log_odds > 0))
+    return nights_of(
+        is_met,
+        is_met == (log_odds > 0),
+    )
 
 
 def nights_of(is_met: np.ndarray, is_as_labelled: np.ndarray) -> list[Night]:
     """Return the nights of decisions, shape (n_nights + 1, n_tasks, n_verdicts)."""
     differing = (is_met[1:] != is_met[0]).sum(axis=2).astype(float)
     labelled = is_as_labelled[:, :, ::2]
-    people_agreement = labelled.mean(axis=(1, 2))
+    people_agreement = labelled.mean(
+        axis=(1, 2),
+    )
     n_decided = is_met[0].size
     nights = []
     for number, n_differing in enumerate(differing.sum(axis=1), start=1):
@@ -98,7 +111,10 @@ def cell_text(years: Sequence[Sequence[Night]], bound: str) -> str:
     delays = []
     clauses = []
     for nights in years:
-        alarms = alarms_of(nights[CHANGE_NIGHT - 1 :], bound)
+        alarms = alarms_of(
+            nights[CHANGE_NIGHT - 1 :],
+            bound,
+        )
         if alarms:
             delays.append(alarms[0]["night"] - CHANGE_NIGHT + 1)
             clauses.append(people_clause(alarms[0]))
@@ -127,10 +143,16 @@ def rows(replications: int) -> Iterator[Sequence[str]]:
 
 def main():
     """Print the false alarms and the changes found, by world and bound."""
-    options = parse_arguments(__doc__, replications=200)
+    options = parse_arguments(
+        __doc__,
+        replications=200,
+    )
     headings = [f"{100 * points:.0f} points" for points in POINTS]
     header = ["judge", "bound", "false alarms in a year", *headings]
-    print_markdown(header, rows(options.replications))
+    print_markdown(
+        header,
+        rows(options.replications),
+    )
 
 
 if __name__ == "__main__":

@@ -53,15 +53,25 @@ def sources_of(seed: int, n_tasks: int, world: str) -> dict[str, Source]:
         values = values + spread * WORLDS[world](dice, size=shape)
     is_kept = dice.random(tasks.shape) < KEPT
     responses = 3 * tasks + trials
-    return sources(tasks[is_kept], responses[is_kept], values[is_kept])
+    return sources(
+        tasks[is_kept],
+        responses[is_kept],
+        values[is_kept],
+    )
 
 
 def choice_of(seed: int, n_tasks: int, n_judges: int) -> Source:
     """The choice of judge as a source."""
     dice = np.random.default_rng(seed)
-    means = dice.normal(0, INTERACTION, (n_tasks, n_judges))
+    means = dice.normal(
+        0,
+        INTERACTION,
+        (n_tasks, n_judges),
+    )
     means += dice.normal(0, SPREADS["tasks"], (n_tasks, 1))
-    return judge_choice(means + dice.normal(0, JUDGE_SPREAD, n_judges))
+    return judge_choice(
+        means + dice.normal(0, JUDGE_SPREAD, n_judges),
+    )
 
 
 def cells(variance: float, results: Sequence[Source]) -> tuple[str, str, str]:
@@ -78,14 +88,18 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
     for world, n_tasks in itertools.product(WORLDS, TASKS):
         results = []
         for seed in range(replications):
-            results.append(sources_of(seed, n_tasks, world))
+            results.append(
+                sources_of(seed, n_tasks, world),
+            )
         for name, spread in SPREADS.items():
             source_results = [result[name] for result in results]
             yield world, n_tasks, "", name, *cells(spread**2, source_results)
     for n_tasks, n_judges in JUDGES:
         results = []
         for seed in range(replications):
-            results.append(choice_of(seed, n_tasks, n_judges))
+            results.append(
+                choice_of(seed, n_tasks, n_judges),
+            )
         yield "normal", n_tasks, n_judges, "judges", *cells(JUDGE_SPREAD**2, results)
 
 
@@ -101,7 +115,10 @@ def main():
         "mean estimate",
         "interval covers",
     )
-    print_markdown(header, rows(replications))
+    print_markdown(
+        header,
+        rows(replications),
+    )
 
 
 if __name__ == "__main__":

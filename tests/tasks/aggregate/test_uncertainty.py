@@ -38,7 +38,10 @@ Scores = dict[tuple[str, int, int, int], float]
 def stored_rows() -> tuple[Rows, Scores]:
     """Return the rows of random verdicts on two responses to each task, and their scores."""
     dice = random.Random(3)
-    tables = admitted(TASKS, n_criteria=len(WEIGHTS))
+    tables = admitted(
+        TASKS,
+        n_criteria=len(WEIGHTS),
+    )
     tables |= {
         "criteria": [],
         "responses": [],
@@ -47,10 +50,18 @@ def stored_rows() -> tuple[Rows, Scores]:
     scores: Scores = Counter()
     for task, task_id in enumerate(TASKS):
         for trial in (1, 2):
-            response_row = response(task_id, trial=trial, cost_usd=0.5)
+            response_row = response(
+                task_id,
+                trial=trial,
+                cost_usd=0.5,
+            )
             tables["responses"].append(response_row)
         for position, weight in enumerate(WEIGHTS):
-            criterion_row = criterion(task_id, position, weight)
+            criterion_row = criterion(
+                task_id,
+                position,
+                weight,
+            )
             tables["criteria"].append(criterion_row)
             for trial, (judge, judge_trial) in product((1, 2), JUDGE_TRIALS):
                 value = float(dice.random() < 0.6)
@@ -86,7 +97,9 @@ def test_variances_are_those_of_the_scores_of_all_trials_of_a_judge(rows):
     tasks = np.array([cell[2] for cell in cells])
     trials = np.array([cell[3] for cell in cells])
     values = np.array([SCORES[cell] for cell in cells])
-    expected = components(task_scores(tasks, 10 * tasks + trials, values))
+    expected = components(
+        task_scores(tasks, 10 * tasks + trials, values),
+    )
 
     results = [rows["strict", source] for source in ("tasks", "trials", "judge trials")]
 
@@ -143,11 +156,16 @@ def lines_with(width: float, n_trials: int) -> list[str]:
         "trials": n_trials,
     }
     job = SimpleNamespace(settings=Settings.model_validate(configured))
-    return repetition_lines(SimpleNamespace(job=job, rows_of=lambda _: [row]))
+    return repetition_lines(
+        SimpleNamespace(job=job, rows_of=lambda _: [row]),
+    )
 
 
 def test_the_plan_names_configured_trials_that_buy_less_than_a_tenth():
-    lines = lines_with(0.95, n_trials=2)
+    lines = lines_with(
+        0.95,
+        n_trials=2,
+    )
 
     assert lines == [
         "Repetitions that narrow intervals by less than a tenth: trials of a-model"

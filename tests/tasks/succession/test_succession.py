@@ -66,7 +66,10 @@ def verdict_rows(criteria: list[Row], decide: Decide, **columns: Any) -> list[Ro
     for response_row in RESPONSES:
         for criterion_row in criteria:
             if criterion_row["task_id"] == response_row["task_id"]:
-                value = decide(criterion_row, response_row["model"])
+                value = decide(
+                    criterion_row,
+                    response_row["model"],
+                )
                 rows.append(
                     verdict(response_row, criterion_row, value, **columns),
                 )
@@ -77,7 +80,10 @@ def verdict_rows(criteria: list[Row], decide: Decide, **columns: Any) -> list[Ro
 def shared(tmp_path_factory) -> Job:
     """A job with a new judge, on data that an old judge has decided."""
     folder = tmp_path_factory.mktemp("succession")
-    source = write_jsonl(folder / "data.jsonl", [{"not": "read"}])
+    source = write_jsonl(
+        folder / "data.jsonl",
+        [{"not": "read"}],
+    )
     job = job_on(
         source,
         folder / "warehouse",
@@ -107,7 +113,9 @@ def succession(job: Job, n_verdicts: int, **changes: Any) -> Job:
 
 def drawn_ids(job: Job) -> set[tuple[str, str]]:
     with Warehouse(job.warehouse).reader() as reader:
-        return set(sample_of(job, reader).criterion_keys)
+        return set(
+            sample_of(job, reader).criterion_keys,
+        )
 
 
 def judged_anew(job: Job, decide: Decide) -> list[Row]:
@@ -124,7 +132,10 @@ def judged_anew(job: Job, decide: Decide) -> list[Row]:
         **columns,
     )
     written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
-    return shown(job, "succession")
+    return shown(
+        job,
+        "succession",
+    )
 
 
 def shown(job: Job, figure: str) -> list[Row]:
@@ -155,7 +166,9 @@ def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
 
 
 def test_every_stratum_is_drawn_with_the_probability_that_is_stored(job):
-    store_sample(succession(job, 60))
+    store_sample(
+        succession(job, 60),
+    )
 
     rows = rows_in(
         job,
@@ -202,11 +215,16 @@ def test_what_the_new_judge_has_decided_is_not_missing(job):
 
 def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
     with pytest.raises(UsageError, match=r"each of 3 strata .* takes 6 verdicts"):
-        drawn_ids(succession(job, 4))
+        drawn_ids(
+            succession(job, 4),
+        )
 
 
 def test_a_judge_without_verdicts_cannot_be_succeeded(job):
-    settings = Succession(old_judge="unknown", n_verdicts=40)
+    settings = Succession(
+        old_judge="unknown",
+        n_verdicts=40,
+    )
 
     with pytest.raises(UsageError, match="unknown: this judge has no verdicts here"):
         drawn_ids(job.model_copy(update={"succession": settings}))
@@ -220,7 +238,10 @@ def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
 
 
 def test_a_judge_with_another_grading_cannot_succeed(job):
-    settings = Succession(old_judge="in-thirds", n_verdicts=40)
+    settings = Succession(
+        old_judge="in-thirds",
+        n_verdicts=40,
+    )
 
     with pytest.raises(UsageError, match="in-thirds grades ternary, newer binary"):
         drawn_ids(job.model_copy(update={"succession": settings}))
@@ -234,14 +255,23 @@ def stricter(criterion_row: Row, model: str) -> float:
     is_strict = TASK_IDS.index(criterion_row["task_id"]) % 2 == 0
     if is_strict and criterion_row["position"] == 0:
         return 0.0
-    return by_old(criterion_row, model)
+    return by_old(
+        criterion_row,
+        model,
+    )
 
 
 @pytest.fixture(scope="module")
 def fully_judged(shared: Job, tmp_path_factory) -> list[Row]:
     """What is shown when the new judge has decided all criteria."""
-    job = copied(shared, tmp_path_factory.mktemp("fully") / "warehouse")
-    return judged_anew(succession(job, 160), stricter)
+    job = copied(
+        shared,
+        tmp_path_factory.mktemp("fully") / "warehouse",
+    )
+    return judged_anew(
+        succession(job, 160),
+        stricter,
+    )
 
 
 def test_a_sample_of_all_criteria_shows_the_scores_of_a_full_judging(fully_judged):
@@ -267,7 +297,10 @@ def test_undecided_verdicts_widen_the_interval_by_all_that_they_could_change(job
     def failing_once(criterion_row: Row, model: str) -> float | None:
         if model == "a" and criterion_row["criterion_id"] == "t3-c0":
             return None
-        return by_old(criterion_row, model)
+        return by_old(
+            criterion_row,
+            model,
+        )
 
     rows = by_model(judged_anew(succession(job, 160), failing_once))
 
@@ -289,7 +322,10 @@ def test_the_order_holds_if_no_model_could_pass_another(fully_judged):
 
 def test_the_order_does_not_hold_if_the_new_judge_turns_it_round(job):
     def turned(criterion_row: Row, model: str) -> float:
-        return by_old(criterion_row, "a" if model == "b" else "b")
+        return by_old(
+            criterion_row,
+            "a" if model == "b" else "b",
+        )
 
     rows = by_model(judged_anew(succession(job, 160), turned))
 
@@ -331,15 +367,23 @@ def test_the_latest_sample_of_two_judges_is_shown(job):
         stricter,
     )
 
-    rows = shown(job, "succession")
+    rows = shown(
+        job,
+        "succession",
+    )
 
     assert {row["n_verdicts"] for row in rows} == {80}
 
 
 def test_a_sample_of_another_judge_is_no_sample_of_this_one(job, tmp_path):
-    other_job = copied(job, tmp_path / "other")
+    other_job = copied(
+        job,
+        tmp_path / "other",
+    )
     criteria = CRITERIA[:30]
-    sample = store_sample(succession(other_job, 40))
+    sample = store_sample(
+        succession(other_job, 40),
+    )
     columns = sample.judges.new_judge.columns | {"judge": "third"}
     rows = verdict_rows(
         criteria,

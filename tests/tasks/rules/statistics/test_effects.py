@@ -115,7 +115,10 @@ def test_undecided_verdicts_widen_an_effect_and_differences():
         model([0.5] * N_TASKS, [0.0], [0], undecided=0.02),
     ]
 
-    effects = effects_on(models, 1)
+    effects = effects_on(
+        models,
+        1,
+    )
 
     assert effects.half_widths(0.95) == pytest.approx([0.01, 0.02])
     assert effects.pair_half_widths(0.95)[0, 1] == pytest.approx(0.03)
@@ -133,7 +136,10 @@ def test_one_difference_reaches_as_far_as_students_t():
 
 
 def test_all_differences_reach_as_far_as_tukeys_range_if_models_are_alike():
-    effects = of_covariance(np.eye(3), degrees=20.0)
+    effects = of_covariance(
+        np.eye(3),
+        degrees=20.0,
+    )
 
     quantile = effects.pair_half_widths(0.95)[0, 1] / effects.pair_errors[0, 1]
 

@@ -32,7 +32,11 @@ def scores_of(table: np.ndarray) -> Scores:
     """The rows of a table of tasks, responses and repetitions."""
     tasks, trials, _ = np.indices(table.shape)
     responses = tasks * table.shape[1] + trials
-    return Scores(tasks.ravel(), responses.ravel(), table.ravel())
+    return Scores(
+        tasks.ravel(),
+        responses.ravel(),
+        table.ravel(),
+    )
 
 
 def planted_table(
@@ -42,14 +46,20 @@ def planted_table(
     n_repetitions: int,
 ) -> np.ndarray:
     dice = np.random.default_rng(seed)
-    table = dice.normal(0, 0.1, (n_tasks, n_responses, n_repetitions))
+    table = dice.normal(
+        0,
+        0.1,
+        (n_tasks, n_responses, n_repetitions),
+    )
     table += dice.normal(0, 0.15, (n_tasks, n_responses, 1))
     return table + dice.normal(0, 0.2, (n_tasks, 1, 1))
 
 
 def incomplete(seed: int) -> Scores:
     """Planted scores without two in five."""
-    scores = scores_of(planted_table(seed, 40, 3, 3))
+    scores = scores_of(
+        planted_table(seed, 40, 3, 3),
+    )
     is_kept = np.random.default_rng(seed).random(360) < 0.6
     return Scores(*(column[is_kept] for column in scores))
 
@@ -87,7 +97,11 @@ ROWS = st.lists(
 
 def drawn(rows: list[tuple[int, int, int]]) -> Scores:
     tasks, trials, values = np.array(rows).T
-    return Scores(tasks, tasks * 3 + trials, values / 10)
+    return Scores(
+        tasks,
+        tasks * 3 + trials,
+        values / 10,
+    )
 
 
 def test_a_balanced_table_has_the_variances_of_the_nested_analysis_of_variance():
@@ -112,7 +126,10 @@ def test_planted_variances_are_found_without_bias_in_unequal_numbers():
 
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(rows, random):
-    shuffled_rows = random.sample(rows, len(rows))
+    shuffled_rows = random.sample(
+        rows,
+        len(rows),
+    )
 
     shuffled = variances_of(drawn(shuffled_rows))
 
@@ -192,13 +209,19 @@ def test_equal_scores_have_no_variance_no_interval_and_no_width():
 def crossed(seed: int, n_judges: int) -> np.ndarray:
     """Means of tasks under judges: spreads .2 of tasks, .05 of judges, .1 of both."""
     dice = np.random.default_rng(seed)
-    means = dice.normal(0, 0.1, (50, n_judges))
+    means = dice.normal(
+        0,
+        0.1,
+        (50, n_judges),
+    )
     means += dice.normal(0, 0.2, (50, 1))
     return means + dice.normal(0, 0.05, n_judges)
 
 
 def test_fewer_than_five_judges_have_a_range_and_no_variance():
-    means = np.array([[0.1, 0.3, 0.2], [0.3, 0.5, 0.6]])
+    means = np.array(
+        [[0.1, 0.3, 0.2], [0.3, 0.5, 0.6]],
+    )
 
     result = judge_choice(means)
 
@@ -206,7 +229,10 @@ def test_fewer_than_five_judges_have_a_range_and_no_variance():
 
 
 def test_judges_that_differ_by_the_same_on_each_task_have_the_variance_of_their_means():
-    means = np.add.outer(np.arange(20), [0.0, 0.1, 0.2, 0.3, 0.4])
+    means = np.add.outer(
+        np.arange(20),
+        [0.0, 0.1, 0.2, 0.3, 0.4],
+    )
 
     result = judge_choice(means)
 
