@@ -426,7 +426,7 @@ def succeed(
     from tasks.config.job import Succession
 
     look = None if choices["width"] is None else 1
-    succession = Succession(old_judge=old_judge, look=look, **choices)
+    succession = Succession(old_judge=old_judge, new_judge=new_judge, look=look, **choices)
     arguments = replace(context.arguments, named_judges=(new_judge,), succession=succession)
     context = replace(context, arguments=arguments)
     if dry_run:

@@ -26,10 +26,11 @@ class DataRevision(Strict):
 
 
 class Succession(Strict):
-    """The sample with which a new judge, the job's only one, is compared with an old one.
+    """The sample with which a new judge is compared with an old one.
 
     Attributes:
-        old_judge: the label of the old judge.
+        old_judge: the label of the old judge, which has verdicts.
+        new_judge: the label of the new one, which is configured.
         n_verdicts: the number of verdicts that the new judge makes, about.
         seed: the seed of the sample.
         width: the sample grows until no interval is wider; None: it does not grow.
@@ -40,6 +41,7 @@ class Succession(Strict):
     """
 
     old_judge: str
+    new_judge: str
     n_verdicts: Size
     seed: int = 0
     width: float | None = None

@@ -467,10 +467,12 @@ def retirement_line(callee: Callee, today: date) -> str | None:
     end = retirement_notice(callee.target, today)
     if end is None:
         return None
+    if callee.kind == JUDGE:
+        return (
+            f"{end}; choose its successor: `prbench succeed {callee.label} NEW` shows what changes"
+        )
     if is_retired(callee.target, today):
         return f"{end}; configure another one (stored results stay)"
-    if callee.kind == JUDGE:
-        return f"{end}; choose its successor, and let both judge the same responses before that day"
     return f"{end}; make the calls that are still needed before that day, and choose its successor"
 
 

@@ -165,17 +165,14 @@ def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None
 def _rows_of_split(figures: Sequence[ModelFigure], succession: Row) -> list[Row]:
     """Return the rows of models on a split, which are in the order of their scores."""
     rows = []
-    estimated = []
     for rank, figure in enumerate(figures, start=1):
         rows.append({**figure.columns(), "old_rank": rank})
-        if rows[-1]["no_figure"] is None:
-            estimated.append((rows[-1], figure.sampled_model()))
-            rows[-1] |= figure.new_columns(estimated[-1][1])
+    estimated = [index for index, row in enumerate(rows) if row["no_figure"] is None]
     if estimated:
-        models = [model for _, model in estimated]
-        columns = _effect_columns(models, succession).to_dicts()
-        for (row, _), effect_columns in zip(estimated, columns, strict=True):
-            row.update(effect_columns)
+        models = [figures[index].sampled_model() for index in estimated]
+        effect_columns = _effect_columns(models, succession).to_dicts()
+        for index, model, columns in zip(estimated, models, effect_columns, strict=True):
+            rows[index] |= figures[index].new_columns(model) | columns
     return rows
 
 

@@ -19,6 +19,7 @@ from tasks.config.models import ORIGINAL
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.sampling import proportional_sample
+from tasks.rules.text.characters import did_you_mean
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import (
     MissingVerdicts,
@@ -81,10 +82,19 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         UsageError: the old judge has no verdict, or the new one cannot take its place.
     """
     assert job.succession is not None
-    new_judge = judge_configs(job, tasks.benchmark)[0]
+    new_label = job.succession.new_judge
+    configs: dict[str, JudgeConfig] = {}
+    for config in judge_configs(job, tasks.benchmark):
+        configs.setdefault(config.judge.label, config)
+    if new_label not in configs:
+        hint = did_you_mean(new_label, job.configured_labels.get("judge", ()))
+        raise UsageError(f"{new_label}: is not configured as a judge{hint}")
+    new_judge = configs[new_label]
+    if new_judge.panel:
+        raise UsageError(f"{new_label}: is a panel, which makes no calls; name a judge")
     if new_judge.judge.rubric != ORIGINAL:
         raise UsageError(
-            f"{new_judge.judge.label}: judges rewritten criteria; to succeed another judge, it"
+            f"{new_label}: judges rewritten criteria; to succeed another judge, it"
             f" needs `rubric: {ORIGINAL}`"
         )
     parameters = {**tasks.key, "old": job.succession.old_judge}
@@ -94,7 +104,7 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
     old_judge = candidates[0]
     if old_judge["grading"] != new_judge.grading:
         raise UsageError(
-            f"{old_judge['judge']} grades {old_judge['grading']}, {new_judge.judge.label}"
+            f"{old_judge['judge']} grades {old_judge['grading']}, {new_label}"
             f" {new_judge.grading}; give it the same `grading`"
         )
     return Judges(old_judge, new_judge)

@@ -132,7 +132,8 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
     file = tmp_path / "prbench.yaml"
     file.write_text(
         "dataset: {source: sample}\n"
-        "models: [{name: openai/soon, label: a}, {name: openai/endless, label: b}]\n"
+        "models: [{name: openai/soon, label: a}, {name: openai/endless, label: b},"
+        " {name: openai/ended, label: e}]\n"
         "judges: [{name: openai/ended, label: c}, {name: openai/soon, label: d}]\n",
         encoding="utf-8",
     )
@@ -145,8 +146,9 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
         "make the calls that are still needed before that day, and choose its successor"
     )
     assert lines["b"] is None
-    assert str(lines["c"]).endswith("configure another one (stored results stay)")
-    assert str(lines["d"]).endswith("let both judge the same responses before that day")
+    assert str(lines["e"]).endswith("configure another one (stored results stay)")
+    for label in ("c", "d"):
+        assert f"`prbench succeed {label} NEW` shows what changes" in str(lines[label])
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])

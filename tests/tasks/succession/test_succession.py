@@ -105,6 +105,7 @@ def shared(tmp_path_factory) -> Job:
 def succession(job: Job, n_verdicts: int, **changes: Any) -> Job:
     settings = Succession(
         old_judge="older",
+        new_judge="newer",
         n_verdicts=n_verdicts,
         **changes,
     )
@@ -223,10 +224,18 @@ def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
 def test_a_judge_without_verdicts_cannot_be_succeeded(job):
     settings = Succession(
         old_judge="unknown",
+        new_judge="newer",
         n_verdicts=40,
     )
 
     with pytest.raises(UsageError, match="unknown: this judge has no verdicts here"):
+        drawn_ids(job.model_copy(update={"succession": settings}))
+
+
+def test_an_unknown_judge_cannot_succeed(job):
+    settings = Succession(old_judge="older", new_judge="nwer", n_verdicts=40)
+
+    with pytest.raises(UsageError, match="nwer: is not configured as a judge"):
         drawn_ids(job.model_copy(update={"succession": settings}))
 
 
@@ -240,6 +249,7 @@ def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
 def test_a_judge_with_another_grading_cannot_succeed(job):
     settings = Succession(
         old_judge="in-thirds",
+        new_judge="newer",
         n_verdicts=40,
     )
 
