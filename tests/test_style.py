@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_182,
+    "source": 326_258,
     "SQL": 58_676,
     "pages": 27_700,
-    "tests": 428_049,
+    "tests": 428_118,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
@@ -31,7 +31,7 @@ TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 1496,
+        "comprehension": 1497,
         "comprehension within another": 0,
         "conditional expression": 563,
         "assignment within an expression": 0,
