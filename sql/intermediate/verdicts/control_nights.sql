@@ -21,7 +21,7 @@ with labels as (
 weighted as (
     select *,
         bool_and(n_represented is not null) over (partition by set_id) as is_sample,
-        if(is_sample, n_represented, 1) as factor
+        case when is_sample then n_represented else 1 end as factor
     from labels
 ),
 
