@@ -162,11 +162,28 @@ def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None
     return round(n_all_verdicts / (1.0 + quarter))
 
 
+_NO_ESTIMATE = dict.fromkeys(
+    (
+        "new_score",
+        "new_score_ci_low",
+        "new_score_ci_high",
+        "effect",
+        "effect_ci_low",
+        "effect_ci_high",
+        "new_rank_low",
+        "new_rank_high",
+        "keeps_order",
+        "widest_pair",
+        "interaction_p_value",
+    )
+)
+
+
 def _rows_of_split(figures: Sequence[ModelFigure], succession: Row) -> list[Row]:
     """Return the rows of models on a split, which are in the order of their scores."""
     rows = []
     for rank, figure in enumerate(figures, start=1):
-        rows.append({**figure.columns(), "old_rank": rank})
+        rows.append({**figure.columns(), "old_rank": rank, **_NO_ESTIMATE})
     estimated = [index for index, row in enumerate(rows) if row["no_figure"] is None]
     if estimated:
         models = [figures[index].sampled_model() for index in estimated]

@@ -80,10 +80,16 @@ def _level_clause(estimated: Rows) -> str:
     lowest = by_effect[0]["effect"]
     highest = by_effect[-1]["effect"]
     if max(map(itemgetter("effect_ci_high"), estimated)) < 0:
-        return f"levels fall by {-highest:.3f} to {-lowest:.3f}"
+        return f"levels fall by {_span(-highest, -lowest)}"
     if min(map(itemgetter("effect_ci_low"), estimated)) > 0:
-        return f"levels rise by {lowest:.3f} to {highest:.3f}"
-    return f"levels change by {lowest:+.3f} to {highest:+.3f}"
+        return f"levels rise by {_span(lowest, highest)}"
+    return f"levels change by {_span(lowest, highest, '+')}"
+
+
+def _span(lowest: float, highest: float, sign: str = "") -> str:
+    """Return two numbers, or one if they are shown alike."""
+    ends = (f"{lowest:{sign}.3f}", f"{highest:{sign}.3f}")
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _cost_clause(board: Rows) -> str:
@@ -101,7 +107,7 @@ def _cost_clause(board: Rows) -> str:
 def _notes(rows: Rows) -> list[str]:
     notes = [headline(rows)]
     for board in _boards(rows):
-        p_value = board[0].get("interaction_p_value")
+        p_value = board[0]["interaction_p_value"]
         if p_value is not None:
             differs = "differs" if p_value < 0.05 else "does not differ significantly"
             probability = f"p = {p_value:.4f}" if p_value >= 0.0001 else "p < 0.0001"

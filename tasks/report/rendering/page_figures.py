@@ -96,7 +96,8 @@ def _shown(column: Column, row: Row) -> str:
 class PageFigure:
     """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
-    `query` is empty on served pages, and if a figure that is pooled over all tasks is not shown.
+    It has no files, so no `query` and no CSV, on served pages, and if a figure that is pooled over
+    all tasks is not shown. The `query` of a figure that is computed in Python is empty too.
     `n_rows` counts the rows of the figure, `n_listed` those of its table. `table_notes` explain
     marks in the table, which may be folded.
     """
@@ -104,6 +105,7 @@ class PageFigure:
     figure: Figure
     says: str
     query: str
+    has_csv: bool
     n_rows: int
     charts: Sequence[Chart]
     notes: Sequence[str]
@@ -130,21 +132,21 @@ def _titled(figure: Figure, scope: Scope) -> Figure:
 
 
 def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
-    """Write the rows of a figure and their SQL as files, and return the figure with its charts.
+    """Write the rows of a figure, and their SQL if it has a query, as files; return the figure with
+    its charts.
 
     Return None if it is optional (no text for `empty`) and has no rows. In a report of some splits,
     a figure that is pooled over all tasks is not written, and only states that it is not shown.
     """
-    query = scope.query_of(figure)
-    columns, values = scope.table(query)
-    rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
+    query, columns, rows = _rows_of(figure, scope)
     if not figure.empty and not rows:
         return None
     if scope.split_limit and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.split_limit}."
         return served(replace(figure, empty=empty), (), scope.benchmark)
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
-    site.write(f"figures/{figure.name}.sql", f"{query};\n")
+    if query:
+        site.write(f"figures/{figure.name}.sql", f"{query};\n")
     page_figure = served(figure, rows, scope.benchmark)
     charts = figure.drawn(rows)
     blank = [chart.title or figure.title for chart in charts if chart.is_blank]
@@ -160,10 +162,26 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
     return replace(
         page_figure,
         query=query,
+        has_csv=True,
         n_rows=len(rows),
         charts=[chart for chart in charts if not chart.is_blank],
         notes=notes,
     )
+
+
+def _rows_of(figure: Figure, scope: Scope) -> tuple[str, Sequence[str], Rows]:
+    """Return the query, the columns and the rows of a figure; the query of a computed one is
+    empty.
+    """
+    if figure.compute is not None:
+        rows = scope.rows_of(figure)
+        columns: list[str] = []
+        if rows:
+            columns = list(rows[0])
+        return "", columns, rows
+    query = scope.query_of(figure)
+    columns, values = scope.table(query)
+    return query, columns, [dict(zip(columns, row, strict=True)) for row in values]
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
@@ -182,6 +200,7 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
         figure=figure,
         says=says,
         query="",
+        has_csv=False,
         n_rows=len(table_rows),
         charts=[],
         notes=[note for note in notes if note not in table_notes],

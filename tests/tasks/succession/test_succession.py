@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flows.report import write_report
 from tasks.config.job import Job, Succession
 from tasks.figures.scope import Scope
 from tasks.figures.shown import figure_of
@@ -350,7 +351,7 @@ def test_too_few_verdicts_show_no_estimate_and_the_reason(job):
     )
 
     assert {row["no_figure"] for row in rows} == {"too few labels: 20, not 30"}
-    assert "effect" not in rows[0]
+    assert rows[0]["effect"] is None
 
 
 def test_agreement_counts_the_flips_to_each_side_by_sign_of_the_weight(job):
@@ -456,3 +457,16 @@ def test_the_first_sentence_says_why_there_is_no_estimate():
     )
 
     assert text == "older → newer, finance: no estimate (too few labels: 20, not 30)."
+
+
+@pytest.mark.slow
+def test_the_report_has_a_page_with_the_first_sentence_and_the_numbers(job, tmp_path):
+    judged_anew(succession(job, 160), stricter)
+
+    write_report(job, tmp_path / "site")
+
+    site = tmp_path / "site" / "prbench"
+    page = (site / "successions.html").read_text(encoding="utf-8")
+    assert "older → newer, data: the order holds; levels fall by 0.250" in page
+    assert (site / "figures" / "succession.csv").exists()
+    assert not (site / "figures" / "succession.sql").exists()
