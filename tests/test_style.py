@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_423,
+    "source": 326_401,
     "SQL": 58_676,
     "pages": 27_700,
-    "tests": 428_209,
+    "tests": 428_279,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

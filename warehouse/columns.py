@@ -110,7 +110,7 @@ COLUMNS: dict[str, Column] = {
     ),
     "trial": _whole_number("Repetition of the sampling, from 1."),
     "vintage": _text("Label of the sampling: base, or a night's date."),
-    "source": _text("Origin: sampled, judged or imported."),
+    "source": _text("Origin: sampled, judged, imported, or counted from the votes of a panel."),
     "import_batch": _text("Hash of the file that the row was imported from."),
     "may_hide_failures": _flag(
         "True if the verdict's tool stores failed judge calls as decisions; NULL if unknown."

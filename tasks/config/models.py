@@ -386,7 +386,7 @@ class Judge(Analyst):
         """Refuse a cascade or panel with settings that its judges have, and give it a provisional
         name.
 
-        One with a name is read again, with all settings of its second or first judge.
+        One with a name is read again; a cascade then has all settings of its second judge.
         """
         if not isinstance(data, Mapping) or "name" in data:
             return data
@@ -405,7 +405,7 @@ class Judge(Analyst):
             raise ValueError(
                 f"`{min(settings)}` is a setting of the judges of a {kind}, not of the {kind}"
             )
-        # `with_cascades` and `with_panels` replace the name when the judges are known.
+        # `with_cascades` replaces that of a cascade when its judges are known.
         return {"name": kind, **data}
 
     def problems(self) -> Iterator[str]:
@@ -561,22 +561,17 @@ def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Itera
 
 
 def _panel(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
-    """Return a panel that holds its members, with all other settings of the first by label."""
+    """Return a panel that holds its members in the order of their labels, with their grading."""
     members = []
     for member in panel.majority:
         members.append(judges_by_label[member if isinstance(member, str) else member.label])
     members.sort(key=lambda judge: judge.label)
     changes = {
-        "label": panel.label,
         "majority": tuple(members),
-        "votes": panel.votes,
         "trials": min(judge.trials for judge in members) // panel.votes,
-        "cascade": None,
-        "kind": "chat",
-        "criteria_per_call": 1,
-        "mode": "live",
+        "grading": members[0].grading,
     }
-    return members[0].model_copy(update=changes)
+    return panel.model_copy(update=changes)
 
 
 def _refuse_impossible(judges: Sequence[Judge], judges_by_label: Mapping[str, Judge]) -> None:

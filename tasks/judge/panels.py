@@ -82,7 +82,7 @@ def _verdict_row(
         "verdict_id": verdict_id(
             response_text=row["response_text"], **id_columns, **judge_config.columns
         ),
-        "source": "judged",
+        "source": "counted",
         "may_hide_failures": False,
         "status": NO_MAJORITY if value is None else STATUSES[value],
         "value": value,

@@ -178,6 +178,13 @@ def test_a_board_shows_what_the_votes_of_a_panel_cost(job):
     assert costs == [{"cost_usd": None}]
 
 
+def test_a_panel_makes_no_call_that_a_run_would_pay_for(job):
+    store(job, VOTES)
+    count_votes(job)
+
+    assert rows_in(job, "from run_costs where called_model = 'panel'") == []
+
+
 def with_judges(job: Job, *judges: Mapping[str, Any]) -> Job:
     settings = Settings.model_validate(
         {"dataset": SAMPLE, "judges": judges},
@@ -260,6 +267,14 @@ def test_the_number_of_votes_is_part_of_a_panels_identity(shared):
     panel = {"label": "panel", "majority": ["a", "b", "c"], "votes": 3}
 
     assert panel_hash(shared, *judges, panel) != panel_hash(shared, *judges, JUDGES[-1])
+
+
+def test_a_panel_is_the_same_when_its_configuration_is_read_again():
+    settings = Settings.model_validate({"dataset": SAMPLE, "judges": JUDGES})
+
+    read_again = Settings.model_validate(settings.model_dump(mode="json"))
+
+    assert read_again.judges == settings.judges
 
 
 @pytest.mark.parametrize(
