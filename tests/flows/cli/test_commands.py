@@ -40,6 +40,7 @@ REQUIRED_ARGUMENTS = {
     "verify": ["nosuch.zip"],
     "diff": ["a", "b"],
     "cascade": ["a", "b"],
+    "succeed": ["a", "b"],
     "weaknesses": ["a"],
     "criteria": ["never-met"],
     "figure": ["leaderboard"],
