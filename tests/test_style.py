@@ -21,7 +21,7 @@ TOKENS = {
     "source": 326_401,
     "SQL": 58_676,
     "pages": 27_700,
-    "tests": 428_279,
+    "tests": 428_287,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
