@@ -12,6 +12,7 @@ from flows.stage_runs import log_stage
 from flows.ui import recorded_flow, show_results
 from tasks.config.job import Job
 from tasks.judge.judge import plan_verdicts
+from tasks.judge.panels import lacks_panel_verdicts
 from tasks.run.missing_work import (
     imported_models,
     stored_comparisons,
@@ -162,10 +163,13 @@ async def _run_blocks(job: Job) -> list[StageReport]:
 
 
 def _has_calls(job: Job) -> bool:
-    """Return whether a job lacks responses or verdicts."""
+    """Return whether a job lacks responses or verdicts, of panels too."""
     if any(plan_samples(job).values()):
         return True
-    return any(responses for _, responses in plan_verdicts(job))
+    if any(responses for _, responses in plan_verdicts(job)):
+        return True
+    with Warehouse(job.warehouse).reader() as reader:
+        return lacks_panel_verdicts(job, reader)
 
 
 def _was_cut_short(reports: Sequence[StageReport]) -> bool:

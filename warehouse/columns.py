@@ -388,6 +388,10 @@ COLUMNS: dict[str, Column] = {
     "new_judge": _text("Label of the judge that is compared with the old one."),
     "new_judge_config_hash": _text("Hash of the new judge's name, endpoint and parameters."),
     "new_template_hash": _text("Hash of the new judge's template."),
+    "sampled_tasks": _texts("Tasks from whose criteria a sample was drawn."),
+    "sampled_runs": _texts(
+        "Sampled models, each as vintage, configuration hash and model, joined by spaces."
+    ),
     "look": _whole_number(
         "Number of times that the sample was looked at to end it, from 1; NULL if its size was"
         " given."

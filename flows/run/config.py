@@ -98,16 +98,23 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
     A named label that is not configured may belong to imported rows.
     """
     changes: dict[str, Any] = {"report": _report(settings, file)}
-    named_judges = list(arguments.named_judges)
+    # A panel needs the verdicts of its members.
+    members = set()
     for judge in settings.judges:
         if judge.label in arguments.named_judges:
-            # A panel needs the verdicts of its members.
-            named_judges += [member.label for member in judge.panel_members]
-    labels_by_kind = {"models": arguments.named_models, "judges": named_judges}
+            members |= {member.label for member in judge.panel_members}
+    members -= set(arguments.named_judges)
+    labels_by_kind = {
+        "models": arguments.named_models,
+        "judges": (*arguments.named_judges, *members),
+    }
     for kind, labels in labels_by_kind.items():
         if labels:
             endpoints = getattr(settings, kind)
-            changes[kind] = tuple(endpoint for endpoint in endpoints if endpoint.label in labels)
+            selected = [endpoint for endpoint in endpoints if endpoint.label in labels]
+            # Named judges come before the members of named panels.
+            selected.sort(key=lambda endpoint: kind == "judges" and endpoint.label in members)
+            changes[kind] = tuple(selected)
     return settings.model_copy(update=changes)
 
 

@@ -47,10 +47,8 @@ select
     votes.criterion_hash,
     votes.votes,
     votes.members_usd,
-    responses.text as response_text,
     earlier.response_id is not null as is_counted
 from votes
-inner join responses using (response_id)
 left join earlier using (response_id, criterion_id, criterion_hash)
 where earlier.value is null
 order by votes.task_id, votes.response_id, votes.criterion_id;

@@ -28,18 +28,29 @@ where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_r
 group by all
 order by task_id, criterion_id;
 
+-- name: sampled_runs
+-- One row: a model run in a succession, as text: its vintage, configuration and model.
+select vintage || ' ' || model_config_hash || ' ' || model as sampled_run
+from intermediate.model_runs
+where model_run_id in (
+    select model_run_id from intermediate.current_vintages
+    where is_latest
+        and judging_id = $judging_id::ubigint
+        and benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+)
+order by sampled_run;
+
 -- name: old_judge_configs
--- One row: a configuration of the judge that is succeeded, the one with most verdicts first.
+-- One row: a configuration of the judge that is succeeded, the one with the latest verdict first.
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 from intermediate.judge_configs
-inner join (
-    select judging_id, count(*) as n_responses
-    from intermediate.wanted_responses
+semi join (
+    from intermediate.model_runs
     where benchmark = $benchmark and dataset_revision = $dataset_revision
-    group by judging_id
-) as counted using (judging_id)
+) using (judging_id)
 where judge = $old and grading <> 'ternary_as_binary'
-order by n_responses desc, judge_trial, judge_config_hash, template_hash;
+order by judge_trial, last_verdict_at desc, judge_config_hash, template_hash;
 
 -- name: missing
 -- One row: a response that lacks verdicts of the new judge on drawn criteria, with the numbers of
@@ -80,6 +91,7 @@ order by task_id, response_id;
 
 -- name: latest
 -- One row: the latest succession of a pair of judges, or of the two that are named.
+select *, judge || ' → ' || new_judge as succession
 from intermediate.latest_successions
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
@@ -91,19 +103,24 @@ order by judge, new_judge, succession_id;
 -- One row: the succession that the parameter names, if it is the latest of its judges.
 from intermediate.latest_successions where succession_id = $succession_id;
 
--- name: figure_tasks
--- One row: a task's score by the old judge, in the current vintage of a model on a split.
+-- name: runs_of_succession
+-- One row: a model run whose responses the succession sampled.
 --
 -- with: queries/succession/succession
+select model_run_id, judging_id
+from intermediate.model_runs
+inner join succession using (benchmark, dataset_revision, judging_id)
+where list_contains(sampled_runs, vintage || ' ' || model_config_hash || ' ' || model);
+
+-- name: figure_tasks
+-- One row: the score of a task of the sampled population by the old judge, in a model run on a
+-- split.
+--
+-- with: queries/succession/runs_of_succession
 with figures as (
     select mean_scores.*
     from intermediate.mean_scores
-    inner join succession using (benchmark, dataset_revision)
-    semi join (
-        from intermediate.current_vintages
-        semi join succession using (judging_id)
-        where is_latest
-    ) using (task_set_id, model_run_id)
+    semi join runs_of_succession using (model_run_id)
     where breakdown = 'all' and is_primary and not is_expected and not is_own_hard
 )
 
@@ -126,13 +143,14 @@ select
 from figures
 inner join intermediate.figure_values using (figure_id, model_run_id)
 inner join intermediate.rubric_weights as weights using (label_key)
+where figure_values.task_id in (select unnest(sampled_tasks) from succession)
 order by figures.split, figures.model, figures.vintage, task;
 
 -- name: beside
 -- One row: a verdict of the old judge on a drawn criterion, beside the new judge's (NULL if it
 -- failed or is missing).
 --
--- with: queries/succession/succession
+-- with: queries/succession/runs_of_succession
 with old_verdicts as (
     from intermediate.current_verdicts
     semi join succession using (judging_id)
@@ -162,7 +180,9 @@ select
 from (from succession_draws semi join succession using (succession_id)) as draws
 inner join old_verdicts
     using (benchmark, dataset_revision, task_id, criterion_id, criterion_hash)
-inner join intermediate.wanted_responses as wanted using (response_id, judging_id)
+inner join (
+    from intermediate.wanted_responses semi join runs_of_succession using (model_run_id)
+) as wanted using (response_id, judging_id)
 left join new_verdicts using (response_id, criterion_id, criterion_hash);
 
 -- name: labels

@@ -405,7 +405,7 @@ class Judge(Analyst):
             raise ValueError(
                 f"`{min(settings)}` is a setting of the judges of a {kind}, not of the {kind}"
             )
-        # `with_cascades` replaces that of a cascade when its judges are known.
+        # `with_cascades` replaces a cascade's name when its judges are known.
         return {"name": kind, **data}
 
     def problems(self) -> Iterator[str]:
@@ -555,7 +555,7 @@ def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Itera
         yield f"{n_votes} votes; a majority needs an odd number of at least 3"
     for member in members:
         if member.trials < panel.votes:
-            yield f"{member.label} judges once; give it `trials: {panel.votes}`"
+            yield f"{member.label} has too few repetitions; give it `trials: {panel.votes}`"
         if member.rubric != members[0].rubric:
             yield "its judges have different settings of `rubric`"
 

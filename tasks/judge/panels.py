@@ -1,6 +1,6 @@
 """Panels: judges whose verdicts are the majority of other judges' verdicts, without a call."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sql
@@ -15,14 +15,14 @@ from warehouse import TABLES, Reader, Warehouse
 
 NO_MAJORITY = "no_majority"
 """The status of a criterion on which no value has a majority of the members."""
+_ROWS_OF_PART = 10_000
 
 
 def lacks_panel_verdicts(job: Job, reader: Reader) -> bool:
     """Return whether all members have decided something that their panel has not counted yet."""
     tasks = wanted_tasks(job, reader)
-    return any(
-        any(_new_rows(job, reader, tasks, judge_config)) for judge_config in _panels(job, tasks)
-    )
+    panels = _panels(job, tasks)
+    return any(_uncounted(reader, tasks, judge_config) for judge_config in panels)
 
 
 def count_votes(job: Job) -> StageReport:
@@ -32,11 +32,16 @@ def count_votes(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
         for judge_config in _panels(job, tasks):
-            rows = list(_new_rows(job, reader, tasks, judge_config))
-            warehouse.write("verdicts", rows)
-            if rows:
-                report.rows += len(rows)
-                report.notes.append(f"{len(rows)} verdicts of {judge_config.judge.label} by vote")
+            votes = _uncounted(reader, tasks, judge_config)
+            # In parts, so that few response texts are in memory at a time.
+            for start in range(0, len(votes), _ROWS_OF_PART):
+                part = votes[start : start + _ROWS_OF_PART]
+                texts = _response_texts(reader, part)
+                rows = [_verdict_row(job, tasks, judge_config, row, texts) for row in part]
+                warehouse.write("verdicts", rows)
+            if votes:
+                report.rows += len(votes)
+                report.notes.append(f"{len(votes)} verdicts of {judge_config.judge.label} by vote")
     if report.rows:
         warehouse.publish()
     return report
@@ -46,22 +51,30 @@ def _panels(job: Job, tasks: WantedTasks) -> list[JudgeConfig]:
     return [config for config in judge_configs(job, tasks.benchmark) if config.panel]
 
 
-def _new_rows(
-    job: Job,
+def _uncounted(
     reader: Reader,
     tasks: WantedTasks,
     judge_config: JudgeConfig,
-) -> Iterator[dict[str, Any]]:
-    """Yield the verdicts of a panel that are not stored yet."""
+) -> list[dict[str, Any]]:
+    """Return the votes that give a verdict of a panel that is not stored, each with its `value`."""
     parameters = {
         **tasks.key,
         **judge_config.columns,
         "members": [member.columns for member in judge_config.panel],
     }
+    uncounted = []
     for row in reader.rows(sql.read("queries/panels/votes"), parameters):
-        value = majority_value(row["votes"])
-        if value is not None or not row["is_counted"]:
-            yield _verdict_row(job, tasks, judge_config, row, value)
+        row["value"] = majority_value(row["votes"])
+        if row["value"] is not None or not row["is_counted"]:
+            uncounted.append(row)
+    return uncounted
+
+
+def _response_texts(reader: Reader, votes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return response id -> text, which is part of a verdict's identity."""
+    response_ids = sorted({row["response_id"] for row in votes})
+    rows = reader.select("responses", "response_id, text", response_id=response_ids)
+    return {row["response_id"]: row["text"] for row in rows}
 
 
 def _verdict_row(
@@ -69,9 +82,10 @@ def _verdict_row(
     tasks: WantedTasks,
     judge_config: JudgeConfig,
     row: Mapping[str, Any],
-    value: float | None,
+    texts: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return a verdict; its cost is NULL, because the members' verdicts have it."""
+    value = row["value"]
     id_columns = {name: row[name] for name in ("response_id", "criterion_id", "criterion_hash")}
     decision = {
         **dict.fromkeys(TABLES["verdicts"].columns),
@@ -80,7 +94,7 @@ def _verdict_row(
         **judge_config.columns,
         **id_columns,
         "verdict_id": verdict_id(
-            response_text=row["response_text"], **id_columns, **judge_config.columns
+            response_text=texts[row["response_id"]], **id_columns, **judge_config.columns
         ),
         "source": "counted",
         "may_hide_failures": False,

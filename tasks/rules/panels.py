@@ -9,8 +9,8 @@ from collections.abc import Sequence
 def majority_value(votes: Sequence[float | None]) -> float | None:
     """Return the value that a majority agrees on; None if there is none.
 
-    More than half of all members find it too high by nothing, and more than half too low by
-    nothing: of 0, 0.5 and 1 that is 0.5.
+    More than half of all members are at or below it, and more than half at or above it: of 0, 0.5
+    and 1 that is 0.5.
 
     Args:
         votes: the decision of each member; None for one that failed, which agrees to no value.

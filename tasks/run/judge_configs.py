@@ -91,10 +91,10 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
         identity["threshold"] = judge.least_probability
     if judge.majority:
         identity["majority"] = {
-            "members": [
+            "members": sorted(
                 judge_target(member, reads_address=reads_address).config_hash
                 for member in judge.panel_members
-            ],
+            ),
             "votes": judge.votes,
         }
     if judge.cascade is not None:
@@ -258,10 +258,11 @@ def _panel_configs(
     templates of its members differ, its template's identity is made of all.
     """
     configs_of_members = [configs_of(member, benchmark) for member in judge.panel_members]
-    template_hashes = sorted({configs[0].template_hash for configs in configs_of_members})
-    hash_of_all = template_hashes[0]
-    if len(template_hashes) > 1:
-        hash_of_all = template_hash(*template_hashes)
+    first_configs = [configs[0] for configs in configs_of_members]
+    hash_of_all = first_configs[0].template_hash
+    if len({config.template_hash for config in first_configs}) > 1:
+        pairs = [f"{config.judge_config_hash} {config.template_hash}" for config in first_configs]
+        hash_of_all = template_hash(*sorted(pairs))
     panel_configs = []
     for judge_trial in range(1, judge.trials + 1):
         counted_trials = slice((judge_trial - 1) * judge.votes, judge_trial * judge.votes)

@@ -70,19 +70,31 @@ class ModelFigure:
 
     @property
     def is_complete(self) -> bool:
-        """True if every criterion was sampled."""
-        return bool((self.labels["factor"] == 1.0).all())
+        """True if every criterion was sampled, so that nothing is estimated."""
+        return self.n_verdicts == self.n_all_verdicts
+
+    @property
+    def n_verdicts(self) -> int:
+        """The number of verdicts of the new judge that the sample asks for."""
+        return int(self.labels["n_verdicts"].sum())
+
+    @property
+    def n_all_verdicts(self) -> int:
+        """The number of verdicts on all criteria."""
+        return int(self.tasks["n_verdicts"].sum())
 
     @property
     def no_figure(self) -> str | None:
         """The reason why there is no estimate; None if there is one."""
+        if self.is_complete:
+            return None
         reason = debiased.too_few_labels(
             n_tasks=len(self.tasks),
             n_tasks_uncovered=0,
             n_labels=len(self.labels),
             n_tasks_labelled=self.labels["task"].n_unique(),
         )
-        if reason is not None or self.is_complete:
+        if reason is not None:
             return reason
         n_effective = debiased.effective_labels(
             self.labels["contribution"].to_numpy(), self.labels["factor"].to_numpy()
@@ -120,21 +132,19 @@ class ModelFigure:
         """Return what is known without an estimate."""
         first_task = self.tasks.row(0, named=True)
         mean_usd = self.labels["mean_usd"].drop_nulls().to_numpy()
-        n_verdicts = int(self.labels["n_verdicts"].sum())
-        n_all_verdicts = int(self.tasks["n_verdicts"].sum())
         rejudging_usd = None
         if len(mean_usd):
-            rejudging_usd = float(mean_usd.mean()) * (n_all_verdicts - n_verdicts)
+            rejudging_usd = float(mean_usd.mean()) * (self.n_all_verdicts - self.n_verdicts)
         return {
             "split": first_task["split"],
             "model": first_task["model"],
             "vintage": first_task["vintage"],
             "old_score": max(self.old_mean, first_task["mean_floor"]),
             "n_tasks": len(self.tasks),
-            "n_verdicts": n_verdicts,
+            "n_verdicts": self.n_verdicts,
             "n_undecided": int(self.labels["n_undecided"].sum()),
-            "n_all_verdicts": n_all_verdicts,
-            "half_width_verdicts": _verdicts_for_half_width(n_verdicts, n_all_verdicts),
+            "n_all_verdicts": self.n_all_verdicts,
+            "half_width_verdicts": _verdicts_for_half_width(self.n_verdicts, self.n_all_verdicts),
             "rejudging_usd": rejudging_usd,
             "no_figure": self.no_figure,
         }
@@ -144,6 +154,7 @@ class ModelFigure:
         estimate = debiased.estimate(model.corrected)
         floor = self.tasks["mean_floor"][0]
         return {
+            "undecided_width": 2.0 * model.undecided,
             "new_score": max(estimate.mean, floor),
             "new_score_ci_low": max(estimate.low - model.undecided, floor),
             "new_score_ci_high": max(estimate.high + model.undecided, floor),
@@ -164,6 +175,7 @@ def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None
 
 _NO_ESTIMATE = dict.fromkeys(
     (
+        "undecided_width",
         "new_score",
         "new_score_ci_low",
         "new_score_ci_high",
@@ -190,6 +202,8 @@ def _rows_of_split(figures: Sequence[ModelFigure], succession: Row) -> list[Row]
         effect_columns = _effect_columns(models, succession).to_dicts()
         for index, model, columns in zip(estimated, models, effect_columns, strict=True):
             rows[index] |= figures[index].new_columns(model) | columns
+            # A model without an estimate could be above or below.
+            rows[index]["new_rank_high"] += len(rows) - len(models)
     return rows
 
 
@@ -235,25 +249,23 @@ def next_look(job: Job, sample: Sample) -> Succession | None:
             succession_id=sample.succession["succession_id"],
         )
         rows = estimated_rows(reader, row)
-    if _widest_interval(rows, succession.interval) <= succession.width:
+    if not any(_is_too_wide(row, succession) for row in rows):
         return None
     return succession.model_copy(
         update={"look": succession.look + 1, "n_verdicts": 2 * succession.n_verdicts}
     )
 
 
-def _widest_interval(rows: Sequence[Row], interval: str) -> float:
-    """Return the width of the widest interval: of effects on scores, or of differences that decide
-    ranks.
-
-    It is infinite if a model has no estimate.
-    """
-    widest = 0.0
-    for row in rows:
-        if row["no_figure"] is not None:
-            return float("inf")
-        width = row["widest_pair"]
-        if interval == "scores":
-            width = row["effect_ci_high"] - row["effect_ci_low"]
-        widest = max(widest, width)
-    return widest
+def _is_too_wide(row: Row, succession: Succession) -> bool:
+    """Return whether a larger sample may narrow the interval of a model to the wanted width."""
+    assert succession.width is not None
+    if row["n_tasks"] < debiased.FEWEST_LABELLED_TASKS:
+        return False
+    if row["no_figure"] is not None:
+        return True
+    if row["undecided_width"] > succession.width:
+        return False
+    width = row["widest_pair"]
+    if succession.interval == "scores":
+        width = row["effect_ci_high"] - row["effect_ci_low"]
+    return bool(width > succession.width)

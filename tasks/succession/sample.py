@@ -6,7 +6,7 @@ differences between models are paired. Strata are the sign of the weight with th
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -91,23 +91,31 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         raise UsageError(f"{new_label}: is not configured as a judge{hint}")
     new_judge = configs[new_label]
     if new_judge.panel:
-        raise UsageError(f"{new_label}: is a panel, which makes no calls; name a judge")
+        raise UsageError(f"{new_label}: a panel makes no calls; let each member succeed instead")
     if new_judge.judge.rubric != ORIGINAL:
         raise UsageError(
             f"{new_label}: judges rewritten criteria; to succeed another judge, it"
             f" needs `rubric: {ORIGINAL}`"
         )
     parameters = {**tasks.key, "old": job.succession.old_judge}
-    candidates = reader.rows(sql.read("queries/succession/old_judge_configs"), parameters)
+    new_columns = new_judge.columns
+    candidates = [
+        row
+        for row in reader.rows(sql.read("queries/succession/old_judge_configs"), parameters)
+        if not new_columns.items() <= row.items()
+    ]
     if not candidates:
-        raise UsageError(f"{job.succession.old_judge}: this judge has no verdicts here")
+        raise UsageError(
+            f"{job.succession.old_judge}: no other judge of this name has verdicts here"
+        )
     old_judge = candidates[0]
     if old_judge["grading"] != new_judge.grading:
         raise UsageError(
             f"{old_judge['judge']} grades {old_judge['grading']}, {new_label}"
             f" {new_judge.grading}; give it the same `grading`"
         )
-    return Judges(old_judge, new_judge)
+    live_judge = new_judge.judge.model_copy(update={"mode": "live"})
+    return Judges(old_judge, replace(new_judge, judge=live_judge))
 
 
 def sample_of(job: Job, reader: Reader) -> Sample:
@@ -119,11 +127,9 @@ def sample_of(job: Job, reader: Reader) -> Sample:
     assert job.succession is not None
     tasks = wanted_tasks(job, reader)
     judges = judges_of(job, reader, tasks)
-    parameters = {
-        **tasks.key,
-        "judging_id": judges.old_judge["judging_id"],
-        "score": tasks.benchmark.primary_score.score_name,
-    }
+    run_parameters = {**tasks.key, "judging_id": judges.old_judge["judging_id"]}
+    runs = reader.rows(sql.read("queries/succession/sampled_runs"), run_parameters)
+    parameters = run_parameters | {"score": tasks.benchmark.primary_score.score_name}
     frame = reader.arrays(
         sql.read("queries/succession/frame"),
         parameters | {"tasks": list(tasks.task_ids)},
@@ -143,6 +149,8 @@ def sample_of(job: Job, reader: Reader) -> Sample:
         "n_drawn": len(criteria),
         "seed": job.succession.seed,
         "look": job.succession.look,
+        "sampled_tasks": sorted(set(frame["task_id"])),
+        "sampled_runs": [row["sampled_run"] for row in runs],
     }
     keys = [(row["task_id"], row["criterion_hash"], row["probability"]) for row in criteria]
     succession["succession_id"] = digest("succession", sorted(succession.items()), keys)

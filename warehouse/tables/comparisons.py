@@ -36,6 +36,8 @@ TABLES = (
             "n_drawn",
             "seed",
             "look",
+            "sampled_tasks",
+            "sampled_runs",
             "run_id",
             "created_at",
         ),

@@ -13,6 +13,8 @@ select distinct on (
     new_judge,
     n_drawn,
     look,
+    sampled_tasks,
+    sampled_runs,
     hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id,
     hash(new_judge, new_judge_config_hash, new_template_hash, grading, 1::bigint) as successor_id
 from successions

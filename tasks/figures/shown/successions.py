@@ -1,12 +1,12 @@
 """The page of successions: what another judge would do to scores and ranks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
 import sql
 from tasks.figures import charts
-from tasks.figures.figure import Column, Figure, Rows
+from tasks.figures.figure import Column, Figure, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.text.numbers import counted, list_text
@@ -16,11 +16,8 @@ Row = dict[str, Any]
 
 def _successions(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
     """Return the latest succession of each pair of judges, or of the two that are named."""
-    judges = {name: parameters[name] for name in ("old", "new")}
-    rows = scope.reader.rows(sql.read("queries/succession/latest"), {**scope.job.key, **judges})
-    for row in rows:
-        row["succession"] = f"{row['judge']} → {row['new_judge']}"
-    return rows
+    judges = {"old": parameters["old"], "new": parameters["new"]}
+    return scope.reader.rows(sql.read("queries/succession/latest"), {**scope.job.key, **judges})
 
 
 def _effects(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
@@ -46,17 +43,9 @@ def _agreement(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
-def _boards(rows: Rows) -> Iterator[list[Row]]:
-    """Yield the rows of each split of each succession."""
-    boards: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        boards.setdefault((row["succession"], row["split"]), []).append(dict(row))
-    yield from boards.values()
-
-
 def headline(rows: Rows) -> str:
     """Return what the succession shows in one sentence for each split."""
-    return " ".join(_sentence(board) for board in _boards(rows))
+    return " ".join(map(_sentence, grouped(rows, "succession", "split").values()))
 
 
 def _sentence(board: Rows) -> str:
@@ -64,15 +53,21 @@ def _sentence(board: Rows) -> str:
     estimated = [row for row in board if row["no_figure"] is None]
     if not estimated:
         return f"{beginning} no estimate ({board[0]['no_figure']})."
-    clauses = [_order_clause(estimated), _level_clause(estimated), _cost_clause(board)]
+    clauses = [_order_clause(board), _level_clause(estimated), _cost_clause(board)]
     return f"{beginning} {'; '.join(filter(None, clauses))}."
 
 
-def _order_clause(estimated: Rows) -> str:
-    changing = [str(row["model"]) for row in estimated if not row["keeps_order"]]
-    if not changing:
-        return "the order holds"
-    return f"the order may change among {list_text(changing)}"
+def _order_clause(board: Rows) -> str:
+    """Return whether the order of models holds; empty for one model."""
+    if len(board) == 1:
+        return ""
+    unknown = [str(row["model"]) for row in board if row["no_figure"] is not None]
+    if unknown:
+        return f"the order may change: no estimate for {list_text(unknown)}"
+    changing = [str(row["model"]) for row in board if not row["keeps_order"]]
+    if changing:
+        return f"the order may change among {list_text(changing)}"
+    return "the order holds"
 
 
 def _level_clause(estimated: Rows) -> str:
@@ -106,7 +101,7 @@ def _cost_clause(board: Rows) -> str:
 
 def _notes(rows: Rows) -> list[str]:
     notes = [headline(rows)]
-    for board in _boards(rows):
+    for board in grouped(rows, "succession", "split").values():
         p_value = board[0]["interaction_p_value"]
         if p_value is not None:
             differs = "differs" if p_value < 0.05 else "does not differ significantly"
@@ -117,8 +112,8 @@ def _notes(rows: Rows) -> list[str]:
         n_needed = sum(row["half_width_verdicts"] or 0 for row in board)
         if n_needed:
             notes.append(
-                f"{board[0]['split']}: {counted(n_needed, 'verdict')} in all would halve the"
-                " intervals of differences."
+                f"{board[0]['split']}: with {counted(n_needed, 'verdict')} in total, the intervals"
+                " of differences would be half as wide."
             )
     return notes
 

@@ -73,27 +73,32 @@ class Effects:
         pair_variances = variances[:, None] + variances[None, :] - 2.0 * self.covariance
         return np.sqrt(np.maximum(pair_variances, 0.0))
 
+    @property
+    def pair_undecided(self) -> Floats:
+        """How far undecided verdicts could move each difference, shape (n_models, n_models)."""
+        return np.asarray(self.undecided[:, None] + self.undecided[None, :])
+
     def pair_half_widths(self, level: float) -> Floats:
         """Return how far the interval of each difference of two effects reaches to either side.
 
         All intervals hold together. Shape (n_models, n_models).
         """
         quantile = float(np.quantile(self._largest_errors, level))
-        pair_undecided = self.undecided[:, None] + self.undecided[None, :]
-        return quantile * self.pair_errors + pair_undecided
+        return quantile * self.pair_errors + self.pair_undecided
 
     @property
     def interaction_p_value(self) -> float | None:
         """The probability of differences as large as these between effects that are all equal.
 
-        None for one model, and if no difference has an error.
+        None for one model, and if no difference has an error. Undecided verdicts count as they
+        would make effects most alike.
         """
         has_error = self.pair_errors > 0.0
         if not has_error.any():
             return None
-        differences = np.abs(self.means[:, None] - self.means[None, :])
+        differences = np.abs(self.means[:, None] - self.means[None, :]) - self.pair_undecided
         observed = float((differences[has_error] / self.pair_errors[has_error]).max())
-        n_as_large = int((self._largest_errors >= observed).sum())
+        n_as_large = int((self._largest_errors >= max(observed, 0.0)).sum())
         return (n_as_large + 1) / (_DRAWS + 1)
 
     @cached_property

@@ -133,4 +133,4 @@ def test_a_sample_grows_until_its_intervals_are_as_narrow_as_wanted(command):
 def test_an_unknown_judge_is_refused_before_anything_starts(command):
     refusal = command("succeed", "olde", "newer", code=2).stderr
 
-    assert "prbench: olde: this judge has no verdicts here" in refusal
+    assert "prbench: olde: no other judge of this name has verdicts here" in refusal

@@ -252,6 +252,23 @@ def test_the_order_of_the_members_is_no_part_of_a_panels_identity(shared):
     assert panel_hash(shared, *JUDGES) == panel_hash(shared, *JUDGES[:3], other_order)
 
 
+def test_members_that_exchange_their_templates_make_another_panel(shared):
+    def hashes(template_a: str, template_b: str) -> set[tuple[str, str]]:
+        judges = [
+            endpoint("a", ADDRESS, template=template_a),
+            endpoint("b", ADDRESS, template=template_b),
+            *JUDGES[2:],
+        ]
+        configs = judge_configs(with_judges(shared, *judges), load_benchmark("prbench"))
+        return {
+            (config.judge_config_hash, config.template_hash)
+            for config in configs
+            if config.panel
+        }
+
+    assert hashes("binary_v1", "binary_v2") != hashes("binary_v2", "binary_v1")
+
+
 def test_a_member_with_other_parameters_makes_another_panel(shared):
     changed = endpoint(
         "a",
@@ -287,7 +304,10 @@ def test_a_panel_is_the_same_when_its_configuration_is_read_again():
         ({"majority": ["a"]}, "1 votes; a majority needs an odd number of at least 3"),
         ({"majority": ["a", "b", "b"]}, "names a judge twice"),
         ({"majority": ["a", "b", "d"]}, "there is no judge 'd'; there are a, b, c"),
-        ({"majority": ["a"], "votes": 3}, "a judges once; give it `trials: 3`"),
+        (
+            {"majority": ["a"], "votes": 3},
+            "a has too few repetitions; give it `trials: 3`",
+        ),
         (
             {"majority": ["a", "b", "c"], "temperature": 0.0},
             "is a setting of the judges",

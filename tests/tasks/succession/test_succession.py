@@ -229,7 +229,9 @@ def test_a_judge_without_verdicts_cannot_be_succeeded(job):
         n_verdicts=40,
     )
 
-    with pytest.raises(UsageError, match="unknown: this judge has no verdicts here"):
+    with pytest.raises(
+        UsageError, match="unknown: no other judge of this name has verdicts here"
+    ):
         drawn_ids(job.model_copy(update={"succession": settings}))
 
 
@@ -406,6 +408,62 @@ def test_a_sample_of_another_judge_is_no_sample_of_this_one(job, tmp_path):
     assert {row["n_undecided"] for row in shown(other_job, "succession")} == {20}
 
 
+def test_tasks_that_were_not_sampled_are_left_out_of_old_and_new_scores(job):
+    limited = succession(job, 64).model_copy(update={"limit": 8})
+
+    rows = by_model(judged_anew(limited, stricter))
+
+    # Tasks are drawn in their order; the new judge is stricter in every second one.
+    assert rows["a"]["n_tasks"] == 8
+    assert rows["a"]["effect"] == pytest.approx(-0.25)
+    assert rows["a"]["n_verdicts"] == rows["a"]["n_all_verdicts"] == 32
+
+
+def test_a_later_vintage_of_a_model_changes_nothing(job):
+    before = judged_anew(succession(job, 160), stricter)
+    later = [
+        response(task_id, "a", vintage="2026-11-02")
+        | {"response_id": f"{task_id}/later"}
+        for task_id in TASK_IDS
+    ]
+    rows = []
+    for response_row in later:
+        for criterion_row in CRITERIA:
+            if criterion_row["task_id"] == response_row["task_id"]:
+                rows.append(
+                    verdict(
+                        response_row,
+                        criterion_row,
+                        0.0,
+                        judge="older",
+                        grading="binary",
+                    )
+                )
+    tables = {"responses": later, "verdicts": rows}
+    written(job.warehouse, tables, job.data.revision).publish()
+
+    assert shown(job, "succession") == before
+
+
+def test_a_judge_cannot_succeed_itself(job):
+    judged_anew(succession(job, 160), stricter)
+    settings = Succession(old_judge="newer", new_judge="newer", n_verdicts=40)
+
+    with pytest.raises(
+        UsageError, match="newer: no other judge of this name has verdicts"
+    ):
+        drawn_ids(job.model_copy(update={"succession": settings}))
+
+
+def test_failures_alone_are_no_difference_between_models(job):
+    def failing_for_a(criterion_row: Row, model: str) -> float | None:
+        return None if model == "a" else by_old(criterion_row, model)
+
+    rows = by_model(judged_anew(succession(job, 100), failing_for_a))
+
+    assert (rows["a"]["interaction_p_value"] or 1.0) > 0.5
+
+
 def sentence(*rows: Row) -> str:
     heading = figure_of("succession").heading
     assert heading is not None
@@ -449,6 +507,18 @@ def test_the_first_sentence_names_the_models_whose_order_may_change():
     )
 
     assert "the order may change among a, b; levels change by -0.050 to +0.030" in text
+
+
+def test_the_first_sentence_says_of_which_model_nothing_is_known():
+    text = sentence(
+        shown_row("a", -0.05), shown_row("b", 0.0, no_figure="too few labels")
+    )
+
+    assert "the order may change: no estimate for b" in text
+
+
+def test_the_first_sentence_on_one_model_is_not_about_an_order():
+    assert "order" not in sentence(shown_row("a", -0.05))
 
 
 def test_the_first_sentence_says_why_there_is_no_estimate():

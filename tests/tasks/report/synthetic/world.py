@@ -16,7 +16,7 @@ from tasks.analyses.node_scores import measure
 from tasks.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.cascade import evaluated, rows_of
-from tasks.config.job import Job
+from tasks.config.job import Job, Succession
 from tasks.dataset.source import with_revision
 from tasks.drift import drifted
 from tasks.hard_subset.select import select_hard
@@ -24,6 +24,7 @@ from tasks.ingest import ingest
 from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judge_configs import judge_configs, model_hash
+from tasks.succession.sample import store_sample
 from tests.kit import Rows, written
 from tests.tasks.report.synthetic import analyses
 from tests.tasks.report.synthetic.attacks import Taint
@@ -51,6 +52,8 @@ from warehouse import Warehouse
 
 _PINNED = ""
 """The night of samplings that belong to none."""
+_SUCCESSION_VERDICTS = 1_500
+"""Enough for an estimate of each model, in half of the tasks too."""
 _RESAMPLES = 500
 """Resamples of intervals: a twentieth of the usual number, since time matters here and last digits
 do not.
@@ -127,7 +130,12 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     } | analyses.look_rows(board)
     written(job.warehouse, analyses.weakness_rows(measures) | looks)
     written(job.warehouse, analyses.debiased_rows(labelled))
-    Warehouse(job.warehouse).publish()
+    succession = Succession(
+        old_judge=names.labels[JUDGES[1]],
+        new_judge=names.labels[JUDGES[0]],
+        n_verdicts=_SUCCESSION_VERDICTS,
+    )
+    store_sample(job.model_copy(update={"succession": succession}))
     return job
 
 
