@@ -21,7 +21,7 @@ TOKENS = {
     "source": 326_788,
     "SQL": 58_758,
     "pages": 27_700,
-    "tests": 428_835,
+    "tests": 428_843,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

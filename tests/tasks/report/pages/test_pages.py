@@ -59,15 +59,13 @@ def test_pages_are_in_groups_whose_first_ones_are_on_screen(browser, world_site,
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
         groups = visit.locator(".group strong").all_inner_texts()
-        results, *other_groups = visit.value(_LINKS_ON_SCREEN)
+        results, tasks, judges, data = visit.value(_LINKS_ON_SCREEN)
 
         assert groups == ["Results", "Tasks and verdicts", "Judges", "Data"]
         assert results[:3] == ["Overview", "Categories", "Capabilities"]
-        assert other_groups == [
-            ["Tasks", "Verdicts"],
-            ["Judges", "Debiased scores", "Cascades"],
-            ["Data", "Annotations", "Reviews"],
-        ]
+        assert tasks == ["Tasks", "Verdicts"]
+        assert judges[:3] == ["Judges", "Debiased scores", "Cascades"]
+        assert data == ["Data", "Annotations", "Reviews"]
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
