@@ -2,6 +2,8 @@
 -- One row: a criterion of a response that all members of a panel were asked about, with their
 -- votes (NULL for a failure), and what the panel decided before. A panel's decision stands; only
 -- what it left undecided is counted again.
+--
+-- with: queries/run/judge_verdicts
 with members as (
     select unnest(
         $members::struct(
@@ -25,16 +27,6 @@ votes as (
     where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by response_id, task_id, model, trial, vintage, criterion_id, criterion_hash
     having count(*) = len($members)
-),
-
-earlier as (
-    select response_id, criterion_id, criterion_hash, value
-    from verdicts
-    where judge = $judge
-        and judge_config_hash = $judge_config_hash
-        and template_hash = $template_hash
-        and grading = $grading
-        and judge_trial = $judge_trial
 )
 
 select
@@ -49,6 +41,6 @@ select
     votes.members_usd,
     earlier.response_id is not null as is_counted
 from votes
-left join earlier using (response_id, criterion_id, criterion_hash)
+left join judge_verdicts as earlier using (response_id, criterion_id, criterion_hash)
 where earlier.value is null
 order by votes.task_id, votes.response_id, votes.criterion_id;

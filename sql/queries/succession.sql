@@ -1,20 +1,30 @@
+-- name: current_runs
+-- One row: a model run of the old judge, in the current vintage of a model.
+select distinct model_run_id
+from intermediate.current_vintages
+where is_latest
+    and judging_id = $judging_id::ubigint
+    and benchmark = $benchmark
+    and dataset_revision = $dataset_revision;
+
+-- name: scored
+-- One row: a task that the old judge has scored in a current vintage.
+--
+-- with: queries/succession/current_runs
+select benchmark, dataset_revision, task_id, model_run_id, denominator, n_trials_complete,
+    complete_trials
+from intermediate.task_values
+semi join current_runs using (model_run_id)
+where breakdown = 'all'
+    and score_name = $score
+    and value is not null
+    and list_contains($tasks::varchar[], task_id);
+
 -- name: frame
 -- One row: a criterion of a task that the old judge has scored in a current vintage, with its
 -- stratum, the size of what it contributes to a task's score, and the number of verdicts on it.
-with scored as (
-    select task_id, model_run_id, denominator, n_trials_complete
-    from intermediate.task_values
-    semi join (
-        from intermediate.current_vintages where is_latest and judging_id = $judging_id::ubigint
-    ) using (model_run_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and breakdown = 'all'
-        and score_name = $score
-        and value is not null
-        and list_contains($tasks::varchar[], task_id)
-)
-
+--
+-- with: queries/succession/scored
 select
     task_id,
     criterion_id,
@@ -23,22 +33,17 @@ select
     max(abs(weight) / denominator) as size,
     sum(n_trials_complete)::bigint as n_verdicts
 from scored
-inner join criteria using (task_id)
-where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_revision
+inner join criteria using (benchmark, dataset_revision, task_id)
 group by all
 order by task_id, criterion_id;
 
 -- name: sampled_runs
 -- One row: a model run in a succession, as text: its vintage, configuration and model.
+--
+-- with: queries/succession/current_runs
 select vintage || ' ' || model_config_hash || ' ' || model as sampled_run
 from intermediate.model_runs
-where model_run_id in (
-    select model_run_id from intermediate.current_vintages
-    where is_latest
-        and judging_id = $judging_id::ubigint
-        and benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-)
+semi join current_runs using (model_run_id)
 order by sampled_run;
 
 -- name: old_judge_configs
@@ -56,33 +61,26 @@ order by judge_trial, last_verdict_at desc, judge_config_hash, template_hash;
 -- One row: a response that lacks verdicts of the new judge on drawn criteria, with the numbers of
 -- them and of their calls. The old judge has scored it.
 --
--- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
+-- with: queries/succession/scored, queries/run/cut_rubrics, queries/run/done
 with drawn as (
     select
         unnest($drawn_tasks::varchar[]) as task_id,
         unnest($drawn_criteria::varchar[]) as criterion_id
 ),
 
-scored as (
+scored_responses as (
     select response_id, model, benchmark, dataset_revision, task_id
-    from intermediate.task_values
+    from scored
     inner join intermediate.wanted_responses as wanted
         using (model_run_id, benchmark, dataset_revision, task_id)
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-    semi join (
-        from intermediate.current_vintages where is_latest and judging_id = $judging_id::ubigint
-    ) using (model_run_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and breakdown = 'all'
-        and score_name = $score
-        and list_contains(complete_trials, wanted.trial)
+    where list_contains(complete_trials, wanted.trial)
 )
 
 select response_id, model, task_id,
     count(*) as n_criteria,
     count(distinct coalesce(call_index, position)) as n_calls
-from scored
+from scored_responses
 inner join cut_rubrics using (benchmark, dataset_revision, task_id)
 inner join drawn using (task_id, criterion_id)
 anti join done using (response_id, criterion_id, criterion_hash, piece_hash)

@@ -21,16 +21,8 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics.sampling import proportional_sample
 from tasks.rules.text.characters import did_you_mean
 from tasks.run.judge_configs import JudgeConfig, judge_configs
-from tasks.run.missing_work import (
-    MissingVerdicts,
-    WantedTasks,
-    undecided_parameters,
-    wanted_tasks,
-)
+from tasks.run.missing_work import MissingVerdicts, WantedTasks, undecided_parameters, wanted_tasks
 from warehouse import Reader, Warehouse
-
-CriterionKey = tuple[str, str]
-"""(task id, criterion id)"""
 
 
 class Judges(NamedTuple):
@@ -70,8 +62,8 @@ class Sample:
     responses: list[MissingVerdicts]
 
     @property
-    def criterion_keys(self) -> frozenset[CriterionKey]:
-        """The drawn criteria."""
+    def criterion_keys(self) -> frozenset[tuple[str, str]]:
+        """The task id and the criterion id of each drawn criterion."""
         return frozenset((row["task_id"], row["criterion_id"]) for row in self.criteria)
 
 
@@ -98,11 +90,10 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
             f" needs `rubric: {ORIGINAL}`"
         )
     parameters = {**tasks.key, "old": job.succession.old_judge}
-    new_columns = new_judge.columns
     candidates = [
         row
         for row in reader.rows(sql.read("queries/succession/old_judge_configs"), parameters)
-        if not new_columns.items() <= row.items()
+        if not new_judge.columns.items() <= row.items()
     ]
     if not candidates:
         raise UsageError(
@@ -129,11 +120,12 @@ def sample_of(job: Job, reader: Reader) -> Sample:
     judges = judges_of(job, reader, tasks)
     run_parameters = {**tasks.key, "judging_id": judges.old_judge["judging_id"]}
     runs = reader.rows(sql.read("queries/succession/sampled_runs"), run_parameters)
-    parameters = run_parameters | {"score": tasks.benchmark.primary_score.score_name}
-    frame = reader.arrays(
-        sql.read("queries/succession/frame"),
-        parameters | {"tasks": list(tasks.task_ids)},
-    )
+    parameters = {
+        **run_parameters,
+        "score": tasks.benchmark.primary_score.score_name,
+        "tasks": list(tasks.task_ids),
+    }
+    frame = reader.arrays(sql.read("queries/succession/frame"), parameters)
     criteria = _drawn_criteria(frame, job.succession.n_verdicts, job.succession.seed)
     missing_parameters = {
         **parameters,

@@ -56,18 +56,31 @@ def stratified_sample(
     Returns:
         The drawn units, in the order of the population.
     """
-    members: dict[str, list[int]] = defaultdict(list)
-    for position, stratum in enumerate(strata):
-        members[stratum].append(position)
+    members = _members_in_random_order(keys, strata, seed)
     sizes = {stratum: len(positions) for stratum, positions in members.items()}
     n_sampled = even_allocation(sizes, n_wanted)
     sampled = []
     for stratum, positions in members.items():
-        positions.sort(key=lambda position: digest("sample", seed, keys[position]))
         probability = n_sampled[stratum] / sizes[stratum]
         for position in positions[: n_sampled[stratum]]:
             sampled.append(SampledUnit(position, stratum, probability))
     return sorted(sampled)
+
+
+def _members_in_random_order(
+    keys: Sequence[str],
+    strata: Sequence[str],
+    seed: int,
+) -> dict[str, list[int]]:
+    """Return the positions of the units of each stratum, those with the smallest random numbers
+    first.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for position, stratum in enumerate(strata):
+        members[stratum].append(position)
+    for positions in members.values():
+        positions.sort(key=lambda position: digest("sample", seed, keys[position]))
+    return members
 
 
 def proportional_sample(
@@ -92,12 +105,9 @@ def proportional_sample(
     Returns:
         The drawn units, in the order of the population.
     """
-    members: dict[str, list[int]] = defaultdict(list)
-    for position, stratum in enumerate(strata):
-        members[stratum].append(position)
+    members = _members_in_random_order(keys, strata, seed)
     turns = []
     for stratum, positions in members.items():
-        positions.sort(key=lambda position: digest("sample", seed, keys[position]))
         stratum_size = float(sizes[positions].sum())
         for rank, position in enumerate(positions):
             turns.append((rank / stratum_size, stratum, position))
