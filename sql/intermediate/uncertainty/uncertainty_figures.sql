@@ -2,6 +2,8 @@
 -- judges of a grading; with a fingerprint of the scores. `first_score_id` is the mean under the
 -- first trial of a judge.
 --
+-- A view is stored as written, and the oldest client has no function `if`.
+--
 -- built as: view
 -- depends on: intermediate.judge_trial_scores
 select
@@ -12,7 +14,7 @@ select
     count(distinct task) as n_tasks,
     count(distinct hash(task, trial)) as n_responses,
     count(*) as n_scores,
-    md5(if(judge_key is null, 'judges', 'sources') || first_score_id) as figure_id,
+    md5((judge_key is null)::varchar || first_score_id) as figure_id,
     bit_xor(hash(score_id, task, trial, value))::varchar as basis
 from intermediate.judge_trial_scores
 group by grouping sets ((sampling_key, judge_key), (sampling_key))
