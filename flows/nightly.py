@@ -1,6 +1,6 @@
 """One night: at most one per benchmark at a time, compared with the last one, with alerts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
@@ -161,16 +161,32 @@ def _alerts_of(execution: Execution) -> list[Alert]:
         if report.has_failed:
             alerts += [failure(warning) for warning in report.warnings]
     alerts += _coverage_alerts(job, execution.reports)
-    drifted_judges = drifted(job)
-    alerts += drifts(drifted_judges)
-    alerts += _drop_alerts(job, {row["judge"] for row in drifted_judges})
+    drifted_rows = drifted(job)
+    alerts += drifts(drifted_rows)
+    alerts += _drop_alerts(job, _drifted_judges(job, {row["judge"] for row in drifted_rows}))
     alerts += alerts_of_reports(execution.reports)
     today = datetime.now(UTC).date()
     alerts += switched_off(retirements(job, today), today)
     return alerts
 
 
-def _drop_alerts(job: Job, drifted_judges: set[str]) -> list[Alert]:
+def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
+    """Return the judges whose scores a drift may explain -> the judge that drifted: the same one,
+    or a member of the panel.
+
+    Args:
+        job: the job of the night.
+        labels: the labels of judges that drifted.
+    """
+    judges = {label: label for label in labels}
+    for panel in job.settings.judges:
+        for member in panel.panel_members:
+            if member.label in labels:
+                judges[panel.label] = member.label
+    return judges
+
+
+def _drop_alerts(job: Job, drifted_judges: Mapping[str, str]) -> list[Alert]:
     """Return alerts for scores that fell; of models that `stopping` compares, at its last looks."""
     with Warehouse(job.warehouse).reader() as reader:
         looks = last_looks(wanted_tasks(job, reader).comparisons, reader)
@@ -214,6 +230,19 @@ def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
     return {(row["kind"], row["label"]): row["error"] for row in rows}
 
 
+def _judge_change(job: Job) -> str | None:
+    """Return a line that a judge took the place of another one; None if none did."""
+    parameters = {"benchmark": job.settings.benchmark, "night": job.night}
+    with Warehouse(job.warehouse).reader() as reader:
+        changes = reader.rows(sql.read("queries/nightly/judge_change"), parameters)
+    for change in changes:
+        names = f"{change['old_names']} → {change['new_names']}"
+        if change["old_names"] == change["new_names"]:
+            names += " (another configuration)"
+        return f"Judge changed: {names}. Scores by different judges are not compared."
+    return None
+
+
 _SCORE_COLUMNS = ("split", "model", "judge", "mean_score", "coverage", "is_below_bar")
 """Columns of the leaderboard in a message."""
 
@@ -234,6 +263,7 @@ def _results(job: Job) -> Results:
         scores=next(filter(None, scores_by_judge.values()), []),
         cost_usd=None if None in costs else sum(costs),
         calls=sum(run["calls"] or 0 for run in runs),
+        judge_change=_judge_change(job),
     )
 
 
@@ -263,6 +293,8 @@ def _send(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> 
         notice(f"alert: {message.title}")
         for line in message.lines:
             notice(f"  {line}")
+    elif results is not None and results.judge_change is not None:
+        notice(results.judge_change)
     _store(job, alerts, [])
     _store(job, [], _deliver(job, alerts, results))
     return message

@@ -169,6 +169,14 @@ drifted as (
     where benchmark = $benchmark and is_out_of_control
 ),
 
+-- Verdicts on a sample of a vintage are no score of it by the new judge.
+samples as (
+    select distinct new_judge, new_judge_config_hash, new_template_hash,
+        unnest(sampled_runs) as sampled_run
+    from successions
+    where benchmark = $benchmark
+),
+
 vintage_scores as (
     -- The time is the same for all judges of the vintage, whichever responses
     -- they judged.
@@ -178,9 +186,18 @@ vintage_scores as (
             ) as first_response_at
         ),
         first_verdicts.first_judged_at,
+        judge_configs.judging_id,
         drifted.judge is not null as is_drifted
     from leaderboard as scores
     inner join first_verdicts using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join intermediate.judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    left join samples
+        on scores.judge = new_judge
+            and judge_config_hash = new_judge_config_hash
+            and template_hash = new_template_hash
+            and judge_trial = 1
+            and sampled_run = scores.vintage || ' ' || model_config_hash || ' ' || scores.model
     left join drifted
         using (dataset_revision, vintage, judge, judge_config_hash, template_hash, grading)
     where benchmark = $benchmark
@@ -189,6 +206,7 @@ vintage_scores as (
         -- ends a line.
         and mean_score is not null
         and is_among($splits, split)
+        and (sampled_run is null or coverage >= 0.5)
 )
 
 select
@@ -219,3 +237,78 @@ from spans as later
 inner join spans as earlier using (split, model, judge_trial)
 where earlier.until < later.since
 group by all;
+
+-- name: bridged
+-- One row: a score by the new judge of a succession or, in a vintage that it has not covered, one
+-- by the old judge, moved by the effect on the model ($shifts).
+--
+-- with: figures/history/sampled_scores
+with new_scores as (
+    select succession, sampled_scores.*
+    from sampled_scores
+    inner join (select distinct succession, split, successor_id from $shifts as shifts) as shifts
+        on sampled_scores.split = shifts.split and judging_id = successor_id
+),
+
+sampled as (
+    select shifts.*, judging_id, dataset_revision, model, model_config_hash
+    from $shifts as shifts
+    inner join intermediate.model_runs using (model_run_id)
+),
+
+moved_scores as (
+    select
+        sampled.* exclude (model_run_id, successor_id),
+        scores.judge,
+        scores.vintage,
+        scores.first_response_at,
+        scores.is_drifted,
+        scores.n_tasks,
+        raw_mean_score + effect as moved_score,
+        -- Both errors are independent.
+        sqrt((raw_mean_score - raw_ci_low) ** 2 + (effect - effect_ci_low) ** 2) as below,
+        sqrt((raw_ci_high - raw_mean_score) ** 2 + (effect_ci_high - effect) ** 2) as above
+    from sampled
+    inner join sampled_scores as scores
+        using (split, judging_id, dataset_revision, model, model_config_hash)
+    anti join new_scores
+        using (succession, split, model, model_config_hash, dataset_revision, vintage)
+),
+
+points as (
+    select succession, split, model, vintage, judge, first_response_at, n_tasks, is_drifted,
+        true as is_estimated,
+        greatest(moved_score, mean_floor) as mean_score,
+        greatest(moved_score - below, mean_floor) as ci_low,
+        greatest(moved_score + above, mean_floor) as ci_high,
+        effect,
+        effect_ci_low,
+        effect_ci_high
+    from moved_scores
+    union all by name
+    select succession, split, model, vintage, judge, first_response_at, n_tasks, is_drifted,
+        false as is_estimated,
+        mean_score,
+        ci_low,
+        ci_high
+    from new_scores
+)
+
+select
+    points.* exclude (succession, model, first_response_at),
+    succession as judged_by,
+    model as label,
+    timezone('UTC', first_response_at) as first_response_at,
+    if(
+        not is_estimated and lag(is_estimated) over of_model, 'judge', null
+    ) as changed,
+    dense_rank() over (order by succession, split, model, is_estimated) as line,
+    offered.entries as model
+from points
+inner join (
+    select model, list(entry order by entry) as entries
+    from $entries as entries
+    group by model
+) as offered using (model)
+window of_model as (partition by succession, split, model order by points.first_response_at)
+order by succession, split, model, points.first_response_at;

@@ -72,6 +72,46 @@ where tonight.vintage = $night
 group by all
 order by all;
 
+-- name: judge_change
+-- The judges that decided something in a night, but nothing in the last night before it, and those
+-- with which it is the other way round; no row unless there are both.
+with judged as (
+    select runs.night, judge, judge_config_hash, template_hash, grading,
+        min(started_at) as started_at
+    from verdicts
+    inner join runs using (run_id)
+    where benchmark = $benchmark and runs.night is not null
+    group by all
+),
+
+tonight as (
+    from judged where night = $night
+),
+
+earlier as (
+    from judged where started_at < (select min(started_at) from tonight)
+),
+
+last_night as (
+    from earlier where night = (select arg_max(night, started_at) from earlier)
+),
+
+old_judges as (
+    select string_agg(distinct judge, ', ' order by judge) as old_names
+    from last_night
+    anti join tonight using (judge, judge_config_hash, template_hash, grading)
+),
+
+new_judges as (
+    select string_agg(distinct judge, ', ' order by judge) as new_names
+    from tonight
+    anti join last_night using (judge, judge_config_hash, template_hash, grading)
+)
+
+select old_names, new_names
+from old_judges, new_judges
+where old_names is not null and new_names is not null;
+
 -- name: frequent_errors
 -- One row: a model or judge with failed calls in a run, and its most frequent
 -- error.

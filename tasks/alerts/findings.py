@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -116,7 +116,7 @@ def drops(
     *,
     least_drop: float,
     alpha: float,
-    drifted_judges: Collection[str] = (),
+    drifted_judges: Mapping[str, str] = {},
 ) -> list[Alert]:
     """Return an alert for each model that dropped significantly, by at least `least_drop`.
 
@@ -128,7 +128,8 @@ def drops(
         comparisons: each with the figures of `COMPARED`.
         least_drop: in the unit of the score.
         alpha: the level of the test.
-        drifted_judges: the labels of judges outside their control limits.
+        drifted_judges: judge -> the judge outside its control limits that may explain a drop: itself
+            or a member of the panel.
     """
     p_values = [comparison["p_value"] for comparison in comparisons]
     alerts = []
@@ -175,14 +176,14 @@ def short_number(value: float, decimals: int) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-def _drop(row: Row, line: str, happened: str, drifted_judges: Collection[str]) -> Alert:
-    judge = row["judge"]
-    has_drifted = judge in drifted_judges
+def _drop(row: Row, line: str, happened: str, drifted_judges: Mapping[str, str]) -> Alert:
+    judge = drifted_judges.get(row["judge"])
     cause = ""
-    if has_drifted:
-        line += f"; {judge} drifted the same night, so the judge may be the cause, not the model"
+    if judge is not None:
+        name = judge if judge == row["judge"] else f"{judge}, a member of {row['judge']},"
+        line += f"; {name} drifted the same night, so the judge may be the cause, not the model"
         cause = f"judge {judge}"
-    facts = {**row, "judge_drifted": has_drifted}
+    facts = {**row, "judge_drifted": judge is not None}
     return Alert(
         "score_drop",
         row["model"],
@@ -194,7 +195,7 @@ def _drop(row: Row, line: str, happened: str, drifted_judges: Collection[str]) -
     )
 
 
-def stopping_drops(looks: Iterable[Row], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
+def stopping_drops(looks: Iterable[Row], *, drifted_judges: Mapping[str, str] = {}) -> list[Alert]:
     """Return an alert for each model whose last look is a drop, in a night with `stopping`.
 
     All comparisons and looks together give a false alert with at most the configured probability,

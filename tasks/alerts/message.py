@@ -40,15 +40,21 @@ class Results:
             the shown order.
         cost_usd: the cost of all runs of the night; None if it is not known.
         calls: the requests of all runs of the night.
+        judge_change: a line that a judge took the place of another one; None if none did.
     """
 
     scores: Sequence[Row] = ()
     cost_usd: float | None = None
     calls: int = 0
+    judge_change: str | None = None
 
     @property
-    def line(self) -> str:
-        """The scores and the cost in a line."""
+    def lines(self) -> list[str]:
+        """The change of a judge, and the scores with the cost."""
+        return [line for line in (self.judge_change, self._scores_line) if line is not None]
+
+    @property
+    def _scores_line(self) -> str:
         scores_by_split: dict[str, list[str]] = {}
         for row in self.scores:
             score = f"{row['model']} {short_number(row['mean_score'], 3)}"
@@ -129,8 +135,8 @@ def night_message(
 
 
 def _ending(job: Job, alerts: Sequence[Alert], results: Results | None) -> list[str]:
-    """Return the lines after the events: scores and cost, commands to try next, the report."""
-    lines = [] if results is None else [results.line]
+    """Return the lines after the events: results, commands to try next, the report."""
+    lines = [] if results is None else results.lines
     steps = [next_step(job, alert) for alert in alerts] or [next_step(job, None)]
     distinct_steps = list(dict.fromkeys(steps))
     lines.append(f"Next: {'; '.join(distinct_steps[:_MOST_STEPS])}.")

@@ -56,7 +56,7 @@ class RowError(ValueError):
 
 class Reference(NamedTuple):
     """A mean of the primary score in the benchmark's own paper; it is shown only beside the same
-    split and judge.
+    split, and in grey beside another judge.
 
     Attributes:
         split: the split of the data set.

@@ -370,8 +370,8 @@ _HARD_SCORES = {
 """Model -> its score on the finance and on the legal hard split, without tools (paper, table 5)."""
 
 _BEST = "best of 20 models"
-_FIGURE_5 = f"figure 5 of {_PAPER}, mean of three runs"
-_TABLE_5 = f"table 5 of {_PAPER}, one run without tools"
+_FIGURE_5 = f"figure 5 of {_PAPER} (November 2025), mean of three runs"
+_TABLE_5 = f"table 5 of {_PAPER} (November 2025), one run without tools"
 REFERENCES = (
     Reference("finance", 600, _JUDGE, _BEST, 0.51, _FIGURE_5),
     Reference("legal", 500, _JUDGE, _BEST, 0.50, _FIGURE_5),

@@ -364,7 +364,8 @@ class Judge(Analyst):
     settings it has.
 
     A judge with `majority` is a panel: its verdict is the majority of those of other judges, each
-    in `votes` repetitions. It makes no call.
+    in `votes` repetitions. It makes no call. One that only a panel
+    configures has no board (`has_board: false`).
     """
 
     template: str = "default"
@@ -379,6 +380,7 @@ class Judge(Analyst):
     cascade: Cascade | None = None
     majority: "tuple[str | Judge, ...]" = ()
     votes: Size = 1
+    has_board: bool = True
 
     @model_validator(mode="before")
     @classmethod
@@ -491,6 +493,7 @@ _DECISION_SETTINGS = frozenset(
         "criteria_per_call",
         "threshold",
         "cascade",
+        "has_board",
     }
 )
 """The settings that a decision model has."""
@@ -521,14 +524,21 @@ def with_cascades(judges: Sequence[Judge]) -> tuple[Judge, ...]:
 
 
 def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
-    """Return the judges with panels that hold their members.
+    """Return the judges, with panels that hold their members, and the members that only a panel
+    configures.
 
     Raises:
         ValueError: a panel is impossible.
     """
     judges_by_label = {judge.label: judge for judge in judges if not judge.majority}
+    unlisted = []
+    for panel in judges:
+        for member in panel.majority:
+            if isinstance(member, Judge) and member.label not in judges_by_label:
+                judges_by_label[member.label] = member.model_copy(update={"has_board": False})
+                unlisted.append(judges_by_label[member.label])
     resolved = []
-    for judge in judges:
+    for judge in (*judges, *unlisted):
         if judge.majority:
             problem = next(_panel_problems(judge, judges_by_label), None)
             if problem is not None:

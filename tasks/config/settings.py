@@ -428,7 +428,7 @@ class Settings(Strict):
     `warehouse` is the folder of the data, relative to the configuration file (null:
     `PRBENCH_WAREHOUSE`, or the default). A judge that a cascade names works only within the
     cascade, and is removed from `judges`. `majorities` are named sets of at least three judges
-    whose majority vote is a grader. `conditions` lists the labels that are one model under several
+    and people, or of an even number of judges, whose majority vote is a grader. `conditions` lists the labels that are one model under several
     conditions; `aggregate` replaces the stored conditions only if the key is present.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`.
     `annotator` labels tasks, `reviewer` checks criteria: one model each, or a list of them.
@@ -470,6 +470,17 @@ class Settings(Strict):
         BeforeValidator(lambda value: "off" if value is False else value),
         Field(exclude=True),
     ] = "auto"
+
+    @model_validator(mode="after")
+    def _refuse_majorities_that_are_panels(self) -> "Settings":
+        labels = {judge.label for judge in self.judges}
+        for name, members in self.majorities.items():
+            if len(members) % 2 and labels.issuperset(members):
+                raise ValueError(
+                    f"majorities.{name}: an odd number of judges is a panel; configure it as"
+                    f" `{{label: {name}, majority: [{', '.join(members)}]}}` under `judges`"
+                )
+        return self
 
     @property
     def called_judges(self) -> tuple[Judge, ...]:

@@ -263,7 +263,7 @@ def terminal_columns(
             heading=_terminal_heading(parts),
             cells=[_terminal_cell(parts, row) for row in rows],
             is_number=all(is_number(part, rows) for part in parts),
-            is_essential=parts[0].name in essential,
+            is_essential=not essential or parts[0].name in essential,
             short=sql.schema()["short_titles"].get(parts[0].name, ""),
         )
         table.append(column)
@@ -405,9 +405,9 @@ class Figure:
             (`Benchmark.figure_sources`).
         shows: the columns of the table of numbers.
         charts: declarations of its charts; none for a figure that is a table only.
-        essential: the columns that a terminal of any width and a pipe show, at most eight; the
-            others join in the order of `shows` where the terminal is wide enough. A value or a
-            lower end brings its interval.
+        essential: the columns that a terminal of any width and a pipe show, at most eight, all if
+            it is empty; the others join in the order of `shows` where the terminal is wide enough.
+            A value or a lower end brings its interval.
         boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as
             far as `shows` has them; empty for a single group.
         empty: the text if there are no rows; a figure without one is left out then.

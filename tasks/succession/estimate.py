@@ -139,6 +139,8 @@ class ModelFigure:
             "split": first_task["split"],
             "model": first_task["model"],
             "vintage": first_task["vintage"],
+            "model_run_id": first_task["model_run_id"],
+            "mean_floor": first_task["mean_floor"],
             "old_score": max(self.old_mean, first_task["mean_floor"]),
             "n_tasks": len(self.tasks),
             "n_verdicts": self.n_verdicts,

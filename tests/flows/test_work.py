@@ -172,7 +172,7 @@ def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
     "changes",
     [
         {"trials": 2},
-        {"majorities": {"all": ["a", "b", "c"]}},
+        {"majorities": {"all": ["a", "b", "somebody"]}},
         {"report": {"enabled": True}},
         {"hard_subset": {"share": 0.25}},
     ],

@@ -14,7 +14,8 @@ select
     count(distinct task) as n_tasks,
     count(distinct hash(task, trial)) as n_responses,
     count(*) as n_scores,
-    md5((judge_key is null)::varchar || first_score_id) as figure_id,
+    md5(case when judge_key is null then 'judges' else 'sources' end || first_score_id)
+        as figure_id,
     bit_xor(hash(score_id, task, trial, value))::varchar as basis
 from intermediate.judge_trial_scores
 group by grouping sets ((sampling_key, judge_key), (sampling_key))

@@ -204,7 +204,6 @@ FAILURES = Figure(
         _failed("Share of all that are not met", "failure_share"),
     ),
     breakdown="category",
-    essential=["model", "failure_rate", "failure_share", "n_failed", "n_decided"],
     boards=BY_LABEL,
     query="categories/failures",
     mart="failure_rates",
@@ -296,7 +295,6 @@ CANDIDATES = Figure(
         "n_confirmed",
     ),
     parameters={"model": ""},
-    essential=["compared_model", "n_candidates", "n_confirmed"],
     query="capabilities/weakness_candidates",
 )
 EXAMPLES = Figure(
@@ -311,7 +309,6 @@ EXAMPLES = Figure(
         "title",
     ),
     parameters={"model": "", "than": None, "n_examples": 2},
-    essential=["capability", "task_id", "weight", "title"],
     query="capabilities/weakness_examples",
 )
 """A further figure of `prbench weaknesses`, as the candidates are."""

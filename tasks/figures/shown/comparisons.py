@@ -196,7 +196,6 @@ CATEGORIES = Figure(
     (*_COMPARED, "category", "n_criteria", _FLIPS, "contribution"),
     compute=_part("categories"),
     listed=_detailed,
-    essential=["category", "n_criteria", "n_gained", "n_lost", "contribution"],
     boards=_COMPARED,
     **_COMMON,
 )
@@ -207,7 +206,6 @@ TASKS = Figure(
     (*_COMPARED, "task_id", "first_score", "second_score", "difference", _FLIPS),
     compute=_part("tasks"),
     listed=_worst,
-    essential=["task_id", "first_score", "second_score", "difference", "n_gained", "n_lost"],
     boards=_COMPARED,
     **_COMMON,
 )

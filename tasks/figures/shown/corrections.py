@@ -45,7 +45,6 @@ DECISIONS = Figure(
         "cost_usd",
     ),
     reach="pooled",
-    essential=["reason", "decided_by", "n", "share", "n_failed", "cost_usd"],
     boards=["judge"],
     query="cascades/cascade_decisions",
 )

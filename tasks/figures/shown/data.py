@@ -82,7 +82,6 @@ def label_distribution(breakdown: Breakdown, name: str = "", label: str = "") ->
             name_title=heading,
             is_upright=breakdown.kind in {"turns", *_NUMBERS_AS_LABELS},
         ),
-        essential=["label", f"n_{noun}", "share"],
         query="data/label_counts",
         parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _NUMBERS_AS_LABELS else breakdown.kind,
@@ -401,7 +400,6 @@ REVIEW_FAILURES = Figure(
     "Failed reviews",
     "Reviews by models that failed, by cause.",
     ("reviewer", "status", Column("n", "Reviews")),
-    essential=["reviewer", "status", "n"],
     query="reviews/review_failures",
 )
 """A further figure of `prbench reviews`."""

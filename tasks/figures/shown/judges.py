@@ -223,7 +223,6 @@ _CONFUSION = Figure(
         down=_DECISION_WORDS,
         tips=["n"],
     ),
-    essential=["says_a", "says_b", "n", "share"],
     boards=["grader_a", "grader_b"],
     query="judges/judge_confusion",
 )
@@ -328,7 +327,6 @@ _DIAGRAM = Figure(
     ),
     query="judges/reliability_diagram",
     mart="calibration_curve",
-    essential=["bin", "mean_probability", "met_share", "n"],
     boards=["judge", "reference", "breakdown", "label"],
 )
 _NEIGHBOURS = Figure(
@@ -438,7 +436,6 @@ _LENIENCY = Figure(
     charts.bars(name="grader", value="leniency", percent=True),
     query="judges/judge_leniency",
     mart="judge_leniency",
-    essential=["grader", "kind", "leniency", "met_share", "others_met_share", "n"],
 )
 _FAVOURS = Figure(
     "judge_favours",

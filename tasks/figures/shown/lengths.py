@@ -213,7 +213,6 @@ LENGTHS = Page(
             ("judge_config", "split", "vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
             parameters={"level": "models"},
-            essential=["vintage", "length_in", "rank_correlation", "ci_low", "n"],
         ),
         Figure(
             "length_tasks",
@@ -230,7 +229,6 @@ LENGTHS = Page(
             ),
             query="length_correlations",
             parameters={"level": "tasks"},
-            essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
         ),
         Figure(
             "length_fifths",

@@ -15,6 +15,7 @@ from tasks.figures import charts
 from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Row, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
+from tasks.figures.shown.successions import BRIDGED_HISTORY
 from tasks.maintain.upkeep import daily_spend, disk_use, latest_runs
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import CoverageCell, coverage
@@ -134,7 +135,7 @@ HISTORY = Page(
     "history",
     "History",
     "The score of each model over time, other changes, and the output and cost of the runs.",
-    (_HISTORY, _COSTS, _RUNS),
+    (_HISTORY, BRIDGED_HISTORY, _COSTS, _RUNS),
 )
 
 
@@ -284,7 +285,6 @@ DISK = Figure(
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
     reach="warehouse",
-    essential=["what", "n_files", "n_bytes"],
 )
 BENCHMARKS = Figure(
     "benchmarks",

@@ -201,7 +201,6 @@ _TOPICS = Figure(
     ),
     charts.bars("field", name="topic", value="selected_share"),
     breakdown="topic",
-    essential=["topic", "selected_share", "n_selected", "n_chosen_from", "mean_score"],
     boards=["field"],
     query="hard/hard_topics",
 )
@@ -220,7 +219,6 @@ _OVERLAPS = Figure(
         "jaccard",
     ),
     charts.bars("field", name="other", value="shared_share"),
-    essential=["kind", "compared_with", "shared_share", "n_shared", "jaccard"],
     boards=["field"],
     query="hard/hard_overlaps",
 )

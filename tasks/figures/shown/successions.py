@@ -6,9 +6,9 @@ from typing import Any
 
 import sql
 from tasks.figures import charts
-from tasks.figures.figure import Column, Figure, Rows, grouped
+from tasks.figures.figure import Column, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
-from tasks.figures.scope import Scope
+from tasks.figures.scope import Scope, Table
 from tasks.rules.text.numbers import counted, list_text
 
 Row = dict[str, Any]
@@ -20,18 +20,74 @@ def _successions(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
     return scope.reader.rows(sql.read("queries/succession/latest"), {**scope.job.key, **judges})
 
 
-def _effects(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
-    # It imports Polars, which few figures need.
-    from tasks.succession.estimate import estimated_rows
+_JUDGES = ("succession", "judge", "new_judge", "successor_id")
+_KEYS = ("successor_id", "model_run_id", "mean_floor")
+"""Columns of effects that are no figures."""
 
-    shown_splits = dict(scope.values["shown_splits"].rows)
+
+def _effects(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
     rows = []
-    for succession in _successions(scope, parameters):
-        for row in estimated_rows(scope.reader, succession):
-            if row["split"] in shown_splits:
-                judges = {name: succession[name] for name in ("succession", "judge", "new_judge")}
-                rows.append(judges | row)
+    for row in _shared_effects(scope, parameters):
+        rows.append({name: value for name, value in row.items() if name not in _KEYS})
     return rows
+
+
+def _shared_effects(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+    """Return the effects on each model and split, which two figures share."""
+    key = ("effects", parameters["old"], parameters["new"])
+    if key not in scope.shared_results:
+        # It imports Polars, which few figures need.
+        from tasks.succession.estimate import estimated_rows
+
+        shown_splits = dict(scope.values["shown_splits"].rows)
+        rows = []
+        for succession in _successions(scope, parameters):
+            judges = {name: succession[name] for name in _JUDGES}
+            for row in estimated_rows(scope.reader, succession):
+                if row["split"] in shown_splits:
+                    rows.append(judges | row)
+        scope.shared_results[key] = {"effects": rows}
+    return scope.shared_results[key]["effects"]
+
+
+_SHIFT = {
+    "succession": "varchar",
+    "successor_id": "ubigint",
+    "split": "varchar",
+    "model_run_id": "ubigint",
+    "mean_floor": "double",
+    "effect": "double",
+    "effect_ci_low": "double",
+    "effect_ci_high": "double",
+}
+"""The columns of the parameter `$shifts`, with their types."""
+
+
+def _bridged(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+    """Return scores by the new judge over time, and those by the old one as it would give them."""
+    shifts = []
+    for row in _shared_effects(scope, parameters):
+        if row["no_figure"] is None:
+            shifts.append(tuple(row[name] for name in _SHIFT))
+    if not shifts:
+        return []
+    return scope.rows("figures/history/bridged", {"shifts": Table(_SHIFT, shifts)})
+
+
+def _shift_notes(rows: Rows) -> list[str]:
+    """Return by how much scores are moved, once for each model on a split."""
+    notes = []
+    moved = [row for row in rows if row["is_estimated"]]
+    for board in grouped(moved, "judged_by", "split").values():
+        shifts = []
+        for row in {row["label"]: row for row in board}.values():
+            interval = f"{row['effect_ci_low']:+.3f} to {row['effect_ci_high']:+.3f}"
+            shifts.append(f"{row['label']} by {row['effect']:+.3f} ({interval})")
+        notes.append(
+            f"{board[0]['judged_by']}, {board[0]['split']}: moved are {list_text(shifts)}. All"
+            " points of a model share the error of its shift."
+        )
+    return notes
 
 
 def _agreement(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
@@ -118,16 +174,6 @@ def _notes(rows: Rows) -> list[str]:
     return notes
 
 
-def _with_ends(rows: Rows) -> Rows:
-    """Return the rows with an estimate, with the interval of the effect."""
-    estimated = []
-    for row in rows:
-        if row["no_figure"] is None:
-            ends = {"ci_low": row["effect_ci_low"], "ci_high": row["effect_ci_high"]}
-            estimated.append({**row, **ends})
-    return estimated
-
-
 EFFECTS = Figure(
     "succession",
     "Scores under another judge",
@@ -156,7 +202,7 @@ EFFECTS = Figure(
     ),
     charts.intervals(
         "split",
-        rows=_with_ends,
+        required="effect",
         label="model",
         value="effect",
         name="succession",
@@ -186,11 +232,46 @@ AGREEMENT = Figure(
         "kappa",
         "n_verdicts",
     ),
-    essential=["label", "agreement", "lower_share", "higher_share", "kappa", "n_verdicts"],
     boards=["succession", "breakdown"],
     compute=_agreement,
     parameters={"old": None, "new": None},
     reach="pooled",
+)
+BRIDGED_HISTORY = Figure(
+    "bridged_history",
+    "Score over time across a change of judge",
+    "The mean score of each model by the new judge of a succession and, before, that by the old"
+    " one, moved by the effect that the sample estimates (hollow; prbench succeed). The interval of"
+    " a moved score has the error of its shift too. The effect is that on the sampled vintage, and"
+    " is taken to be the same in earlier ones. Models that are not in the sample are not moved.",
+    (
+        Column("judged_by", "Judges"),
+        "split",
+        Column("label", "Model"),
+        "first_response_at",
+        "vintage",
+        Column("judge", "Judge"),
+        "is_estimated",
+        "mean_score",
+        Interval("ci"),
+        "n_tasks",
+    ),
+    charts.over_time(
+        "split",
+        x="first_response_at",
+        value="mean_score",
+        colour="label",
+        line="line",
+        changed="changed",
+        marked="is_drifted",
+        hollow="is_estimated",
+        tips=["label", "judge", "vintage", "mean_score", "ci_low", "ci_high"],
+    ),
+    essential=["label", "vintage", "judge", "is_estimated", "mean_score", "ci_low", "n_tasks"],
+    boards=["judged_by", "split"],
+    compute=_bridged,
+    parameters={"old": None, "new": None},
+    notes=_shift_notes,
 )
 SUCCESSIONS = Page(
     "successions",

@@ -175,7 +175,8 @@ const kinds = {
 
   // Values over time with their intervals; each `colour` has a colour, and each `line` one stroke. If the setup changes,
   // a stroke ends and the next one begins; a dashed line between them says what `changed`. `marked` rows are alarms.
-  over_time({ rows, x, value, title, colour, line, changed, marked, tips }) {
+  // `hollow` rows have rings instead of dots.
+  over_time({ rows, x, value, title, colour, line, changed, marked, hollow, tips }) {
     const { number, layer } = encode;
     for (const row of rows) row[x] = `${row[x].replace(" ", "T").slice(0, 19)}Z`;
     const [first, last] = encode.range([], [], rows.map((row) => Date.parse(row[x])));
@@ -189,8 +190,9 @@ const kinds = {
     const to = { field: high };
     const tooltip = encode.tips(rows, tips);
     const ofModel = { ...base, color: encode.legend(colour) };
+    const hole = { type: "point", filled: true, opacity: 1, color: "var(--ground)", aria: false };
     const alarm = { type: "point", filled: true, opacity: 1, shape: "triangle-down", color: "var(--bad)", aria: false };
-    const size = { condition: { test: `datum['${marked}']`, value: 150 }, value: 0 };
+    const sizeWhere = (column, value) => ({ condition: { test: `datum['${column}']`, value }, value: 0 });
     // All models that changed on one day share a line.
     const changes = new Map(rows.filter((row) => row[changed])
       .map((row) => [`${row[x].slice(0, 10)} ${row[changed]}`, { [x]: row[x], new: `new ${row[changed]}` }]));
@@ -206,7 +208,8 @@ const kinds = {
         layer({ type: "rule", strokeWidth: 3, opacity: 0.35 }, { ...ofModel, y: from, y2: to }),
         layer({ type: "line" }, { ...ofModel, y: up, detail: { field: line, type: "nominal" } }),
         layer({ type: "point", filled: true, size: 55, opacity: 1 }, { ...ofModel, y: up, tooltip }),
-        layer(alarm, { ...base, y: up, tooltip, size }),
+        layer(hole, { ...base, y: up, tooltip, size: sizeWhere(hollow, 20) }),
+        layer(alarm, { ...base, y: up, tooltip, size: sizeWhere(marked, 150) }),
       ],
     };
   },

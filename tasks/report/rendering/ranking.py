@@ -7,8 +7,9 @@ scripts and on paper.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from statistics import fmean
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.figure import Column, Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
+from tasks.llm.request import Target
+from tasks.llm.retirement import end_of, retirement_date
 from tasks.rules.identity import EVERY_VINTAGE
 from tasks.rules.text.numbers import list_text, number, rank_notes
 from tasks.run.judge_configs import judge_target
@@ -57,8 +60,8 @@ def rankings(scope: Scope) -> list[Ranking]:
     ranked = []
     for judge_config, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
         sentence = leaders(rows, hard_splits, judge_config, is_part=is_part)
-        references = _references(scope, judge_configs[judge_config])
-        ranked.append(ranking_of(rows, references, sentence, labels))
+        quotes = _quotes(scope, judge_configs[judge_config])
+        ranked.append(ranking_of(rows, quotes, sentence, labels))
     return ranked
 
 
@@ -74,41 +77,42 @@ def _shows_part(scope: Scope) -> bool:
     return bool(scope.job.named_models) or len(models) < n_shown
 
 
-def _references(scope: Scope, judge_config: Row) -> list[Reference]:
-    """Return the paper's scores by a judge.
+class Quote(NamedTuple):
+    """A score of the paper on the board of a judge, and whether the same judge gave it."""
 
-    Only the paper's own judge has any, in the first trial with the benchmark's default grading.
+    reference: Reference
+    is_same_judge: bool
+
+
+def _quotes(scope: Scope, judge_config: Row) -> list[Quote]:
+    """Return the paper's scores for the board of a judge.
+
+    They are shown in the first trial, with the benchmark's default grading.
     """
     benchmark = scope.benchmark
     if judge_config["grading"] != benchmark.grading or judge_config["judge_trial"] != 1:
         return []
     names = called_names(judge_config["judge_config_hash"], scope.job.settings.judges)
-    return [reference for reference in benchmark.references if reference.judge in names]
+    return [Quote(reference, reference.judge in names) for reference in benchmark.references]
 
 
 def ranking_of(
     rows: Rows,
-    references: Sequence[Reference],
+    quotes: Sequence[Quote],
     sentence: str,
     labels: Iterable[str],
 ) -> Ranking:
-    """Return the ranking of leaderboard rows under one judge, with the paper's scores by it."""
+    """Return the ranking of leaderboard rows under one judge, with scores of the paper."""
     splits = []
-    quotes: list[Reference] = []
+    shown_quotes: list[Quote] = []
     for (split, is_own_hard), split_rows in grouped(rows, "split", "is_own_hard").items():
-        own_references = [] if is_own_hard else references
-        split_quotes = [quote for quote in own_references if is_of(quote, split, split_rows)]
+        split_quotes = []
+        if not is_own_hard:
+            split_quotes = [quote for quote in quotes if is_of(quote.reference, split, split_rows)]
         splits.append((split, split_rows, split_quotes))
-        quotes += split_quotes
-    notes = list(rank_notes(rows))
-    sources = dict.fromkeys(quote.source for quote in quotes)
-    if sources:
-        notes.append(
-            f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same"
-            " judge with the paper's prompt, on the first release of this split. They have no rank"
-            " here."
-        )
-    axis = _axis_of(rows, quotes)
+        shown_quotes += split_quotes
+    notes = [*rank_notes(rows), *_paper_notes(shown_quotes)]
+    axis = _axis_of(rows, shown_quotes)
     boards = []
     for split, split_rows, split_quotes in splits:
         boards.append((split, _lines(split_rows, split_quotes, axis)))
@@ -124,6 +128,29 @@ def ranking_of(
         columns.append(Column("coverage", "Coverage", "coverage"))
     order = order_of(rows, labels)
     return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order)
+
+
+def _paper_notes(quotes: Sequence[Quote]) -> Iterator[str]:
+    """Yield a note on the paper's scores by each judge."""
+    sources: dict[tuple[str, bool], dict[str, None]] = {}
+    for reference, is_same_judge in quotes:
+        sources.setdefault((reference.judge, is_same_judge), {})[reference.source] = None
+    for (judge, is_same_judge), judge_sources in sources.items():
+        scores = f"the paper's own scores ({'; '.join(judge_sources)})"
+        if is_same_judge:
+            yield (
+                f"Rows marked paper are {scores}, by the same judge with the paper's prompt, on the"
+                " first release of this split. They have no rank here."
+            )
+            continue
+        end = ""
+        end_date = retirement_date(Target(judge))
+        if end_date is not None:
+            end = f" {end_of(judge, end_date, datetime.now(UTC).date())}."
+        yield (
+            f"Grey rows are {scores}, by another judge, {judge}, on the first release of this"
+            f" split. Their level cannot be compared.{end}"
+        )
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -271,8 +298,8 @@ class Axis(NamedTuple):
         return _svg("", 14, parts, "Drawn interval")
 
 
-def _axis_of(rows: Rows, references: Sequence[Reference]) -> Axis:
-    values = [reference.value for reference in references]
+def _axis_of(rows: Rows, quotes: Sequence[Quote]) -> Axis:
+    values = [quote.reference.value for quote in quotes]
     for row in rows:
         ends = (row["ci_low"], row["ci_high"], row["mean_score"])
         values += [end for end in ends if end is not None]
@@ -282,16 +309,20 @@ def _axis_of(rows: Rows, references: Sequence[Reference]) -> Axis:
     return Axis(low - margin, high + margin)
 
 
-def _lines(rows: Rows, references: Sequence[Reference], axis: Axis) -> Rows:
+_PAPER_NAME = Markup("{} <small>paper</small>")
+_OTHER_JUDGE_NAME = Markup('<span class="grey">{} <small>paper, by {}</small></span>')
+
+
+def _lines(rows: Rows, quotes: Sequence[Quote], axis: Axis) -> Rows:
     """Return the lines of a split: its models, with scores of the paper among them."""
-    name = Markup("{} <small>paper</small>")
     lines = list(rows)
-    for reference in references:
+    for reference, is_same_judge in quotes:
+        name = _PAPER_NAME if is_same_judge else _OTHER_JUDGE_NAME
         line = dict.fromkeys(rows[0])
-        line["model"] = name.format(reference.model)
+        line["model"] = name.format(reference.model, reference.judge)
         line["mean_score"] = reference.value
         lines.append(line)
-    if references:
+    if quotes:
         lines.sort(key=lambda line: -math.inf if line["mean_score"] is None else line["mean_score"])
         # Of equal scores, the paper's are then above those of models.
         lines.reverse()

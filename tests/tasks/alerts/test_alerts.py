@@ -97,7 +97,7 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
         [FELL, second_fall],
         least_drop=0.01,
         alpha=0.05,
-        drifted_judges={"other"},
+        drifted_judges={"other": "other"},
     )
 
     assert alert.line == (
@@ -107,6 +107,19 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
     assert alert.facts == FELL | {"p_adjusted": 0.0002, "judge_drifted": False}
     facts = "corrected p below 0.0001, 280 of 300 tasks; other drifted the same night"
     assert facts in alert_on_drifted.line
+
+
+def test_a_drop_under_a_panel_names_the_member_that_drifted():
+    (alert,) = drops(
+        [FELL | {"judge": "panel"}],
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges={"panel": "strict"},
+    )
+
+    assert "; strict, a member of panel, drifted the same night" in alert.line
+    assert alert.cause == "judge strict"
+    assert alert.facts["judge_drifted"]
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning():

@@ -163,7 +163,7 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
         falls,
         least_drop=0.01,
         alpha=0.05,
-        drifted_judges={"a-judge"},
+        drifted_judges={"a-judge": "a-judge"},
     )
 
     message = night_message(NIGHT, [*alerts, *drifts([DRIFTED])], RESULTS)
@@ -183,7 +183,7 @@ def test_a_drop_is_no_consequence_where_the_drift_is_known_already():
         [FELL],
         least_drop=0.01,
         alpha=0.05,
-        drifted_judges={"strict"},
+        drifted_judges={"strict": "strict"},
     )
 
     message = night_message(NIGHT, alerts, RESULTS)
@@ -213,6 +213,14 @@ def test_a_clean_night_is_three_lines(tmp_path):
         "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
         f"Report: {job.report_index}",
     )
+
+
+def test_a_change_of_judge_is_a_line_of_its_own_before_the_scores():
+    change = "Judge changed: old → new."
+
+    message = night_message(NIGHT, [], replace(RESULTS, judge_change=change))
+
+    assert message.lines[:2] == (change, RESULTS_LINE)
 
 
 def test_an_unknown_cost_and_a_night_without_scores_are_shown_as_such():

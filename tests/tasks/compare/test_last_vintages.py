@@ -17,6 +17,7 @@ from tests.kit import (
     row,
     verdict,
 )
+from warehouse import Reader
 
 CRITERIA = [criterion("t", position, 5.0) for position in range(10)]
 VINTAGES = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
@@ -43,6 +44,7 @@ def verdicts_on(
     response_row: Row,
     n_verdicts: int = 10,
     template_hash: str = "a-template",
+    judge: str = "a-judge",
 ) -> list[Row]:
     rows = []
     for criterion_row in CRITERIA[:n_verdicts]:
@@ -51,10 +53,35 @@ def verdicts_on(
             criterion_row,
             1.0,
             template_hash=template_hash,
+            judge=judge,
+            run_id=response_row["vintage"],
         )
-        verdict_row["verdict_id"] += f" {template_hash}"
+        verdict_row["verdict_id"] += f" {template_hash} {judge}"
         rows.append(verdict_row)
     return rows
+
+
+TONIGHT = {"benchmark": "prbench", "night": VINTAGES[-1]}
+
+
+def state_of_tonight(
+    published: Fill,
+    responses: list[Row],
+    verdicts: Iterable[list[Row]],
+    **other_rows: Any,
+) -> Reader:
+    rows = {
+        **admitted(["t"], n_criteria=10),
+        "criteria": CRITERIA,
+        "responses": responses,
+        "verdicts": [row for verdict_rows in verdicts for row in verdict_rows],
+        "runs": [
+            row("runs", run_id=night, night=night, started_at=at(number))
+            for number, night in enumerate(VINTAGES[1:])
+        ],
+        **other_rows,
+    }
+    return published(rows)
 
 
 def last_vintages(
@@ -64,20 +91,9 @@ def last_vintages(
     **other_rows: Any,
 ) -> list[tuple[str, str | None]]:
     """The template and the last vintage of each model run of tonight."""
-    rows = {
-        **admitted(["t"], n_criteria=10),
-        "criteria": CRITERIA,
-        "responses": responses,
-        "verdicts": [row for verdict_rows in verdicts for row in verdict_rows],
-        "runs": [row("runs", run_id=night, night=night) for night in VINTAGES[1:]],
-        **other_rows,
-    }
-    parameters = {
-        "benchmark": "prbench",
-        "dataset_revision": REVISION,
-        "night": VINTAGES[-1],
-    }
-    pairs = published(rows).rows(sql.read("queries/nightly/pairs"), parameters)
+    reader = state_of_tonight(published, responses, verdicts, **other_rows)
+    parameters = {**TONIGHT, "dataset_revision": REVISION}
+    pairs = reader.rows(sql.read("queries/nightly/pairs"), parameters)
     return [(pair["template_hash"], pair["last_vintage"]) for pair in pairs]
 
 
@@ -192,3 +208,29 @@ def test_a_night_in_which_the_judge_had_drifted_is_not_compared_with(published):
     )
 
     assert result == [("a-template", "2026-11-20")]
+
+
+@without_scores
+@pytest.mark.parametrize(
+    ("judges_by_night", "names"),
+    [
+        ([["old"], ["old"], ["new"]], [("old", "new")]),
+        ([["old", "kept"], ["old", "kept"], ["kept", "new"]], [("old", "new")]),
+        ([["old"], ["old"], ["old", "new"]], []),
+        ([["old"], ["old", "new"], ["new"]], []),
+        ([["old"], [], ["new"]], [("old", "new")]),
+        ([[], [], ["new"]], []),
+    ],
+)
+def test_a_judge_has_changed_if_one_of_the_last_night_is_gone_and_another_is_there(
+    published, judges_by_night, names
+):
+    responses = [response_in(vintage) for vintage in VINTAGES[1:]]
+    verdicts = []
+    for response_row, judges in zip(responses, judges_by_night, strict=True):
+        verdicts += [verdicts_on(response_row, judge=judge) for judge in judges]
+
+    reader = state_of_tonight(published, responses, verdicts)
+    rows = reader.rows(sql.read("queries/nightly/judge_change"), TONIGHT)
+
+    assert [(row["old_names"], row["new_names"]) for row in rows] == names

@@ -1,6 +1,7 @@
 """Panels: verdicts by the majority of other judges, from their stored verdicts."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
+from tasks.figures.scope import Scope
 from tasks.judge.panels import count_votes, lacks_panel_verdicts
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import judge_configs, refuse_unlike_gradings
@@ -286,6 +288,23 @@ def test_the_number_of_votes_is_part_of_a_panels_identity(shared):
     assert panel_hash(shared, *judges, panel) != panel_hash(shared, *judges, JUDGES[-1])
 
 
+def judges_with_boards(job: Job) -> set[str]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return {row["judge"] for row in Scope(job, reader).judge_configs}
+
+
+def test_a_member_that_only_the_panel_configures_judges_without_a_board(job):
+    panel = {"label": "panel", "majority": ["a", "b", JUDGES[2]]}
+    own_job = with_judges(job, *JUDGES[:2], panel)
+    store(own_job, VOTES)
+    count_votes(own_job)
+
+    assert decisions(own_job) == [1.0, 1.0, 0.0, None]
+    assert judges_with_boards(own_job) == {"a", "b", "panel"}
+    named_job = own_job.model_copy(update={"named_judges": ("c",)})
+    assert judges_with_boards(named_job) == {"c"}
+
+
 def test_a_panel_is_the_same_when_its_configuration_is_read_again():
     settings = Settings.model_validate({"dataset": SAMPLE, "judges": JUDGES})
 
@@ -336,3 +355,21 @@ def test_judges_that_grade_in_different_ways_are_no_panel(shared):
             panel,
             load_benchmark("prbench"),
         )
+
+
+@pytest.mark.parametrize(
+    ("members", "is_panel"),
+    [
+        (["a", "b", "c"], True),
+        (["a", "b", "ana"], False),
+        (["a", "b", "c", "ana"], False),
+    ],
+)
+def test_an_odd_set_of_judges_is_refused_as_a_majority_because_it_is_a_panel(
+    members, is_panel
+):
+    settings = {"dataset": SAMPLE, "judges": JUDGES[:3], "majorities": {"all": members}}
+    reason = r"a panel; configure it as `\{label: all, majority: \[a, b, c\]\}`"
+
+    with pytest.raises(ValueError, match=reason) if is_panel else nullcontext():
+        Settings.model_validate(settings)

@@ -1,11 +1,14 @@
 """Successions: the sample, and what it says about scores and ranks under the new judge."""
 
+import math
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from flows.report import write_report
+from tasks.aggregate import aggregate
 from tasks.config.job import Job, Succession
 from tasks.figures.scope import Scope
 from tasks.figures.shown import figure_of
@@ -419,30 +422,94 @@ def test_tasks_that_were_not_sampled_are_left_out_of_old_and_new_scores(job):
     assert rows["a"]["n_verdicts"] == rows["a"]["n_all_verdicts"] == 32
 
 
-def test_a_later_vintage_of_a_model_changes_nothing(job):
-    before = judged_anew(succession(job, 160), stricter)
-    later = [
-        response(task_id, "a", vintage="2026-11-02")
-        | {"response_id": f"{task_id}/later"}
+def sampled_later(job: Job, vintage: str, decide: Decide, **judge: Any):
+    """Publish a later vintage of model `a`, decided by a judge."""
+    responses = [
+        response(task_id, "a", vintage=vintage)
+        | {
+            "response_id": f"{task_id}/{vintage}",
+            "created_at": datetime.fromisoformat(f"{vintage}T01:00Z"),
+        }
         for task_id in TASK_IDS
     ]
     rows = []
-    for response_row in later:
+    for response_row in responses:
         for criterion_row in CRITERIA:
             if criterion_row["task_id"] == response_row["task_id"]:
-                rows.append(
-                    verdict(
-                        response_row,
-                        criterion_row,
-                        0.0,
-                        judge="older",
-                        grading="binary",
-                    )
-                )
-    tables = {"responses": later, "verdicts": rows}
+                value = decide(criterion_row, "a")
+                rows.append(verdict(response_row, criterion_row, value, **judge))
+    tables = {"responses": responses, "verdicts": rows}
     written(job.warehouse, tables, job.data.revision).publish()
 
+
+OLDER = {"judge": "older", "grading": "binary"}
+
+
+def test_a_later_vintage_of_a_model_changes_nothing(job):
+    before = judged_anew(succession(job, 160), stricter)
+    sampled_later(job, "2026-11-02", lambda criterion_row, model: 0.0, **OLDER)
+
     assert shown(job, "succession") == before
+
+
+def test_scores_before_the_new_judge_are_moved_by_the_effect(job):
+    effects = by_model(judged_anew(succession(job, 76), stricter))
+    with Warehouse(job.warehouse).reader() as reader:
+        new_judge = sample_of(succession(job, 76), reader).judges.new_judge.columns
+    sampled_later(job, "2026-11-02", by_old, **OLDER)
+    sampled_later(job, "2026-11-03", stricter, **new_judge)
+
+    rows = shown(job, "bridged_history")
+
+    shown_points = {(row["label"], row["vintage"]): row for row in rows}
+    assert set(shown_points) == {
+        ("a", "base"),
+        ("a", "2026-11-02"),
+        ("a", "2026-11-03"),
+        ("b", "base"),
+    }
+    for (model, vintage), row in shown_points.items():
+        assert row["is_estimated"] == (vintage != "2026-11-03")
+        if row["is_estimated"]:
+            moved_score = score(model, by_old) + effects[model]["effect"]
+            assert row["mean_score"] == pytest.approx(moved_score)
+    assert shown_points["a", "2026-11-03"]["mean_score"] == score("a", stricter)
+    assert shown_points["a", "2026-11-03"]["changed"] == "judge"
+
+
+def test_verdicts_on_a_sample_are_no_point_of_the_history(job):
+    judged_anew(succession(job, 60), stricter)
+    with Warehouse(job.warehouse).reader() as reader:
+        new_judge = sample_of(succession(job, 60), reader).judges.new_judge.columns
+    sampled_later(job, "2026-11-03", stricter, **new_judge)
+
+    points = [
+        (row["vintage"], row["changed"])
+        for row in shown(job, "history")
+        if row["judged_by"] == "newer"
+    ]
+
+    assert points == [("2026-11-03", "judge (before: older)")]
+
+
+def test_the_interval_of_a_moved_score_has_the_errors_of_score_and_shift(job):
+    def varied(criterion_row: Row, model: str) -> float:
+        is_better = TASK_IDS.index(criterion_row["task_id"]) % 2 == 0
+        return by_old(criterion_row, "b" if is_better else "a")
+
+    effects = by_model(judged_anew(succession(job, 100), stricter))
+    sampled_later(job, "2026-11-02", varied, **OLDER)
+    aggregate(job)
+
+    def reach(figure: str) -> float:
+        (point,) = (row for row in shown(job, figure) if row["vintage"] == "2026-11-02")
+        return point["mean_score"] - point["ci_low"]
+
+    shift_reach = effects["a"]["effect"] - effects["a"]["effect_ci_low"]
+    assert reach("history") > 0
+    assert shift_reach > 0
+    expected_reach = math.hypot(reach("history"), shift_reach)
+    assert reach("bridged_history") == pytest.approx(expected_reach)
 
 
 def test_a_judge_cannot_succeed_itself(job):

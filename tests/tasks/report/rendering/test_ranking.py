@@ -12,6 +12,7 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.models import Judge
 from tasks.report.rendering.page_figures import table
 from tasks.report.rendering.ranking import (
+    Quote,
     Ranking,
     called_names,
     is_of,
@@ -163,8 +164,7 @@ def test_a_score_of_the_paper_is_of_the_whole_split_only(
     assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
 
 
-@pytest.fixture(scope="module")
-def ranking() -> Ranking:
+def ranking_with_paper(*, is_same_judge: bool) -> Ranking:
     """The ranking of two models with a score of the paper between theirs."""
     values = {
         "ci_low": 0.3,
@@ -181,7 +181,14 @@ def ranking() -> Ranking:
         row("<b>", 2, mean_score=0.35, **values),
     ]
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
-    return ranking_of(rows, [reference], "A sentence.", ["ada", "<b>"])
+    quotes = [Quote(reference, is_same_judge=is_same_judge)]
+    return ranking_of(rows, quotes, "A sentence.", ["ada", "<b>"])
+
+
+@pytest.fixture(scope="module")
+def ranking() -> Ranking:
+    """The ranking with a score of the paper by the same judge."""
+    return ranking_with_paper(is_same_judge=True)
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +207,16 @@ def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking):
     ]
     assert [line["rank"] for line in lines] == [1, None, 2]
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
+
+
+def test_a_score_of_the_paper_by_another_judge_is_grey_with_the_end_of_that_judge():
+    ranking = ranking_with_paper(is_same_judge=False)
+
+    ((_, lines),) = ranking.boards
+    name = '<span class="grey">somebody <small>paper, by o4-mini</small></span>'
+    assert [line["model"] for line in lines] == ["ada", name, "<b>"]
+    assert "(table 1), by another judge, o4-mini" in ranking.notes[-1]
+    assert ranking.notes[-1].endswith("o4-mini was switched off on 2026-10-23.")
 
 
 def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html):

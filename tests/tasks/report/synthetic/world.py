@@ -270,6 +270,6 @@ def _alert(job: Job, night: str, label: str):
         comparisons(night_job),
         least_drop=0.01,
         alpha=0.05,
-        drifted_judges={judge["judge"] for judge in judges},
+        drifted_judges={judge["judge"]: judge["judge"] for judge in judges},
     )
     sending.store(night_job, alerts)
