@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import sql
 from flows.execution import Execution
 from flows.run.coverage_report import is_at_stop
 from flows.run.nights import end_of, night_of, stop_time
@@ -226,7 +225,7 @@ def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
 def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
     """Return the most frequent error of the run by kind and label of the called model or judge."""
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows(sql.read("queries/nightly/frequent_errors"), {"run_id": job.run_id})
+        rows = reader.query("queries/nightly/frequent_errors", {"run_id": job.run_id})
     return {(row["kind"], row["label"]): row["error"] for row in rows}
 
 
@@ -234,7 +233,7 @@ def _judge_change(job: Job) -> str | None:
     """Return a line that a judge took the place of another one; None if none did."""
     parameters = {"benchmark": job.settings.benchmark, "night": job.night}
     with Warehouse(job.warehouse).reader() as reader:
-        changes = reader.rows(sql.read("queries/nightly/judge_change"), parameters)
+        changes = reader.query("queries/nightly/judge_change", parameters)
     for change in changes:
         names = f"{change['old_names']} → {change['new_names']}"
         if change["old_names"] == change["new_names"]:

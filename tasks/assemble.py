@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-import sql
 from tasks.config.job import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
@@ -69,7 +68,7 @@ def complete_conversations(
 def turns_to_assemble(reader: Reader, tasks: WantedTasks) -> list[dict[str, Any]]:
     """Return the turns (prompt and response) of the wanted tasks that have no messages yet."""
     parameters = {**tasks.key, "tasks": list(tasks.task_ids)}
-    return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
+    return reader.query("queries/assemble/turns_to_assemble", parameters)
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:

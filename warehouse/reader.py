@@ -124,6 +124,10 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         columns, rows = self.table(query, parameters)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
+    def query(self, path: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+        """Return the rows of a query, which is named by its path below `sql/`."""
+        return self.rows(sql.read(path), parameters)
+
     def select(
         self,
         relation: str,

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC
 from itertools import chain
 
-import sql
 from flows.execution import Execution
 from flows.run.outcomes import BELOW_BAR, DONE, FAILED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from tasks.config.job import Job
@@ -109,7 +108,7 @@ def _failures(execution: Execution) -> str:
 def _most_frequent_error(execution: Execution) -> str:
     """Return the most frequent error of the run's responses and verdicts; empty: none."""
     with Warehouse(execution.job.warehouse).reader() as reader:
-        rows = reader.rows(sql.read("queries/look/errors_of_run"), {"run_id": execution.job.run_id})
+        rows = reader.query("queries/look/errors_of_run", {"run_id": execution.job.run_id})
     return str(rows[0]["error"]) if rows else ""
 
 

@@ -9,7 +9,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import sql
 from flows.run.outcomes import DONE, ENDINGS, FAILED, KILLED, RUNNING
 from flows.run.record import job_of_run
 from tasks.benchmarks import load_benchmark
@@ -154,7 +153,7 @@ class LiveView:
         ranking = []
         states = {}
         with self._warehouse.reader() as reader:
-            for row in reader.rows(sql.read("queries/look/live_runs")):
+            for row in reader.query("queries/look/live_runs"):
                 states[row["run_id"]] = self._state(row)
             alerts = reader.select(
                 "alerts", order="created_at desc, alert_id", benchmark=self._benchmark.name

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
 from tasks.config.job import Job
 from tasks.config.settings import Settings
@@ -75,7 +74,7 @@ def _stored_row_counts(job: Job) -> dict[str, Any]:
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
-        (row,) = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})
+        (row,) = reader.query("queries/run/rows_of_run", {"run_id": job.run_id})
     return row
 
 

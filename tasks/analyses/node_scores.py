@@ -123,7 +123,7 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
     analysis_of = itemgetter(*_ANALYSIS)
     stored_analyses = reader.select("capability_analyses", **key, method=METHOD)
     current_analyses = set(map(analysis_of, stored_analyses))
-    for config in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
+    for config in reader.query("queries/capabilities/judge_configs", key):
         judge = [config[name] for name in JUDGE_CONFIG]
         config["analysis_id"] = digest("capabilities", METHOD, dict(key), judge, config["basis"])
         if analysis_of(config) not in current_analyses:

@@ -9,7 +9,6 @@ from itertools import chain, count, groupby
 from operator import itemgetter
 from typing import Any
 
-import sql
 from tasks.analyses import assembled_conversations, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
@@ -149,7 +148,7 @@ def phrase_identity(job: Job) -> dict[str, str]:
 
 def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return all criteria with a phrase by the configured model, by field, task and criterion."""
-    return reader.rows(sql.read("queries/capabilities/phrases"), {**key, **phrase_identity(job)})
+    return reader.query("queries/capabilities/phrases", {**key, **phrase_identity(job)})
 
 
 def embedding_items(
@@ -216,7 +215,7 @@ def naming_of(
     without one, and repeats failed ones, except those that failed in this run.
     """
     parameters = {**key, **phrase_identity(job)}
-    nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), parameters)
+    nodes = reader.query("queries/capabilities/node_phrases", parameters)
     replies = {row["name_id"]: row for row in reader.select("capability_names", **key)}
     analyst = job.settings.capability_model[0]
     template_id = template_hash(load_analysis_template(NAME_TEMPLATE))

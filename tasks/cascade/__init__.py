@@ -72,7 +72,7 @@ def stored_pair(
     Raises:
         UsageError: one of the judges has no verdicts, or they grade in different ways.
     """
-    judges = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
+    judges = reader.query("queries/cascade/judge_configs", parameters)
     cheap_label = parameters["cheap"]
     strong_label = parameters["strong"]
     cheap = _repetitions_of(judges, cheap_label, configured_hashes)

@@ -8,7 +8,6 @@ from itertools import chain, product
 from operator import attrgetter
 from typing import Any, Literal, NoReturn, get_args
 
-import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
@@ -481,7 +480,7 @@ def load_model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) ->
         PipelineError: no model run has a verdict.
     """
     parameters = {"benchmark": benchmark, "is_hard": is_hard}
-    rows = reader.rows(sql.read("queries/compare/model_runs"), parameters)
+    rows = reader.query("queries/compare/model_runs", parameters)
     if not rows:
         raise PipelineError(
             f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first"
@@ -547,7 +546,7 @@ def _sides_of_pipeline_runs(
     model_run_by_id = {run.model_run_id: run for run in model_runs}
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
     sides = []
-    for row in reader.rows(sql.read("queries/compare/runs"), parameters):
+    for row in reader.query("queries/compare/runs", parameters):
         model_run = model_run_by_id.get(row["model_run_id"])
         if model_run is not None:
             sides.append(Side(row["run_id"], model_run, frozenset(row["task_ids"])))

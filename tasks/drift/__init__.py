@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
@@ -105,7 +104,7 @@ def _choose_members(
     parameters = tasks.key | judge_config.columns
     parameters["of_response"] = _CRITERIA_OF_RESPONSE
     parameters["number"] = job.settings.drift.verdicts
-    members = reader.rows(sql.read("queries/drift/candidates"), parameters)
+    members = reader.query("queries/drift/candidates", parameters)
     verdict_ids = sorted(row["verdict_id"] for row in members)
     set_id = digest("control set", tasks.key, judge_config.columns, verdict_ids)
     columns = {"set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)}
@@ -150,7 +149,7 @@ def _differing_by_task(
     nights: Sequence[Mapping[str, Any]],
 ) -> Floats:
     """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks)."""
-    rows = reader.rows(sql.read("queries/drift/differing_by_task"), {"set_id": set_id})
+    rows = reader.query("queries/drift/differing_by_task", {"set_id": set_id})
     labels = sorted(row["night"] for row in nights)
     task_ids = sorted({row["task_id"] for row in rows})
     differing = np.zeros((len(labels), len(task_ids)))
@@ -186,7 +185,7 @@ def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
     with Warehouse(job.warehouse).reader() as reader:
         set_ids = _set_ids(job, wanted_tasks(job, reader), reader)
         parameters = {"night": job.night, "sets": set_ids}
-        return reader.rows(sql.read("queries/drift/decided_members"), parameters)
+        return reader.query("queries/drift/decided_members", parameters)
 
 
 LOST = "lost"
@@ -282,7 +281,7 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
                 "accepted": accepted_ends(judge_config.judge),
                 "settled": SETTLED,
             }
-            rows = reader.rows(sql.read("queries/drift/members"), parameters)
+            rows = reader.query("queries/drift/members", parameters)
             sets.append((set_id, judge_config, rows))
             task_ids.update(row["task_id"] for row in rows)
     conversations = conversations_of(reader, tasks, task_ids) if task_ids else {}

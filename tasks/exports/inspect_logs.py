@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports.inspect_names import inspect_name, name_of_label
@@ -131,7 +130,7 @@ def export_inspect(
             "models": job.named_models or (),
             "judges": job.named_judges or (),
         }
-        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), parameters)
+        model_runs = reader.query("queries/exports/inspect_model_runs", parameters)
         if not model_runs:
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
@@ -245,7 +244,7 @@ def _write_log(
             "splits": list(selection.splits),
             "model_run": subject.model_run["model_run_id"],
         }
-        figures = reader.rows(sql.read("queries/exports/inspect_results"), parameters)
+        figures = reader.query("queries/exports/inspect_results", parameters)
         header = {
             "version": VERSION,
             "status": "success",
@@ -341,7 +340,7 @@ def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> It
             "primary": selection.benchmark.primary_score.score_name,
             "task_ids": batch,
         }
-        responses = reader.rows(sql.read("queries/exports/inspect_responses"), parameters)
+        responses = reader.query("queries/exports/inspect_responses", parameters)
         conversations = complete_conversations(reader, selection, batch)
         for response in responses:
             yield _sample_of(subject, response, conversations[response["task_id"]].messages)

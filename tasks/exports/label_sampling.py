@@ -174,7 +174,7 @@ def _judge_config(
     response_ids: Sequence[str],
 ) -> Mapping[str, Any]:
     parameters = {"response_ids": response_ids, "judges": job.named_judges}
-    candidates = reader.rows(sql.read("queries/exports/sampled_judge_configs"), parameters)
+    candidates = reader.query("queries/exports/sampled_judge_configs", parameters)
     judge_config = first_judge_config(job, selection.benchmark, candidates)
     if judge_config is None:
         raise UsageError(

@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports import label_forecast, label_sampling
@@ -288,7 +287,7 @@ def _usable_responses(
         "models": job.named_models,
         "trials": job.named_trials,
     }
-    rows = reader.rows(sql.read("queries/exports/labelling_responses"), parameters)
+    rows = reader.query("queries/exports/labelling_responses", parameters)
     if not is_any_vintage:
         rows = [row for row in rows if row["vintage"] == job.vintage_named(row["model"])]
     if not rows:
@@ -306,7 +305,7 @@ def _criteria_of(
 ) -> list[SheetRow]:
     """Return the criteria of some responses, in the order of the responses."""
     parameters = {**selection.key, "response_ids": response_ids}
-    return reader.rows(sql.read("queries/exports/labelling_rows"), parameters)
+    return reader.query("queries/exports/labelling_rows", parameters)
 
 
 def _write_labelling(
@@ -418,7 +417,7 @@ def export_review(
     with warehouse.reader() as reader:
         selection = wanted_tasks(job, reader)
         parameters = {**selection.key, "task_ids": list(selection.task_ids)}
-        population = reader.rows(sql.read("queries/exports/review_population"), parameters)
+        population = reader.query("queries/exports/review_population", parameters)
         if not population:
             raise UsageError(
                 "no admitted task with a criterion in the chosen splits; see `prbench check`"

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
@@ -80,7 +79,7 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
     }
     panel = job.settings.hard_subset.panel
     scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
-    for row in reader.rows(sql.read("queries/hard_subset/selecting_scores"), parameters):
+    for row in reader.query("queries/hard_subset/selecting_scores", parameters):
         by_trial = dict(zip(row["complete_trials"], row["trial_values"], strict=True))
         scores[row["model"]][row["task_id"]] = TaskScore(row["value"], by_trial)
     if panel == "all":

@@ -11,7 +11,6 @@ from itertools import chain, filterfalse
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-import sql
 from tasks.benchmarks.base import Benchmark, pass_on
 from tasks.benchmarks.rows import (
     as_whole_number,
@@ -560,7 +559,7 @@ def published_batch(warehouse: Warehouse, batch: str) -> PublishedBatch:
     Its rows are responses, verdicts (also of judges on these responses), and reviews.
     """
     with warehouse.reader() as reader:
-        row = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0]
+        row = reader.query("queries/imports/batch", {"batch": batch})[0]
     counts = {kind: row[f"n_{kind}"] for kind in CONTENT}
     description = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     return PublishedBatch(description, sum(counts.values()), row["is_retracted"])

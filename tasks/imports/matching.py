@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import sql
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.rows import response_text
 from tasks.config.job import Job
@@ -47,7 +46,7 @@ class Criteria:
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self._task_ids: set[str] = set()
         self.originals: dict[str, list[Wording]] = defaultdict(list)
-        for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), job.key):
+        for row in reader.query("queries/imports/criteria_to_judge", job.key):
             wording = Wording(**row)
             self._task_ids.add(wording.task_id)
             self._by_id[wording.task_id, wording.criterion_id] = wording

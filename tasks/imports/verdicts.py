@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_number
 from tasks.config.job import Job
@@ -321,7 +320,7 @@ def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
     subjects = sorted({_subject_of(verdict) for verdict in verdicts})
     parameters = {"subjects": list(map(list, subjects))}
-    return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
+    return bool(reader.query("queries/imports/sheets_of_verdicts", parameters))
 
 
 _SUBJECT = ("response_id", "criterion_id", "criterion_hash")
@@ -397,7 +396,7 @@ def _stated_sheet(
 ) -> StoredRow:
     """Return the row of `label_sheets` for the labels of a model in a vintage."""
     key = {**job.key, "model": model, "vintage": vintage}
-    (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
+    (population,) = reader.query("queries/imports/population_of_model", key)
     return {
         **job.key,
         **population,

@@ -7,7 +7,6 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-import sql
 from tasks.config.job import Job
 from tasks.judge.cascades import CascadeJudge
 from tasks.judge.context_fit import SearchedChunk, context_fit_of
@@ -62,7 +61,7 @@ def criteria_of(
 
     `parameters` are those of the query `missing_verdicts`.
     """
-    rows = reader.rows(sql.read("queries/run/missing_verdicts"), parameters)
+    rows = reader.query("queries/run/missing_verdicts", parameters)
     task_ids = {row["task_id"] for row in rows}
     conversations = missing_work.conversations_of(reader, wanted_tasks, task_ids)
     return [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]

@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.judge.criterion import CriterionToJudge, verdict_id_of
@@ -90,7 +89,7 @@ def missing_arrangements(job: Job, reader: Reader) -> list[ArrangedWork]:
         "tasks": list(wanted_tasks.task_ids),
         "number": job.n_neighbour_responses,
     }
-    sample = reader.rows(sql.read("queries/neighbours/sampled_responses"), sample_parameters)
+    sample = reader.query("queries/neighbours/sampled_responses", sample_parameters)
     response_ids = [row["response_id"] for row in sample]
     arrangements = []
     for judge_config in group_judges(job, wanted_tasks.benchmark):

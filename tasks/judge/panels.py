@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sql
 from tasks.config.job import Job
 from tasks.rules.identity import verdict_id
 from tasks.rules.panels import majority_value
@@ -63,7 +62,7 @@ def _uncounted(
         "members": [member.columns for member in judge_config.panel],
     }
     uncounted = []
-    for row in reader.rows(sql.read("queries/panels/votes"), parameters):
+    for row in reader.query("queries/panels/votes", parameters):
         row["value"] = majority_value(row["votes"])
         if row["value"] is not None or not row["is_counted"]:
             uncounted.append(row)

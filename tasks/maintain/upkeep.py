@@ -16,7 +16,6 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import sql
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
@@ -156,7 +155,7 @@ def unpublished_replies(job: Job) -> Counter[str]:
         return Counter()
     replies = unfinished_replies(job.warehouse / LEDGER, _published_spend(warehouse).ended_runs)
     with warehouse.reader() as reader:
-        rows = reader.rows(sql.read("queries/maintain/published_cells"), {"cells": list(replies)})
+        rows = reader.query("queries/maintain/published_cells", {"cells": list(replies)})
     published_cells = {row["cell"] for row in rows}
     return Counter(model for cell, model in replies.items() if cell not in published_cells)
 
@@ -223,7 +222,7 @@ def _cost_rows(job: Job, query_name: str, parameters: Mapping[str, Any]) -> list
     types["cost_usd"] = "DOUBLE"
     rows = {"spend": json.dumps(spend), "structure": json.dumps([types])}
     with warehouse.reader() as reader:
-        return reader.rows(sql.read(f"queries/maintain/{query_name}"), {**rows, **parameters})
+        return reader.query(f"queries/maintain/{query_name}", {**rows, **parameters})
 
 
 class ResponseChoice(NamedTuple):
@@ -370,7 +369,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
 def _is_decided_by_call(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     """Return the calls (`cells`) with a stored row -> whether this row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
-    rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
+    rows = reader.query("queries/maintain/stored_calls", parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
 
 

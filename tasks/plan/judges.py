@@ -141,7 +141,7 @@ def _failed_second(
         "again": list(missing_work.PASSING),
         "responses": [response.response_id for response in responses],
     }
-    rows = reader.rows(sql.read("queries/plan/failed_second"), parameters)
+    rows = reader.query("queries/plan/failed_second", parameters)
     return {row["response_id"]: row["n_criteria"] for row in rows}
 
 
@@ -181,7 +181,7 @@ def _escalated_share(
         "template_hash": first_judge.template_hash,
         "n_repetitions": len(cascade.first),
     }
-    rows = reader.rows(sql.read("queries/plan/first_verdicts"), parameters)
+    rows = reader.query("queries/plan/first_verdicts", parameters)
     if not rows:
         return 1.0, "assumed, because no stored verdict shows the share"
     n_escalated = 0
@@ -197,7 +197,7 @@ def judged_before(reader: Reader, job_tasks: WantedTasks, judge_config: JudgeCon
     there are none.
     """
     parameters = {**job_tasks.key, **judge_config.columns}
-    rows = reader.rows(sql.read("queries/plan/decided_before"), parameters)
+    rows = reader.query("queries/plan/decided_before", parameters)
     if not rows:
         return ""
     template = "another template"

@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import sql
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
@@ -177,7 +176,7 @@ def _plan_control_set(
         **judge_config.columns,
         "night": planning.job.night,
     }
-    (control_set,) = planning.reader.rows(sql.read("queries/plan/control_calls"), parameters)
+    (control_set,) = planning.reader.query("queries/plan/control_calls", parameters)
     n_calls = control_set["n_calls"]
     called_judge = judge_calls.judge_config
     if not control_set["n_members"]:

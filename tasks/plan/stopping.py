@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import sql
 from tasks.config.job import Job
 from tasks.plan.estimate import Cells, Planned
 from tasks.plan.plan import plan_with_cells
@@ -84,7 +83,7 @@ def _history(job_comparisons: JobComparisons, reader: Reader) -> list[Difference
         "models": sorted(labels),
     }
     values: dict[str, dict[str, list[float]]] = {label: defaultdict(list) for label in labels}
-    for row in reader.rows(sql.read("queries/plan/history_values"), parameters):
+    for row in reader.query("queries/plan/history_values", parameters):
         values[row["model"]][row["task_id"]].append(row["value"])
     history = []
     for state in job_comparisons.progress:

@@ -12,7 +12,6 @@ from typing import Any
 import duckdb
 from markupsafe import Markup
 
-import sql
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
@@ -154,7 +153,7 @@ def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page
 
 def state_of(reader: Reader) -> str:
     """Return a sentence on the time of the shown data; empty without a run."""
-    (row,) = reader.rows(sql.read("figures/overview/last_run"))
+    (row,) = reader.query("figures/overview/last_run")
     if row["as_of"] is None:
         return ""
     as_of = _minute(row["as_of"])
@@ -207,7 +206,7 @@ def benchmarks_of(reader: Reader, name: str) -> dict[str, list[Row]]:
 
     The named benchmark is included, even without data.
     """
-    revisions = grouped(reader.rows(sql.read("report/benchmark_index/benchmarks")), "benchmark")
+    revisions = grouped(reader.query("report/benchmark_index/benchmarks"), "benchmark")
     revisions.setdefault(name, [])
     return dict(sorted(revisions.items()))
 
@@ -258,7 +257,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
     }
     says = "No response has been judged in full yet."
     leaders = Markup("")
-    rows = reader.rows(sql.read("report/benchmark_index/leaders"), parameters)
+    rows = reader.query("report/benchmark_index/leaders", parameters)
     if rows:
         says = (
             f"The first {_MOST_RANKS} ranks on each split by mean {score}, judged by"

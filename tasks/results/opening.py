@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import sql
 from tasks.bundles.bundle import published_in
 from tasks.bundles.stores import Folder, Store, open_location
 from tasks.config.job import DataRevision, Job
@@ -24,7 +23,7 @@ def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[
     with ExitStack() as closing:
         folder = _folder(location, closing)
         with Warehouse(folder).reader() as reader:
-            revisions = reader.rows(sql.read("queries/run/stored_revisions"))
+            revisions = reader.query("queries/run/stored_revisions")
         row = _chosen_revision(location, revisions, benchmark, revision)
         data = DataRevision(
             name=location, revision=row["dataset_revision"], splits=tuple(row["splits"])

@@ -81,7 +81,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 def _task_ids(job: Job, reader: Reader) -> list[str]:
     """Return the wanted tasks in order; a task in several splits keeps its place in the first."""
     parameters = {**job.key, "splits": list(job.data.splits)}
-    members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
+    members = reader.query("queries/run/tasks_of_splits", parameters)
     if job.named_tasks is not None:
         admitted_tasks = {row["task_id"] for row in members}
         unknown = set(job.named_tasks) - admitted_tasks
@@ -229,7 +229,7 @@ def missing_verdicts(
         "configured": configured,
         "left_out": left_out,
     }
-    rows = reader.rows(sql.read("queries/run/responses_missing_verdicts"), parameters)
+    rows = reader.query("queries/run/responses_missing_verdicts", parameters)
     return [MissingVerdicts(**row) for row in rows]
 
 
@@ -313,7 +313,7 @@ def unworded_criteria(
         "rubric": rubric,
         "tasks": list(job_tasks.task_ids),
     }
-    rows = reader.rows(sql.read("queries/run/missing_variants"), parameters)
+    rows = reader.query("queries/run/missing_variants", parameters)
     return [UnwordedCriterion(**row) for row in rows]
 
 

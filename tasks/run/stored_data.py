@@ -5,7 +5,6 @@ stored.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sql
 from tasks.config.job import DataRevision, Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
@@ -38,7 +37,7 @@ def on_stored_data(job: Job, names_by_option: Mapping[str, Sequence[str]]) -> Jo
 
 
 def _stored_revisions(reader: Reader) -> list[dict[str, Any]]:
-    return reader.rows(sql.read("queries/run/stored_revisions"))
+    return reader.query("queries/run/stored_revisions")
 
 
 def _on_stored_revision(job: Job, revisions: list[dict[str, Any]], splits: tuple[str, ...]) -> Job:

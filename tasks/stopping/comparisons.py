@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import sql
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, Stopping
 from tasks.rules.stopping import METHOD, OPEN, Rule, alpha_of_each, block_ends, task_order
@@ -272,7 +271,7 @@ def earlier_values(
         "model_config_hash": tonight.config_hash,
         "night": tonight.vintage,
     }
-    rows = reader.rows(sql.read("queries/stopping/earlier_values"), parameters)
+    rows = reader.query("queries/stopping/earlier_values", parameters)
     return {row["task_id"]: row["value"] for row in rows}
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-import sql
 from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.console import notice
@@ -168,7 +167,7 @@ def _values_of(
             earlier = earlier_values(reader, parameters, comparison.second_side)
             values[comparison.first_side.model, EARLIER] = earlier
     parameters["sides"] = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides]
-    for row in reader.rows(sql.read("queries/stopping/values"), parameters):
+    for row in reader.query("queries/stopping/values", parameters):
         values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     return values
 
@@ -361,11 +360,11 @@ def _figures_of(
         "evaluated": list(decisive.evaluated_tasks),
         "skipped": sorted(decisive.unneeded_tasks),
     }
-    return reader.rows(sql.read("queries/stopping/figures"), parameters)
+    return reader.query("queries/stopping/figures", parameters)
 
 
 def runs_on_random_parts(reader: Reader, model_run_ids: Sequence[int]) -> list[int]:
     """Return those of some model runs whose number of evaluated tasks depended on the results."""
     parameters = {"model_runs": list(model_run_ids)}
-    rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), parameters)
+    rows = reader.query("queries/stopping/stopped_model_runs", parameters)
     return [row["model_run_id"] for row in rows]

@@ -92,7 +92,7 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
     parameters = {**tasks.key, "old": job.succession.old_judge}
     candidates = [
         row
-        for row in reader.rows(sql.read("queries/succession/old_judge_configs"), parameters)
+        for row in reader.query("queries/succession/old_judge_configs", parameters)
         if not new_judge.columns.items() <= row.items()
     ]
     if not candidates:
@@ -119,7 +119,7 @@ def sample_of(job: Job, reader: Reader) -> Sample:
     tasks = wanted_tasks(job, reader)
     judges = judges_of(job, reader, tasks)
     run_parameters = {**tasks.key, "judging_id": judges.old_judge["judging_id"]}
-    runs = reader.rows(sql.read("queries/succession/sampled_runs"), run_parameters)
+    runs = reader.query("queries/succession/sampled_runs", run_parameters)
     parameters = {
         **run_parameters,
         "score": tasks.benchmark.primary_score.score_name,
@@ -133,7 +133,7 @@ def sample_of(job: Job, reader: Reader) -> Sample:
         "drawn_tasks": [row["task_id"] for row in criteria],
         "drawn_criteria": [row["criterion_id"] for row in criteria],
     }
-    rows = reader.rows(sql.read("queries/succession/missing"), missing_parameters)
+    rows = reader.query("queries/succession/missing", missing_parameters)
     succession = {
         **tasks.key,
         **judges.columns,

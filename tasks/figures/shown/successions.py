@@ -17,7 +17,7 @@ Row = dict[str, Any]
 def _successions(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
     """Return the latest succession of each pair of judges, or of the two that are named."""
     judges = {"old": parameters["old"], "new": parameters["new"]}
-    return scope.reader.rows(sql.read("queries/succession/latest"), {**scope.job.key, **judges})
+    return scope.reader.query("queries/succession/latest", {**scope.job.key, **judges})
 
 
 _JUDGES = ("succession", "judge", "new_judge", "successor_id")
