@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from flows.execution import Execution
@@ -36,7 +35,7 @@ from tasks.run.missing_work import wanted_tasks
 from tasks.run.run_context import retirements
 from tasks.run.writing import StageReport
 from tasks.stopping import last_looks
-from warehouse import Warehouse, WarehouseBusy, WarehouseError
+from warehouse import Row, Warehouse, WarehouseBusy, WarehouseError
 
 
 def as_night(job: Job, moment: datetime | None = None) -> Job:
@@ -72,7 +71,7 @@ def run_night(job: Job, *, is_verbose: bool) -> Execution:
         )
         return skip_night(job, reason)
     must_wait = job.settings.nightly.overlap == "queue"
-    lock = Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait)
+    lock = Warehouse(job.warehouse).only_one(f"night-{job.benchmark}", wait=must_wait)
     alerts = []
     results = None
     try:
@@ -231,7 +230,7 @@ def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
 
 def _judge_change(job: Job) -> str | None:
     """Return a line that a judge took the place of another one; None if none did."""
-    parameters = {"benchmark": job.settings.benchmark, "night": job.night}
+    parameters = {"benchmark": job.benchmark, "night": job.night}
     with Warehouse(job.warehouse).reader() as reader:
         changes = reader.query("queries/nightly/judge_change", parameters)
     for change in changes:
@@ -249,9 +248,7 @@ _SCORE_COLUMNS = ("split", "model", "judge", "mean_score", "coverage", "is_below
 def _results(job: Job) -> Results:
     """Return the scores of the night under the first judge with any, and the cost of its runs."""
     is_resampled = any(model.resample == "nightly" for model in job.settings.models)
-    scores_by_judge: dict[str, list[dict[str, Any]]] = {
-        judge.label: [] for judge in job.settings.judges
-    }
+    scores_by_judge: dict[str, list[Row]] = {judge.label: [] for judge in job.settings.judges}
     for row in leaderboard(job, vintage=job.night if is_resampled else None):
         if row["mean_score"] is not None:
             score = {name: row[name] for name in _SCORE_COLUMNS}
@@ -330,7 +327,7 @@ _NAMES_IN_DIFFERENCES = {
 """Name of a value in an alert -> its name in a difference, if another one."""
 
 
-def comparisons(job: Job) -> list[dict[str, Any]]:
+def comparisons(job: Job) -> list[Row]:
     """Return a comparison of the night with the last one for each model, split and judge.
 
     Only nightly models and judges that are configured are compared.

@@ -52,7 +52,7 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
     report_folder = folder or job.report_folder
-    site_folder = report_folder / job.settings.benchmark
+    site_folder = report_folder / job.benchmark
     # Storing costs opens the ledger, which only one machine may do; a read-only folder is only
     # read.
     is_writable = os.access(warehouse.root, os.W_OK)
@@ -104,7 +104,7 @@ def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
     configuration, the benchmark and this program, and of the `runs`.
     """
     warehouse = Warehouse(job.warehouse)
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     # Addresses may come from the environment, and templates from files.
     configs: list[Any] = [model_hash(model) for model in job.settings.models]
     configs += [judge_config.columns for judge_config in judge_configs(job, benchmark)]

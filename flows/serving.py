@@ -266,7 +266,7 @@ async def _named_deployments(
             schedule=schedule_of(job.settings.nightly) if flow is nightly else None,
             parameters=parameters,
             entrypoint_type=EntrypointType.MODULE_PATH,
-            tags=[job.settings.benchmark, warehouse_name(job.warehouse)],
+            tags=[job.benchmark, warehouse_name(job.warehouse)],
             job_variables=job_variables,
         )
         deployments.append(deployment)

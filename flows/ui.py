@@ -53,7 +53,7 @@ async def run_recorded(command_flow: Recordable[..., Result], job: Job) -> Resul
     assert work is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
     sampling = job.night or job.vintage
-    run_tags = (warehouse_name(job.warehouse), job.settings.benchmark, sampling, job.run_id)
+    run_tags = (warehouse_name(job.warehouse), job.benchmark, sampling, job.run_id)
     with recording(), tags(*run_tags):
         watching = asyncio.create_task(_watch(job, work))
         try:
@@ -151,7 +151,7 @@ def _run_name() -> str:
     parts = (
         flow_run.flow_name,
         warehouse_name(job.warehouse),
-        job.settings.benchmark,
+        job.benchmark,
         sampling,
         models,
     )
@@ -180,7 +180,7 @@ async def _show(
     Prefect keeps the history of artifacts with the same key, which names the warehouse and the
     subject.
     """
-    name = f"{warehouse_name(job.warehouse)}-{job.settings.benchmark}-{subject}".lower()
+    name = f"{warehouse_name(job.warehouse)}-{job.benchmark}-{subject}".lower()
     readable = re.sub(r"[^a-z0-9]+", "-", name).strip("-")
     path_hash = hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
     with beside_the_work():

@@ -91,7 +91,7 @@ def _lacks_night(job: Job, reader: Reader) -> bool:
         "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->>"
         " 'benchmark' = ?"
     )
-    return not reader.rows(finished_night, [job.night, job.settings.benchmark])
+    return not reader.rows(finished_night, [job.night, job.benchmark])
 
 
 def _lacks_analysis(analysis: Analysis, job: Job, reader: Reader) -> bool:

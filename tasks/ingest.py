@@ -51,7 +51,7 @@ def ingest(job: Job) -> StageReport:
     Raises:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     source = source_of(job)
     warehouse = Warehouse(job.warehouse)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}

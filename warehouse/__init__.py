@@ -15,7 +15,7 @@ from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.locks import file_lock, refuse_if_lost, why_lost
 from warehouse.parts import DATABASE, FILE, lines_on, refuse_other_version
 from warehouse.publish import DAMAGED
-from warehouse.reader import Reader, quoted, reporting_damage
+from warehouse.reader import Reader, Row, quoted, reporting_damage
 from warehouse.samples import sample_path
 from warehouse.tables import DECIDED_STATUSES, TABLES
 from warehouse.warehouse import Warehouse, content_of, other_content
@@ -28,6 +28,7 @@ __all__ = [
     "FILE",
     "TABLES",
     "Reader",
+    "Row",
     "Warehouse",
     "WarehouseBusy",
     "WarehouseError",

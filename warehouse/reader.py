@@ -22,6 +22,8 @@ PARTS = "published_parts"
 """The table of a database with the names of the parts that it contains."""
 STAMP = "published_from"
 """The table of a database with the stamp of the code that published it."""
+Row = dict[str, Any]
+"""A row of a table or query: column -> value."""
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
@@ -119,12 +121,12 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
             description = cursor.execute(query, parameters).description or []
             return [column[0] for column in description], cursor.fetchall()
 
-    def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+    def rows(self, query: str, parameters: Parameters = None) -> list[Row]:
         """Return the rows of a query, as dictionaries."""
         columns, rows = self.table(query, parameters)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def query(self, path: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+    def query(self, path: str, parameters: Parameters = None) -> list[Row]:
         """Return the rows of a query, which is named by its path below `sql/`."""
         return self.rows(sql.read(path), parameters)
 
@@ -135,7 +137,7 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         *,
         order: str = "all",
         **where: Any,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return the rows of one table or view whose columns have these values.
 
         A list allows each of its values; None finds NULL. Relation, columns and order become SQL

@@ -73,7 +73,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
 
         evaluated_job = context.stored_job()
         job = evaluated_job if arguments.splits else evaluated_job.on_splits(())
-        index = (out or job.report_folder) / job.settings.benchmark / "index.html"
+        index = (out or job.report_folder) / job.benchmark / "index.html"
         warehouse = Warehouse(job.warehouse)
         n_bytes = None
         # A run in progress writes the report at its own end.
@@ -157,7 +157,7 @@ def check(context: Context, is_list: bool, accept: bool) -> int:
     from tasks.check import expectations_of, policies_of
 
     job = context.job
-    expectations = expectations_of(load_benchmark(job.settings.benchmark))
+    expectations = expectations_of(load_benchmark(job.benchmark))
     policies = policies_of(job, expectations)
     rows = []
     for expectation in expectations:
@@ -183,7 +183,7 @@ def _show_accepted(context: Context) -> int:
     )
     job = context.job
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows(query, [job.settings.benchmark, job.data.revision])
+        rows = reader.rows(query, [job.benchmark, job.data.revision])
     if context.as_json:
         show_json(context, [row["task_id"] for row in rows])
         return 0

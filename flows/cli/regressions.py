@@ -111,7 +111,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     uncompared = untested(rows)
     if not rows and not lower:
         uncompared.append(f"the night of {night} has no earlier one to compare with")
-    title = f"{execution.job.settings.benchmark}, night {night}"
+    title = f"{execution.job.benchmark}, night {night}"
     return _conclude(title, lines, rows, lower, uncompared, fail_if=fail_if, summary=summary)
 
 

@@ -8,13 +8,13 @@ from itertools import chain
 from flows.execution import Execution
 from flows.run.outcomes import BELOW_BAR, DONE, FAILED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from tasks.config.job import Job
-from tasks.maintain.upkeep import Row, total_cost
+from tasks.maintain.upkeep import total_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted, duration, list_text
 from tasks.run.coverage import CoverageCell, coverage
 from tasks.run.writing import AT_BUDGET, STAGES, StageReport
-from warehouse import Warehouse
+from warehouse import Row, Warehouse
 
 _CONTINUE = "run it again to continue"
 

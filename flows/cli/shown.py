@@ -141,7 +141,7 @@ def reviews(context: Context, **choices: Any) -> None:
     from tasks.benchmarks import load_benchmark
 
     job = context.stored_job()
-    reference = load_benchmark(job.settings.benchmark).review_reference
+    reference = load_benchmark(job.benchmark).review_reference
     lines = []
     if reference:
         lines.append(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
@@ -191,7 +191,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         judge_rows = reader.select(
             "weaknesses",
             "distinct judge",
-            benchmark=job.settings.benchmark,
+            benchmark=job.benchmark,
             model=model,
         )
     # Without --judge, all judges with weaknesses, people included.
@@ -258,7 +258,7 @@ def conditions(context: Context, **choices: Any) -> None:
     job = context.stored_job(model=())
     with Warehouse(job.warehouse).reader() as reader:
         definitions = definitions_of(reader, job)
-        steps = current_steps(reader, job.settings.benchmark, definitions)
+        steps = current_steps(reader, job.benchmark, definitions)
     labels = labels_of(definitions, job.named_models or ())
     parts = {
         "differences": "conditions",

@@ -109,7 +109,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
     Raises:
         PipelineError: there is no verdict yet.
     """
-    groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
+    groups = comparable(reader, job.benchmark, job.data.revision, kind)
     fields = _side_fields(reader, kind, choices, groups)
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
@@ -147,7 +147,7 @@ def _splits(job: Job, reader: Reader) -> list[str]:
     rows = reader.select(
         "intermediate.task_set_members",
         "distinct split",
-        benchmark=job.settings.benchmark,
+        benchmark=job.benchmark,
         dataset_revision=job.data.revision,
         is_own_hard=False,
     )
@@ -227,7 +227,7 @@ def _figures(
         (_adapted(CATEGORIES), detail["categories"]),
         (_adapted(TASKS), detail["tasks"]),
     ]
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     figures = [served(figure, rows, benchmark) for figure, rows in parts]
     scope = ", ".join(difference[name] for name in ("split", "where") if difference[name])
     return figures, f"From {difference['first']} to {difference['second']} on {scope}"

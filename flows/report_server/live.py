@@ -107,7 +107,7 @@ class LiveView:
         """Take the job, and the first page of its report, which may not exist."""
         self._job = job
         self._index = index
-        self._benchmark = load_benchmark(job.settings.benchmark)
+        self._benchmark = load_benchmark(job.benchmark)
         self._warehouse = Warehouse(job.warehouse)
         self._published = lru_cache(1)(self._read)
 
@@ -284,7 +284,7 @@ def run_texts(run: RunState, moment: datetime, benchmark: Benchmark) -> dict[str
         "n_due": n_due,
         "n_done": n_done,
         "name": f"Night {night}" if night else "Run",
-        "benchmark": run.job.settings.benchmark if run.job else None,
+        "benchmark": run.job.benchmark if run.job else None,
         "facts": _facts(run, end, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
         "outcome": outcome,

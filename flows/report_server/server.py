@@ -190,7 +190,7 @@ def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
     folder = index.parent
     render = partial(
         served_page,
-        benchmark=load_benchmark(job.settings.benchmark),
+        benchmark=load_benchmark(job.benchmark),
         folder=folder,
         pages=(LIVE,) if is_live else (),
     )

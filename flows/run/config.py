@@ -366,7 +366,7 @@ def refuse_impossible(job: Job) -> None:
     Raises:
         UsageError: the benchmark, a check or a field is unknown, or a template is missing.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     policies_of(job, expectations_of(benchmark))
     for judge in job.settings.called_judges:
         template_of(judge, benchmark)

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tasks.llm.ledger.files import was_damaged_since
 from tasks.maintain.upkeep import run_total, store_calls
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import TABLES, Warehouse
+from warehouse import TABLES, Row, Warehouse
 
 SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials"}
 """Fields of a job, outside its settings, that narrow it."""
@@ -37,7 +37,7 @@ def run_row(
     started_at: datetime,
     ended_at: datetime | None,
     outcome: str,
-) -> dict[str, Any]:
+) -> Row:
     """Return the current row of a run.
 
     The numbers of responses and verdicts come from the stages' reports, or from the tables if the
@@ -69,7 +69,7 @@ def _rows_of(reports: Sequence[StageReport], stage: str) -> int:
     return sum(report.rows for report in reports if report.stage == stage)
 
 
-def _stored_row_counts(job: Job) -> dict[str, Any]:
+def _stored_row_counts(job: Job) -> Row:
     """Return the numbers of rows that the run has made, after publishing all that it wrote."""
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
@@ -119,7 +119,7 @@ def _git_commit() -> str | None:
 # Stored runs
 
 
-def stored_runs(job: Job, **values: Any) -> list[dict[str, Any]]:
+def stored_runs(job: Job, **values: Any) -> list[Row]:
     """Return the rows of runs with these values; none if nothing is published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
@@ -130,9 +130,9 @@ def stored_runs(job: Job, **values: Any) -> list[dict[str, Any]]:
         return reader.select(runs, columns, **values)
 
 
-def runs_of_night(job: Job, **values: Any) -> list[dict[str, Any]]:
+def runs_of_night(job: Job, **values: Any) -> list[Row]:
     """Return the rows of the runs of the job's night with these values."""
-    return stored_runs(job, night=job.night, benchmark=job.settings.benchmark, **values)
+    return stored_runs(job, night=job.night, benchmark=job.benchmark, **values)
 
 
 def is_in_progress(job: Job) -> bool:
@@ -141,7 +141,7 @@ def is_in_progress(job: Job) -> bool:
     return any(row["run_id"] in living_ids for row in runs_of_night(job, outcome=RUNNING))
 
 
-def mark_killed(job: Job) -> list[dict[str, Any]]:
+def mark_killed(job: Job) -> list[Row]:
     """Record unfinished runs without a living process as killed, and return their rows."""
     warehouse = Warehouse(job.warehouse)
     unfinished = stored_runs(job, outcome=RUNNING)
@@ -161,7 +161,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
     return killed
 
 
-def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
+def _cost_usd_of_killed(job: Job, row: Row) -> float | None:
     """Return the cost of a killed run; None if all its calls may be lost with a damaged ledger."""
     cost_usd: float | None = run_total(job, row["run_id"])["cost_usd"]
     started_s = row["started_at"].timestamp()
@@ -170,7 +170,7 @@ def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
     return cost_usd
 
 
-def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
+def job_of_run(job: Job, row: Row) -> Job:
     """Return the job that a row of `runs` records, on the warehouse of `job`.
 
     The data set of `job` is not looked up again if the run has the same one.
@@ -207,4 +207,4 @@ def _has_same_data(job: Job, settings: Settings) -> bool:
     if job.settings.dataset.splits and not splits:
         return False
     dataset = job.settings.dataset.model_copy(update={"splits": splits})
-    return job.settings.benchmark == settings.benchmark and dataset == settings.dataset
+    return job.benchmark == settings.benchmark and dataset == settings.dataset

@@ -5,14 +5,13 @@ Scores and leaderboards are SQL, built at every publishing.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
 from tasks.measures import MEASURES, SCORE, TRIALS, renew
 from tasks.run.coverage_rules import new_coverage_rules, store_coverage_rules
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 
 def aggregate(job: Job) -> StageReport:
@@ -29,7 +28,7 @@ def aggregate(job: Job) -> StageReport:
     computed = renew(job, MEASURES)
     with warehouse.reader() as reader:
         n_rows = reader.value(
-            "select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark]
+            "select count(*) from leaderboard where benchmark = ?", [job.benchmark]
         )
         report = StageReport("aggregate", rows=n_rows)
         report.warnings = [*unknown_labels(reader, job), *_unknown_members(reader, job)]
@@ -45,7 +44,7 @@ def aggregate(job: Job) -> StageReport:
 
 def _unknown_members(reader: Reader, job: Job) -> Iterator[str]:
     """Yield a warning for each member of a configured majority that has no verdict."""
-    rows = reader.select("graders", benchmark=job.settings.benchmark)
+    rows = reader.select("graders", benchmark=job.benchmark)
     graders = sorted({row["grader"] for row in rows})
     for name, members in sorted(job.settings.majorities.items()):
         for member in members:
@@ -68,9 +67,9 @@ def has_stale_measures(job: Job, reader: Reader) -> bool:
     )
 
 
-def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:
+def _new_majorities(reader: Reader, job: Job) -> list[Row]:
     """Return the configured majorities that are not stored, or are stored with other members."""
-    benchmark = job.settings.benchmark
+    benchmark = job.benchmark
     stored_rows = reader.select("grader_sets", benchmark=benchmark)
     stored_members = {row["majority"]: row["members"] for row in stored_rows}
     rows = []

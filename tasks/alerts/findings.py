@@ -325,7 +325,7 @@ def alert_id(job: Job, alert: Alert) -> str:
     return digest(
         "alert",
         period,
-        job.settings.benchmark,
+        job.benchmark,
         alert.kind,
         alert.subject,
         alert.line,

@@ -118,11 +118,11 @@ def night_message(
         summary = _phrases(causes)
     elif standing:
         summary = f"nothing new; as before: {_phrases(standing)}"
-    title = visible(one_line(f"{summary} ({job.settings.benchmark}, {job.night})", _MOST_CHARS))
+    title = visible(one_line(f"{summary} ({job.benchmark}, {job.night})", _MOST_CHARS))
     as_json = {
         "night": job.night,
         "run_id": job.run_id,
-        "benchmark": job.settings.benchmark,
+        "benchmark": job.benchmark,
         "warehouse": str(job.warehouse),
         "report": job.report_url,
         "alerts": [vars(alert) for alert in ordered],

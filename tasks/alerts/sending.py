@@ -380,7 +380,7 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
 
 def _alerts_of_earlier_nights(job: Job) -> list[list[Row]]:
     """Return the stored alerts of each earlier night of the benchmark, the latest night first."""
-    benchmark = job.settings.benchmark
+    benchmark = job.benchmark
     alerts_by_night: dict[str, list[Row]] = {}
     runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
     for row in _stored(job, runs, "distinct night", benchmark=benchmark):
@@ -431,7 +431,7 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
         row = {
             **shared_columns,
             "alert_id": alert_id(job, alert),
-            "benchmark": job.settings.benchmark,
+            "benchmark": job.benchmark,
             "kind": alert.kind,
             "subject": alert.subject,
             "detail": alert.line,

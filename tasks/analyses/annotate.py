@@ -107,15 +107,15 @@ def refuse_unready_annotation(job: Job) -> None:
             "annotator: the label 'released' stands for the data set's own labels; give it"
             " another one"
         )
-    vocabularies = load_benchmark(job.settings.benchmark).annotations
+    vocabularies = load_benchmark(job.benchmark).annotations
     if not vocabularies:
         raise UsageError(
-            f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with"
+            f"{job.benchmark} declares no vocabulary (`annotations`) to label tasks with"
         )
     for name in job.vocabularies:
         if name not in vocabularies:
             hint = hint_on(name, vocabularies)
-            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary{hint}")
+            raise UsageError(f"{name}: {job.benchmark} has no such vocabulary{hint}")
 
 
 def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:

@@ -22,7 +22,7 @@ from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import WantedTasks
-from warehouse import Reader
+from warehouse import Reader, Row
 
 # The kinds of short texts. A kind is the key of the only value in a reply's JSON object, so it is
 # also the word for the text in error messages.
@@ -146,7 +146,7 @@ def phrase_identity(job: Job) -> dict[str, str]:
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
 
-def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
+def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[Row]:
     """Return all criteria with a phrase by the configured model, by field, task and criterion."""
     return reader.query("queries/capabilities/phrases", {**key, **phrase_identity(job)})
 

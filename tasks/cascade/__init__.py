@@ -29,7 +29,7 @@ from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.characters import did_you_mean
-from warehouse import TABLES, Reader, Warehouse
+from warehouse import TABLES, Reader, Row, Warehouse
 
 JudgeRow = Mapping[str, Any]
 """A stored judge configuration with the number and mean cost of its verdicts."""
@@ -270,7 +270,7 @@ _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluat
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
-def store_rules(root: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def store_rules(root: Path, rows: Sequence[Row]) -> None:
     """Store the rules of an evaluation (`rows_of`) and publish them.
 
     Nothing is stored if the last stored evaluation is the same.
@@ -289,7 +289,7 @@ def store_rules(root: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     warehouse.publish()
 
 
-def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[str, Any]]:
+def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[Row]:
     """Return the rows of an evaluation, cheapest rule first."""
     rows = []
     rounded_rows = []

@@ -16,7 +16,7 @@ from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.measures import SCORE, TRIALS
 from tasks.rules.errors import UsageError
 from tasks.run.writing import StageReport
-from warehouse import Reader, WarehouseError
+from warehouse import Reader, Row, WarehouseError
 from warehouse.build import compute, load_rows
 from warehouse.files import verified_digest
 
@@ -70,7 +70,7 @@ class FigureDifference(NamedTuple):
     """
 
     leaderboard: str
-    row: dict[str, Any]
+    row: Row
     column: str | None
     certified: Any
     recomputed: Any

@@ -184,7 +184,7 @@ def needs_check(job: Job, reader: Reader) -> bool:
 
 def _expectations_in(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Policies]:
     """Return the expectations in some suites, and the policies of all checks."""
-    expectations = expectations_of(load_benchmark(job.settings.benchmark))
+    expectations = expectations_of(load_benchmark(job.benchmark))
     policies = policies_of(job, expectations)
     return [expectation for expectation in expectations if expectation.suite in suites], policies
 

@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.measures import CONDITION, Steps
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import hint_on
-from warehouse import Reader
+from warehouse import Reader, Row
 
 Definitions = Mapping[str, Mapping[str, str]]
 """Shared name of a model -> condition -> the label of the model under this condition; the baseline
@@ -29,7 +29,7 @@ def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
     }
 
 
-def new_conditions(reader: Reader, job: Job) -> list[dict[str, Any]]:
+def new_conditions(reader: Reader, job: Job) -> list[Row]:
     """Return the rows of `condition_sets` that make the stored conditions equal to the configured
     ones.
 
@@ -38,7 +38,7 @@ def new_conditions(reader: Reader, job: Job) -> list[dict[str, Any]]:
     """
     if "conditions" not in job.settings.model_fields_set:
         return []
-    benchmark = job.settings.benchmark
+    benchmark = job.benchmark
     configured = job.settings.conditions
     stored_definitions = stored_conditions(reader, benchmark)
     created_at = datetime.now(UTC)
@@ -57,7 +57,7 @@ def new_conditions(reader: Reader, job: Job) -> list[dict[str, Any]]:
     return rows
 
 
-def _definition_columns(name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+def _definition_columns(name: str, labels: Mapping[str, str]) -> Row:
     """Return the columns of a model with its conditions."""
     return {
         "shared_model": name,
@@ -70,7 +70,7 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     """Return one line for each label in a condition that is neither configured nor in a stored
     response.
     """
-    rows = reader.select("responses", "distinct model", benchmark=job.settings.benchmark)
+    rows = reader.select("responses", "distinct model", benchmark=job.benchmark)
     labels = [model.label for model in job.settings.models]
     labels += job.named_models or ()
     labels += [row["model"] for row in rows]
@@ -97,7 +97,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
             raise UsageError("; ".join(wrong_labels))
         definitions: Definitions = job.settings.conditions
     else:
-        definitions = stored_conditions(reader, job.settings.benchmark)
+        definitions = stored_conditions(reader, job.benchmark)
     if not definitions:
         raise UsageError(
             "no conditions are configured or stored: list under `conditions` the labels that are"
@@ -149,7 +149,7 @@ def current_steps(
 def not_compared(
     definitions: Definitions,
     models: Sequence[str],
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Row],
 ) -> list[str]:
     """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}

@@ -79,7 +79,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         UsageError: the names or options do not determine a comparison.
         PipelineError: there is nothing to compare.
     """
-    score = score_name_of(load_benchmark(comparison.job.settings.benchmark), comparison.score)
+    score = score_name_of(load_benchmark(comparison.job.benchmark), comparison.score)
     paired = pairs(reader, comparison)
     values = _stored_values(reader, comparison, paired, score)
     splits = values["split"].unique(maintain_order=True).to_list()

@@ -162,7 +162,7 @@ def _kind_and_names(
     Raises:
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
-    names_by_kind = _names_by_kind(reader, comparison.job.settings.benchmark, model_runs)
+    names_by_kind = _names_by_kind(reader, comparison.job.benchmark, model_runs)
     if comparison.kind in KINDS:
         names_by_kind = {comparison.kind: names_by_kind[comparison.kind]}
     matches: dict[Kind, list[list[str]]] = {}
@@ -291,7 +291,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
         UsageError: the names do not determine a comparison, or an option has no match.
         PipelineError: no two model runs can be compared.
     """
-    benchmark = comparison.job.settings.benchmark
+    benchmark = comparison.job.benchmark
     all_runs = load_model_runs(reader, benchmark, is_hard=comparison.is_hard)
     kind, names = _kind_and_names(reader, comparison, all_runs)
     _refuse_option_of(kind, comparison)

@@ -10,7 +10,7 @@ from tasks.console import notice
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics.comparison import holm
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 _IDENTITY = ("model", "model_config_hash", *JUDGE_CONFIG)
 """A model under a judge: columns that are equal on both sides of a comparison."""
@@ -34,7 +34,7 @@ def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[PairRow]:
     return [row for row in rows if row["last_vintage"]]
 
 
-def differences_of(job: Job, reader: Reader, pair: PairRow, vintage: str) -> list[dict[str, Any]]:
+def differences_of(job: Job, reader: Reader, pair: PairRow, vintage: str) -> list[Row]:
     """Return the differences of a pair by split; none, with a notice, if it cannot be compared."""
     names = {"named_models": (pair["model"],), "named_judges": (pair["judge"],)}
     last_vintage = pair["last_vintage"]
@@ -47,14 +47,14 @@ def differences_of(job: Job, reader: Reader, pair: PairRow, vintage: str) -> lis
     return [row for row in rows if _second_identity_of(row) == _identity_of(pair)]
 
 
-def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
+def changes(job: Job, vintage: str | None = None) -> list[Row]:
     """Return the changes of each model from its last comparable vintage to its current one.
 
     `vintage` replaces the current one. There is a row for each judge and split: the compared model
     runs, and the interval and p-value of the difference (Holm-corrected over all rows). A model
     with one vintage has no row.
     """
-    differences: list[dict[str, Any]] = []
+    differences: list[Row] = []
     with Warehouse(job.warehouse).reader() as reader:
         splits_by_run = _shown_splits(job, reader, vintage)
         for current_vintage in sorted({run_vintage for run_vintage, _ in splits_by_run}):

@@ -161,9 +161,14 @@ class Job(Strict):
         return self._lookup()
 
     @property
+    def benchmark(self) -> str:
+        """The name of the benchmark."""
+        return self.settings.benchmark
+
+    @property
     def key(self) -> dict[str, str]:
         """The columns that every row about the job's data set has."""
-        return {"benchmark": self.settings.benchmark, "dataset_revision": self.data.revision}
+        return {"benchmark": self.benchmark, "dataset_revision": self.data.revision}
 
     @property
     def report_folder(self) -> Path:
@@ -173,13 +178,13 @@ class Job(Strict):
     @property
     def report_index(self) -> Path:
         """The first page of the benchmark's report."""
-        return self.report_folder / self.settings.benchmark / "index.html"
+        return self.report_folder / self.benchmark / "index.html"
 
     @property
     def report_url(self) -> str | None:
         """The address of that page, if the report folder is served."""
         url = self.settings.report.url
-        return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
+        return None if url is None else f"{url.rstrip('/')}/{self.benchmark}/index.html"
 
     def vintage_of(self, model: Model) -> str:
         """Return the vintage of a model in this run."""

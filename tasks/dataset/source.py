@@ -29,7 +29,7 @@ from tasks.rules.records import Task
 from tasks.rules.text.characters import did_you_mean, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import list_text
-from warehouse import sample_path
+from warehouse import Row, sample_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,7 +245,7 @@ def with_revision(job: Job) -> Job:
 
     def find() -> DataRevision:
         # A missing split is reported only by commands that need its tasks.
-        source = _find_source(dataset, load_benchmark(job.settings.benchmark))
+        source = _find_source(dataset, load_benchmark(job.benchmark))
         return DataRevision(
             name=source.name,
             revision=source.revision,
@@ -257,7 +257,7 @@ def with_revision(job: Job) -> Job:
 
 def source_of(job: Job) -> Source:
     """Return the data set of a job (see `open_source` for its errors)."""
-    return open_source(job.settings.dataset, load_benchmark(job.settings.benchmark))
+    return open_source(job.settings.dataset, load_benchmark(job.benchmark))
 
 
 def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
@@ -362,7 +362,7 @@ def check_hub(job: Job) -> str:
     return f"{where} responds"
 
 
-def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
+def load_split(dataset_id: str, revision: str, split: str) -> list[Row]:
     """Return all rows of one split as plain Python dicts, in the hub's order.
 
     Lists are lists and whole numbers are ints. The first read of a revision puts all its splits
@@ -393,7 +393,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
         raise _failure(
             dataset_id, revision, f"no split '{split}': choose one of {', '.join(splits)}"
         )
-    rows: list[dict[str, Any]] = splits[split].to_list()
+    rows: list[Row] = splits[split].to_list()
     return rows
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from tasks.run.missing_work import (
 )
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 _PURPOSE = "drift"
 """The stage, and the purpose of its calls in limits and ledger."""
@@ -99,11 +98,14 @@ def _choose_members(
     tasks: WantedTasks,
     reader: Reader,
     judge_config: JudgeConfig,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return the rows of a new control set: some of a judge's decided verdicts, if it has any."""
-    parameters = tasks.key | judge_config.columns
-    parameters["of_response"] = _CRITERIA_OF_RESPONSE
-    parameters["number"] = job.settings.drift.verdicts
+    parameters = {
+        **tasks.key,
+        **judge_config.columns,
+        "of_response": _CRITERIA_OF_RESPONSE,
+        "number": job.settings.drift.verdicts,
+    }
     members = reader.query("queries/drift/candidates", parameters)
     verdict_ids = sorted(row["verdict_id"] for row in members)
     set_id = digest("control set", tasks.key, judge_config.columns, verdict_ids)
@@ -111,7 +113,7 @@ def _choose_members(
     return [row | columns for row in members]
 
 
-def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
+def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[Row]:
     """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of an
@@ -146,7 +148,7 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[st
 def _differing_by_task(
     reader: Reader,
     set_id: str,
-    nights: Sequence[Mapping[str, Any]],
+    nights: Sequence[Row],
 ) -> Floats:
     """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks)."""
     rows = reader.query("queries/drift/differing_by_task", {"set_id": set_id})
@@ -163,7 +165,7 @@ def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:
     return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
 
-def drifted(job: Job) -> list[dict[str, Any]]:
+def drifted(job: Job) -> list[Row]:
     """Return the rows of `judge_drift` on judges that are out of control in the job's night."""
     with Warehouse(job.warehouse).reader() as reader:
         return reader.select(
@@ -178,7 +180,7 @@ def drifted(job: Job) -> list[dict[str, Any]]:
         )
 
 
-def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
+def control_sets_of_night(job: Job) -> list[Row]:
     """Return a row for each control set: its `judge`, `n_members`, and how many of these are
     decided in the job's night.
     """
@@ -294,7 +296,7 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
 def _incomplete_set(
     set_id: str,
     judge_config: JudgeConfig,
-    rows: Iterable[dict[str, Any]],
+    rows: Iterable[Row],
     conversations: Mapping[str, Conversation],
 ) -> IncompleteSet:
     present = []
@@ -317,7 +319,7 @@ def _incomplete_set(
 
 
 def _is_unchanged(
-    row: Mapping[str, Any],
+    row: Row,
     criterion: CriterionToJudge,
     judge_config: JudgeConfig,
 ) -> bool:
@@ -357,7 +359,7 @@ async def _judge(
         )
 
 
-def _lost_rows(job: Job, tasks: WantedTasks, incomplete_set: IncompleteSet) -> list[dict[str, Any]]:
+def _lost_rows(job: Job, tasks: WantedTasks, incomplete_set: IncompleteSet) -> list[Row]:
     """Return the rows of `control_verdicts` that record newly lost members."""
     table_columns = {
         "set_id": incomplete_set.set_id,

@@ -58,7 +58,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         PipelineError: a file cannot be written.
     """
     table_files.refuse_filled(folder)
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     licence = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:

@@ -29,6 +29,7 @@ from warehouse import (
     DECIDED_STATUSES,
     TABLES,
     Reader,
+    Row,
     Warehouse,
     content_of,
     quoted,
@@ -301,7 +302,7 @@ def _new_rows(
     path: Path,
     name: str,
     file_columns: set[str],
-) -> Iterator[list[dict[str, Any]]]:
+) -> Iterator[list[Row]]:
     """Yield the rows of a file that are imported, some thousand at a time.
 
     A column that the file lacks is NULL.

@@ -25,11 +25,10 @@ from tasks.figures.page import Breakdown
 from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
-from warehouse import Reader
+from warehouse import Reader, Row
 
 SAMPLING = ("model", "model_config_hash", "vintage")
 """The columns that identify an entry: one sampling of one configured model."""
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ class Scope:
     @cached_property
     def benchmark(self) -> Benchmark:
         """The benchmark of the job."""
-        return load_benchmark(self.job.settings.benchmark)
+        return load_benchmark(self.job.benchmark)
 
     @property
     def revision(self) -> str:
@@ -245,7 +244,7 @@ class Scope:
         return with_labels(rows, "entry", "model", parts)
 
     @cached_property
-    def selections(self) -> tuple[Mapping[str, Any], ...]:
+    def selections(self) -> tuple[Row, ...]:
         """The own hard selections whose tasks all belong to the report; only these are shown."""
         return tuple(self._scope_rows("selections"))
 
@@ -402,7 +401,7 @@ class Scope:
 
 
 def with_labels(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     label: str,
     name: str,
     parts: Iterable[tuple[str, str]],

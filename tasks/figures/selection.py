@@ -1,6 +1,5 @@
 """The leaderboard on a hard selection: scores on its tasks, without ranks."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import sql
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import JUDGE_CONFIG
+from warehouse import Row
 
 _COLUMNS = (
     "judge_config",
@@ -42,7 +42,7 @@ _COLUMNS = (
 )
 
 
-def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
+def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
     """Return, for each split and model run, its mean score over the tasks of a hard selection, with
     the interval.
 
@@ -73,7 +73,7 @@ def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
     return board
 
 
-def _judge_config(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _judge_config(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in JUDGE_CONFIG)
 
 
@@ -101,7 +101,7 @@ def _matching_selections(scope: Scope, selection: str) -> list[str]:
     return matches
 
 
-def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
+def _interval(row: Row) -> dict[str, Any]:
     """Return the interval of a mean before and after clipping, with a flag: true if it rests on too
     few tasks. Its ends are clipped like the mean (`intermediate/scores/mean_scores.sql`).
     """

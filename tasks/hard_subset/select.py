@@ -251,7 +251,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     warehouse = Warehouse(job.warehouse)
     report = StageReport(_STAGE)
     with warehouse.reader() as reader:
@@ -315,7 +315,7 @@ def has_new_selection(job: Job) -> bool:
         Warehouse(job.warehouse).reader() as reader,
         _refusal(StageReport(_STAGE), must_select=True),
     ):
-        panel = _read_panel(reader, job, load_benchmark(job.settings.benchmark))
+        panel = _read_panel(reader, job, load_benchmark(job.benchmark))
         rows = reader.select("intermediate.latest_selections", "selection_id")
         stored_ids = {row["selection_id"] for row in rows}
         selected_ids = set()

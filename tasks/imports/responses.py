@@ -251,7 +251,7 @@ def import_responses(
             for it.
         DocumentRefused: a document cannot be converted.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         tasks = reader.select("tasks", "task_id, conversation_id", **job.key)
         stored_rows = files.imported_rows(reader, "responses")

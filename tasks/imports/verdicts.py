@@ -96,7 +96,7 @@ def import_verdicts(
     rows = files.rows_with_columns(
         file,
         _COLUMNS,
-        load_benchmark(job.settings.benchmark),
+        load_benchmark(job.benchmark),
         task=task,
         model=model,
         judge=judge,
@@ -144,7 +144,7 @@ def _put_verdicts(
 
     Labels are all verdicts if `are_labels`; otherwise those in a sheet, and those of new people.
     """
-    grading = load_benchmark(job.settings.benchmark).grading
+    grading = load_benchmark(job.benchmark).grading
     responses = StoredResponses(job, reader, [located for located, _ in matched])
     verdicts = {}
     label_ids = set()
@@ -171,7 +171,7 @@ def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredR
     that of a judge: one that is configured, or has stored verdicts of another import or run without
     being a person who labels.
     """
-    benchmark = job.settings.benchmark
+    benchmark = job.benchmark
     labellers = {row["judge"] for row in reader.select("labellers", "judge", benchmark=benchmark)}
     judges = {judge.label for judge in job.settings.judges}
     for row in reader.select("verdicts", "distinct judge, import_batch", benchmark=benchmark):
@@ -341,7 +341,7 @@ def _labeller_rows(
     stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = {label["judge"] for label in labels} - stored_people
     columns = {
-        "benchmark": job.settings.benchmark,
+        "benchmark": job.benchmark,
         "import_batch": batch,
         "created_at": datetime.now(UTC),
     }

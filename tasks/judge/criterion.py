@@ -1,9 +1,9 @@
 """Judging one criterion of a response: template, prompt, call, reply and verdict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from tasks.judge.context_fit import ContextFit, SearchedChunk
 from tasks.llm.calls.gateway import Gateway
@@ -21,6 +21,7 @@ from tasks.rules.verdict import (
 )
 from tasks.run.calls import ReplySpec, call_and_parse, call_with, sum_usage
 from tasks.run.judge_configs import JudgeConfig
+from warehouse import Row
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class CriterionToJudge:
     messages: Sequence[Message]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], messages: Sequence[Message]) -> Self:
+    def of(cls, row: Row, messages: Sequence[Message]) -> Self:
         """Return the criterion in a row, which may have further columns."""
         names = {column.name for column in fields(cls)} - {"piece", "messages"}
         columns = {name: row[name] for name in names}

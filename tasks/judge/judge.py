@@ -22,7 +22,7 @@ from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
@@ -168,7 +168,7 @@ class VerdictWriter(PartWriter):
         row = verdict_row(self.job, self.wanted_tasks, self.judge_config, judged)
         self.add(row | self.table_columns, judged.reply, judged.criterion.model)
 
-    def _evidence_row(self, judged: JudgedCriterion, searched: SearchedChunk) -> dict[str, Any]:
+    def _evidence_row(self, judged: JudgedCriterion, searched: SearchedChunk) -> Row:
         """Return the row of evidence in a chunk, or of the failure to search it."""
         criterion = judged.criterion
         chunk = searched.chunk
@@ -194,7 +194,7 @@ def verdict_row(
     wanted_tasks: WantedTasks,
     judge_config: JudgeConfig,
     judged: JudgedCriterion,
-) -> dict[str, Any]:
+) -> Row:
     """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
     assert judged.reply is not None
     criterion = judged.criterion

@@ -1,7 +1,6 @@
 """Panels: judges whose verdicts are the majority of other judges' verdicts, without a call."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tasks.config.job import Job
 from tasks.rules.identity import verdict_id
@@ -10,7 +9,7 @@ from tasks.rules.verdict import STATUSES
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import NO_CALL, StageReport, call_columns
-from warehouse import TABLES, Reader, Warehouse
+from warehouse import TABLES, Reader, Row, Warehouse
 
 NO_MAJORITY = "no_majority"
 """The status of a criterion on which no value has a majority of the members."""
@@ -54,7 +53,7 @@ def _uncounted(
     reader: Reader,
     tasks: WantedTasks,
     judge_config: JudgeConfig,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return the votes that give a verdict of a panel that is not stored, each with its `value`."""
     parameters = {
         **tasks.key,
@@ -69,7 +68,7 @@ def _uncounted(
     return uncounted
 
 
-def _response_texts(reader: Reader, votes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _response_texts(reader: Reader, votes: Sequence[Row]) -> dict[str, str]:
     """Return response id -> text, which is part of a verdict's identity."""
     response_ids = sorted({row["response_id"] for row in votes})
     rows = reader.select("responses", "response_id, text", response_id=response_ids)
@@ -80,9 +79,9 @@ def _verdict_row(
     job: Job,
     tasks: WantedTasks,
     judge_config: JudgeConfig,
-    row: Mapping[str, Any],
+    row: Row,
     texts: Mapping[str, str],
-) -> dict[str, Any]:
+) -> Row:
     """Return a verdict; its cost is NULL, because the members' verdicts have it."""
     value = row["value"]
     id_columns = {name: row[name] for name in ("response_id", "criterion_id", "criterion_hash")}

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import progress
@@ -19,7 +18,7 @@ from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import NO_CALL, STAGES, PartWriter, StageReport, call_columns
-from warehouse import Warehouse
+from warehouse import Row, Warehouse
 
 TEMPLATE = "augmented_v2"
 
@@ -121,7 +120,7 @@ def _variant_row(
     criterion: UnwordedCriterion,
     text: str | None,
     reply: Reply,
-) -> dict[str, Any]:
+) -> Row:
     """Return the row of a rewritten criterion, or of a failure if there is no text."""
     row = {
         **call_columns(job, reply),

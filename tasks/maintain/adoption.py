@@ -8,7 +8,6 @@ killed.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import notice
@@ -19,7 +18,7 @@ from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER, callees
 from tasks.run.unadopted import changed_identities
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse, refuse_other_version
+from warehouse import Reader, Row, Warehouse, refuse_other_version
 
 
 def adopt(job: Job, address: str) -> StageReport:
@@ -111,7 +110,7 @@ def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator
             yield row["response_id"], new_id
 
 
-def _pieces(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _pieces(verdicts: Iterable[Row]) -> dict[str, list[str]]:
     """Return the hashes of the criteria that one call judged, in their order, by `piece_hash`."""
     hashes: dict[str, dict[int, str]] = defaultdict(dict)
     for row in verdicts:

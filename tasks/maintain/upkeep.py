@@ -26,11 +26,10 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import DECIDED_STATUSES, Reader, Warehouse, WarehouseError, refuse_other_version
+from warehouse import DECIDED_STATUSES, Reader, Row, Warehouse, WarehouseError, refuse_other_version
 from warehouse.compaction import responses_where
 from warehouse.files import note
 
-Row = dict[str, Any]
 _SpendKey = tuple[Any, ...]
 _key_of = itemgetter(*SPEND_KEY)
 
@@ -189,7 +188,7 @@ def total_cost(job: Job, night: str | None = None) -> Row:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    parameters = {"run_id": job.run_id, "night": night, "benchmark": job.settings.benchmark}
+    parameters = {"run_id": job.run_id, "night": night, "benchmark": job.benchmark}
     (row,) = _cost_rows(job, "total_cost", parameters)
     return row
 

@@ -53,7 +53,7 @@ class Results(AbstractContextManager["Results"]):
     """
 
     def __init__(self, job: "Job", closing: ExitStack) -> None:
-        self.benchmark: str = job.settings.benchmark
+        self.benchmark: str = job.benchmark
         self.revision: str = job.data.revision
         self.splits: tuple[str, ...] = job.data.splits
         self._job = job

@@ -10,7 +10,7 @@ from tasks.bundles.stores import Folder, Store, open_location
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
-from warehouse import DATABASE, Warehouse
+from warehouse import DATABASE, Row, Warehouse
 
 
 def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
@@ -64,7 +64,7 @@ def _folder(location: str, closing: ExitStack) -> Path:
 
 def _chosen_revision(
     location: str,
-    revisions: list[dict[str, Any]],
+    revisions: list[Row],
     benchmark: str | None,
     revision: str | None,
 ) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, accepted_ends, is_accepted, wanted_tasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
-from warehouse import Reader
+from warehouse import Reader, Row
 
 Parsed = TypeVar("Parsed")
 Result = TypeVar("Result")
@@ -205,11 +205,11 @@ class Analysis(NamedTuple):
             missing_items[analyst.label] = [item for item in items if item.row_id not in final_ids]
         return missing_items
 
-    def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
+    def changed_analysts(self, job: Job, reader: Reader) -> list[Row]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were
         last called.
         """
-        key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
+        key = {"benchmark": job.benchmark, "purpose": self.stage}
         stored_rows = reader.select("analysts", "analyst, analyst_config_hash", **key)
         new_rows = []
         for analyst in self.analysts(job):
@@ -220,7 +220,7 @@ class Analysis(NamedTuple):
         return new_rows
 
 
-def _is_retried(job: Job, row: Mapping[str, Any], accepted: Sequence[str]) -> bool:
+def _is_retried(job: Job, row: Row, accepted: Sequence[str]) -> bool:
     """Return whether a stored row is to be made again; `accepted` are texts of `accepted_ends`."""
     if row["status"] in PASSING or is_accepted(row["error"], accepted):
         return True

@@ -13,7 +13,7 @@ from tasks.rules.text.numbers import coverage_text
 from tasks.rules.verdict import DECIDED
 from tasks.run.judge_configs import judge_configs, model_hash
 from tasks.run.missing_work import imported_models, responses_key, wanted_tasks
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 
 @dataclass
@@ -185,7 +185,7 @@ class _Matrix:
                     cells.append(cell)
         return cells
 
-    def _rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+    def _rows(self, query: str, **parameters: Any) -> list[Row]:
         query_text = sql.read(f"queries/run/{query}")
         return self._reader.rows(query_text, self._job_tasks.key | parameters)
 
@@ -210,7 +210,7 @@ class _Matrix:
         self,
         judge_columns: JudgeColumns | None,
         task_ids: Iterable[str],
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
         """

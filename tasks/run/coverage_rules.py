@@ -3,11 +3,10 @@ vintage needs.
 """
 
 from datetime import UTC, datetime
-from typing import Any
 
 from tasks.config.job import Job
 from tasks.run.judge_configs import model_hash
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 OTHERS = ""
 """The label of the rule for models that are not configured."""
@@ -20,7 +19,7 @@ def store_coverage_rules(job: Job) -> None:
         warehouse.write("coverage_rules", new_coverage_rules(reader, job))
 
 
-def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:
+def new_coverage_rules(reader: Reader, job: Job) -> list[Row]:
     """Return the rules of the configured models in their vintages, as far as they are not stored.
 
     Models of other configurations keep theirs, so that several configurations can share a
@@ -31,15 +30,15 @@ def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:
         if not model.is_imported:
             rules.append(_rule(job, model.label, model_hash(model), job.vintage_of(model)))
     columns = ", ".join(rules[0])
-    stored_rules = reader.select("coverage_rules", columns, benchmark=job.settings.benchmark)
+    stored_rules = reader.select("coverage_rules", columns, benchmark=job.benchmark)
     created_at = datetime.now(UTC)
     return [{**rule, "created_at": created_at} for rule in rules if rule not in stored_rules]
 
 
-def _rule(job: Job, label: str, config_hash: str, vintage: str) -> dict[str, Any]:
+def _rule(job: Job, label: str, config_hash: str, vintage: str) -> Row:
     """Return the rule of a model in a vintage."""
     return {
-        "benchmark": job.settings.benchmark,
+        "benchmark": job.benchmark,
         "model": label,
         "model_config_hash": config_hash,
         "vintage": vintage,

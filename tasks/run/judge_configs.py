@@ -18,6 +18,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import IMPORTED, template_hash
 from tasks.rules.verdict import TERNARY
+from warehouse import Row
 
 
 def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
@@ -145,7 +146,7 @@ class JudgeConfig:
         return self.cascade.first[0].piece_size if self.cascade else self.judge.piece_size
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Row:
         """The columns that identify the judge configuration on a verdict."""
         return {
             "judge": self.judge.label,
@@ -167,7 +168,7 @@ def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 def first_judge_config(
     job: Job,
     benchmark: Benchmark,
-    stored_configs: Sequence[Mapping[str, Any]],
+    stored_configs: Sequence[Row],
 ) -> Mapping[str, Any] | None:
     """Return the first configured judge's stored configuration, else one with a configured label,
     else the first.

@@ -20,7 +20,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from tasks.stopping import NO_COMPARISONS, JobComparisons, comparisons_of
-from warehouse import Reader, Warehouse, unless_unwritable
+from warehouse import Reader, Row, Warehouse, unless_unwritable
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
@@ -65,7 +65,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         PipelineError: the data set is not ingested.
         UsageError: a named task is not among them.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     data = job.data
     missing = missing_splits(job, reader)
     if missing:
@@ -269,7 +269,7 @@ def _retry_parameters(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
     }
 
 
-def is_repeated(job: Job, verdict: Mapping[str, Any], accepted: Sequence[str]) -> bool:
+def is_repeated(job: Job, verdict: Row, accepted: Sequence[str]) -> bool:
     """Return whether a stored verdict is to be made again: the rule of the query `done`.
 
     `accepted` are the texts of `accepted_ends`.

@@ -215,7 +215,7 @@ class RunContext:
         """Return the purposes and labels of rows that damage destroyed."""
         lost = set[tuple[str, str | None]]()
         for loss in self.warehouse.losses():
-            if loss.benchmark not in {None, self._job.settings.benchmark}:
+            if loss.benchmark not in {None, self._job.benchmark}:
                 continue
             for purpose, stage in STAGES.items():
                 if loss.table in stage.tables:

@@ -3,13 +3,12 @@ stored.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tasks.config.job import DataRevision, Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import hint_on
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 _SHOWN = 12
 """The number of characters that identify a revision."""
@@ -36,13 +35,13 @@ def on_stored_data(job: Job, names_by_option: Mapping[str, Sequence[str]]) -> Jo
     return job_on_stored
 
 
-def _stored_revisions(reader: Reader) -> list[dict[str, Any]]:
+def _stored_revisions(reader: Reader) -> list[Row]:
     return reader.query("queries/run/stored_revisions")
 
 
-def _on_stored_revision(job: Job, revisions: list[dict[str, Any]], splits: tuple[str, ...]) -> Job:
+def _on_stored_revision(job: Job, revisions: list[Row], splits: tuple[str, ...]) -> Job:
     """Return the job on a stored revision; one that was not configured is named in a notice."""
-    benchmark = job.settings.benchmark
+    benchmark = job.benchmark
     folder = job.warehouse
     candidates = [row for row in revisions if row["benchmark"] == benchmark]
     try:
@@ -78,7 +77,7 @@ def stored_in_words(job: Job) -> str:
     """Return a sentence on the stored data of a job's benchmark, with the revision that the job is
     about.
     """
-    benchmark = job.settings.benchmark
+    benchmark = job.benchmark
     with Warehouse(job.warehouse).reader() as reader:
         revisions = _stored_revisions(reader)
     content = "; ".join(_in_words(row) for row in revisions if row["benchmark"] == benchmark)
@@ -88,7 +87,7 @@ def stored_in_words(job: Job) -> str:
     )
 
 
-def _in_words(row: Mapping[str, Any]) -> str:
+def _in_words(row: Row) -> str:
     """Return a stored revision in words, with its numbers of rows."""
     sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))
     return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
@@ -133,7 +132,7 @@ def refuse_unknown_graders(job: Job, **names_by_option: Sequence[str]) -> None:
         UsageError: one is unknown.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
+        graders = reader.select("graders", "distinct grader", benchmark=job.benchmark)
     if graders:
         for option, names in names_by_option.items():
             _refuse_unlisted(option, names, [row["grader"] for row in graders])

@@ -53,7 +53,7 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
                 earlier_hash,
                 target.config_hash,
             )
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark = load_benchmark(job.benchmark)
     for judge in job.settings.judges:
         # All judge trials have the same hash.
         earlier_hash = configs_of(judge, benchmark, reads_address=False)[0].judge_config_hash

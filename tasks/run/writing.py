@@ -4,17 +4,17 @@ report of a stage.
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from tasks.config.job import Job
 from tasks.console import advance
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import LedgerKey, Reply
-from warehouse import DECIDED_STATUSES, Warehouse
+from warehouse import DECIDED_STATUSES, Row, Warehouse
 
 MODEL = "model"
 JUDGE = "judge"
@@ -77,7 +77,7 @@ NO_CALL = Reply("", attempts=0)
 """Stands for the reply of a row that needs no call."""
 
 
-def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
+def call_columns(job: Job, reply: Reply) -> Row:
     """Return the columns of a row that the call itself fills, with its run and the time."""
     return {
         "served_model": reply.served_model,
@@ -114,11 +114,11 @@ class PartWriter:
         self._table = table
         self._ledger = ledger
         self._report = report
-        self._rows: list[Mapping[str, Any]] = []
+        self._rows: list[Row] = []
         self._spent_keys: list[LedgerKey] = []
         self._since_s = time.monotonic()
 
-    def add(self, row: Mapping[str, Any], reply: Reply, label: str = "") -> None:
+    def add(self, row: Row, reply: Reply, label: str = "") -> None:
         """Add a finished row with the reply that it was made from; its progress is shown under
         `label`.
         """

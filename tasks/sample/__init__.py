@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from tasks.config.job import Job
 from tasks.config.models import Model
@@ -18,7 +17,7 @@ from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Cell, Conversation, WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
-from warehouse import Warehouse
+from warehouse import Row, Warehouse
 
 
 def plan_samples(job: Job) -> dict[str, list[Cell]]:
@@ -109,7 +108,7 @@ class SampledCell:
             not_before_s=removal_times.get(self.response_id),
         )
 
-    def row(self, reply: Reply) -> dict[str, Any]:
+    def row(self, reply: Reply) -> Row:
         """Return the row of the response, or of the failure that replaces it."""
         task_id, trial = self.cell
         if reply.text is not None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, Stopping
 from tasks.rules.stopping import METHOD, OPEN, Rule, alpha_of_each, block_ends, task_order
-from warehouse import Reader
+from warehouse import Reader, Row
 from warehouse.files import hash_of_document
 
 EARLIER = "earlier nights"
@@ -123,7 +123,7 @@ class JobComparisons:
     """
 
     key: Mapping[str, str]
-    judge: Mapping[str, Any]
+    judge: Row
     score_name: str
     fields: Mapping[str, str]
     progress: tuple[Progress, ...]
@@ -163,7 +163,7 @@ def comparisons_of(
     *,
     stopping: Stopping,
     task_ids: Sequence[str],
-    judge: Mapping[str, Any],
+    judge: Row,
     score_name: str,
     config_hashes: Mapping[str, str],
 ) -> JobComparisons:
@@ -309,7 +309,7 @@ def _progress(
     return tuple(progress)
 
 
-def _sides_in(look: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _sides_in(look: Row) -> tuple[str, str, str, str]:
     """Return the values that distinguish the comparison of a look from others of the job.
 
     The configuration hashes are not among them, because the stopping id already depends on them.

@@ -7,7 +7,6 @@ score under the new judge is for other tasks of the same kind, as that of every 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,9 +17,7 @@ from tasks.rules.statistics import debiased
 from tasks.rules.statistics.effects import SampledModel, effects_on
 from tasks.rules.statistics.intervals import LEVEL
 from tasks.succession.sample import Sample
-from warehouse import Reader, Warehouse
-
-Row = dict[str, Any]
+from warehouse import Reader, Row, Warehouse
 
 
 def level_of_look(look: int | None) -> float:

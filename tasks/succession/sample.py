@@ -22,7 +22,7 @@ from tasks.rules.statistics.sampling import proportional_sample
 from tasks.rules.text.characters import did_you_mean
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import MissingVerdicts, WantedTasks, undecided_parameters, wanted_tasks
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 
 class Judges(NamedTuple):
@@ -32,11 +32,11 @@ class Judges(NamedTuple):
     `old_judge` has the columns of the judge configuration, and its `judging_id`.
     """
 
-    old_judge: Mapping[str, Any]
+    old_judge: Row
     new_judge: JudgeConfig
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Row:
         """The columns that identify both on a row of `successions`."""
         columns = {name: value for name, value in self.old_judge.items() if name != "judging_id"}
         columns["new_judge"] = self.new_judge.judge.label
@@ -57,8 +57,8 @@ class Sample:
     """
 
     judges: Judges
-    succession: Mapping[str, Any]
-    criteria: list[dict[str, Any]]
+    succession: Row
+    criteria: list[Row]
     responses: list[MissingVerdicts]
 
     @property
@@ -153,7 +153,7 @@ def _drawn_criteria(
     frame: Mapping[str, NDArray[Any]],
     n_verdicts: int,
     seed: int,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return the columns of drawn criteria; the verdicts on them are about `n_verdicts`.
 
     Args:

@@ -14,6 +14,7 @@ from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SMALL
 from tasks.run.judge_configs import judge_configs
+from warehouse import Row
 
 if TYPE_CHECKING:
     from tasks.cascade import CascadeResult
@@ -106,7 +107,7 @@ CASCADES = Page(
 )
 
 
-def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
     """Return a row for each rule for two judges, computed now, cheapest first.
 
     A row has the rule's figures on both halves of the tasks.

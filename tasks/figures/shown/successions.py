@@ -10,8 +10,7 @@ from tasks.figures.figure import Column, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope, Table
 from tasks.rules.text.numbers import counted, list_text
-
-Row = dict[str, Any]
+from warehouse import Row
 
 
 def _successions(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:

@@ -48,7 +48,7 @@ from tasks.rules.text.characters import is_blank, one_line, shows_nothing
 from tasks.rules.text.numbers import counted, list_text
 from tasks.rules.verdict import BINARY, STATUSES, TERNARY, VALUES
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 ScoresHere = Mapping[tuple[str, str, str, int], float | None]
 """Response id, score, judge and judge trial -> the score that we computed."""
@@ -338,7 +338,7 @@ class LogImport:
                     heading += f", judged {judge_trial}"  # the number of the repetition
             scores_by_heading[heading].append(scores)
         for heading, scores_of_line in scores_by_heading.items():
-            for score in load_benchmark(self.job.settings.benchmark).scores:
+            for score in load_benchmark(self.job.benchmark).scores:
                 pairs = [
                     _score_pair(scores, score.score_name, scores_here) for scores in scores_of_line
                 ]
@@ -628,7 +628,7 @@ def labels_of(
     return {name: pattern.replace(placeholder, name or "") or IMPORTED for name in names}
 
 
-def _known_columns(usage: Mapping[str, Any], row: Mapping[str, Any]) -> StoredRow:
+def _known_columns(usage: Mapping[str, Any], row: Row) -> StoredRow:
     """Return the known values of a call, for the columns that a row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
