@@ -18,6 +18,9 @@ from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
+Parameters = Mapping[str, Any]
+"""What a figure's query or computation is given: name -> value."""
+NO_PARAMETERS: Parameters = {}
 Kind = Literal[
     "text",
     "count",
@@ -441,8 +444,8 @@ class Figure:
     empty: str = ""
     query: str = ""
     mart: str = ""
-    compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    compute: Callable[[Any, Parameters], list[dict[str, Any]]] | None = None
+    parameters: Parameters = field(default_factory=dict)
     listed: Callable[[Rows], Rows] = on_full_splits
     heading: Callable[[Rows], str] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None

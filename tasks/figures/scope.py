@@ -20,7 +20,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_name_of
 from tasks.config.job import Job
-from tasks.figures.figure import Figure
+from tasks.figures.figure import NO_PARAMETERS, Figure, Parameters
 from tasks.figures.page import Breakdown
 from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.verdict import TERNARY_AS_BINARY
@@ -94,7 +94,7 @@ _PARAMETER = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|\$(?P<name>\w+)")
 """A parameter of a query; or a text, quoted name or comment, in which `$name` is no parameter."""
 
 
-def with_literals(query: str, values: Mapping[str, Any]) -> str:
+def with_literals(query: str, values: Parameters) -> str:
     """Return a query with a literal in place of each `$name`.
 
     Raises:
@@ -163,7 +163,7 @@ class Scope:
     _: KW_ONLY
     is_hard: bool = False
     score: str | None = None
-    steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {})
+    steps: tuple[Mapping[str, str], Parameters] = ({}, {})
     shared_results: dict[Any, dict[str, list[Row]]] = field(
         default_factory=dict, init=False, compare=False
     )
@@ -361,7 +361,7 @@ class Scope:
         columns = {"split": "varchar", "is_own_hard": "boolean", "is_hard": "boolean"}
         return Table(columns, rows)
 
-    def filled(self, query: str, parameters: Mapping[str, Any] = {}) -> str:
+    def filled(self, query: str, parameters: Parameters = NO_PARAMETERS) -> str:
         """Return a query with `steps` before it and literals in place of its parameters.
 
         Args:
@@ -373,15 +373,15 @@ class Scope:
         values["shown_sets"] = self._set_table(values["is_hard"])
         return with_literals(sql.with_ctes(sql.read(query), steps), values)
 
-    def rows(self, query: str, parameters: Mapping[str, Any] = {}) -> list[Row]:
+    def rows(self, query: str, parameters: Parameters = NO_PARAMETERS) -> list[Row]:
         """Return the rows of a query in this scope (`filled`)."""
         return self._rows(self.filled(query, parameters))
 
-    def query_of(self, figure: Figure, parameters: Mapping[str, Any] = {}) -> str:
+    def query_of(self, figure: Figure, parameters: Parameters = NO_PARAMETERS) -> str:
         """Return the query of a figure in this scope; `parameters` replace the figure's."""
         return self.filled(f"figures/{figure.query}", {**figure.parameters, **parameters})
 
-    def rows_of(self, figure: Figure, parameters: Mapping[str, Any] = {}) -> list[Row]:
+    def rows_of(self, figure: Figure, parameters: Parameters = NO_PARAMETERS) -> list[Row]:
         """Return the rows of a figure in this scope; `parameters` replace the figure's."""
         if figure.compute is not None:
             return figure.compute(self, {**self.values, **figure.parameters, **parameters})

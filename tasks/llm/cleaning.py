@@ -11,10 +11,12 @@ from tasks.llm.usage import JsonObject, as_object, is_count, openai_form
 from tasks.rules.content import content_of, thinking_of
 from tasks.rules.ends import End, end_word, meaning_of
 
+CleanObject = dict[str, Any]
+"""A JSON object with only the fields that LiteLLM may read."""
 _MAIN_FIGURES = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
-def cleaned(content: JsonObject, *, is_event: bool = False) -> dict[str, Any]:
+def cleaned(content: JsonObject, *, is_event: bool = False) -> CleanObject:
     """Return a reply, or an event of a streamed one, as LiteLLM can read it.
 
     `Body.look_at` keeps what is replaced here.
@@ -27,9 +29,9 @@ def cleaned(content: JsonObject, *, is_event: bool = False) -> dict[str, Any]:
     return clean
 
 
-def _clean_completion(content: JsonObject, *, is_event: bool) -> dict[str, Any]:
+def _clean_completion(content: JsonObject, *, is_event: bool) -> CleanObject:
     """Return a completion in OpenAI's form."""
-    clean: dict[str, Any] = {
+    clean: CleanObject = {
         "id": _text(content.get("id")) or "",
         "object": "chat.completion.chunk" if is_event else "chat.completion",
         "created": 0,
@@ -53,7 +55,7 @@ def _clean_completion(content: JsonObject, *, is_event: bool) -> dict[str, Any]:
     return clean
 
 
-def message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
+def message_in(choice: Any, *, is_event: bool) -> CleanObject | None:
     """Return the message of a choice; None if it has none.
 
     The choice of an event has a `delta` instead, an empty one if it is missing; some servers send
@@ -69,7 +71,7 @@ def message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
     return {} if is_event else None
 
 
-def clean_choice(choice: JsonObject, message: JsonObject, *, is_event: bool) -> dict[str, Any]:
+def clean_choice(choice: JsonObject, message: JsonObject, *, is_event: bool) -> CleanObject:
     """Return a choice with its message, which an event has as its `delta`."""
     finish_reason = choice.get("finish_reason")
     word = end_word(finish_reason)
@@ -86,9 +88,9 @@ def clean_choice(choice: JsonObject, message: JsonObject, *, is_event: bool) -> 
     }
 
 
-def _clean_message(message: JsonObject) -> dict[str, Any]:
+def _clean_message(message: JsonObject) -> CleanObject:
     content = content_of(message.get("content"))
-    clean: dict[str, Any] = {"role": "assistant", "content": None}
+    clean: CleanObject = {"role": "assistant", "content": None}
     if message.get("content") is not None:
         clean["content"] = content.text
     thinking = content.thinking or thinking_of(message)
@@ -110,7 +112,7 @@ def _clean_message(message: JsonObject) -> dict[str, Any]:
     return clean
 
 
-def _clean_tool_call(call: JsonObject) -> dict[str, Any]:
+def _clean_tool_call(call: JsonObject) -> CleanObject:
     function = as_object(call.get("function"))
     arguments = function.get("arguments")
     if not isinstance(arguments, str):
@@ -129,7 +131,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _clean_usage(content: JsonObject) -> dict[str, Any] | None:
+def _clean_usage(content: JsonObject) -> CleanObject | None:
     """Return a report of usage with valid figures, counted as OpenAI does."""
     report = openai_form(valid_usage(content["usage"]))
     if not report and content.get("object") == "response":
@@ -140,9 +142,9 @@ def _clean_usage(content: JsonObject) -> dict[str, Any] | None:
 _LARGEST_FIGURE = 10**12
 
 
-def _figures(report: JsonObject, *, is_detail: bool = False) -> dict[str, Any]:
+def _figures(report: JsonObject, *, is_detail: bool = False) -> CleanObject:
     """Return only the numbers of a report and of its details; those of details must be whole."""
-    figures: dict[str, Any] = {}
+    figures: CleanObject = {}
     for name, value in report.items():
         if isinstance(value, dict) and not is_detail:
             figures[name] = _figures(value, is_detail=True)
@@ -152,7 +154,7 @@ def _figures(report: JsonObject, *, is_detail: bool = False) -> dict[str, Any]:
     return figures
 
 
-def without_decisions(content: JsonObject) -> dict[str, Any]:
+def without_decisions(content: JsonObject) -> CleanObject:
     """Return the body of a decision model without its decisions, with the total of tokens that
     LiteLLM needs.
     """
@@ -169,11 +171,11 @@ def without_decisions(content: JsonObject) -> dict[str, Any]:
     return {**content, "answers": no_decisions, "usage": usage}
 
 
-def valid_usage(usage: Any) -> dict[str, Any]:
+def valid_usage(usage: Any) -> CleanObject:
     """Return a report of usage with valid figures only; an empty one if a main figure is
     invalid.
     """
-    figures: dict[str, Any] = {}
+    figures: CleanObject = {}
     for name, value in as_object(usage).items():
         is_invalid_count = name.endswith("tokens") and value is not None and not is_count(value)
         if is_invalid_count and name in _MAIN_FIGURES:
@@ -193,7 +195,7 @@ def first(values: Any) -> Any:
     return values[0] if isinstance(values, list) and values else None
 
 
-def object_in(text: bytes) -> dict[str, Any] | None:
+def object_in(text: bytes) -> CleanObject | None:
     """Return a JSON object; None if the text is none."""
     try:
         content = json.loads(text)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from tasks.rules.conversation import UnfinishedThinking, without_thinking
 from tasks.rules.text.characters import storable
 
+JsonObject = dict[str, Any]
 MET = "met"
 PARTIAL = "partial"
 UNMET = "unmet"
@@ -42,7 +43,7 @@ WORDS = {
 }
 """The words of a ternary judge."""
 
-_DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
+_DECISIONS: dict[str, tuple[str, JsonObject, str]] = {
     BINARY: ("criteria_met", {"type": "boolean"}, "true or false"),
     TERNARY: (
         "verdict",
@@ -65,13 +66,13 @@ def reply_format(
     grading: str = BINARY,
     *,
     is_group: bool = False,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the structured output to request from a judge.
 
     It is an object with an explanation, of at most `explanation_chars` if given, and the decision.
     For a group it is a list of such objects, each with the number of its criterion.
     """
-    explanation: dict[str, Any] = {"type": "string"}
+    explanation: JsonObject = {"type": "string"}
     if explanation_chars is not None:
         explanation["maxLength"] = explanation_chars
     key, decision_schema, _ = _DECISIONS[grading]
@@ -82,7 +83,7 @@ def reply_format(
     return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
-def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def strict_format(name: str, properties: Mapping[str, Any]) -> JsonObject:
     """Return a structured output with exactly these properties."""
     return {
         "type": "json_schema",
@@ -94,7 +95,7 @@ def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_of(properties: Mapping[str, Any]) -> JsonObject:
     """Return the JSON schema of an object with exactly these properties, all of them required."""
     return {
         "type": "object",
@@ -194,7 +195,7 @@ def json_object(
     *,
     omits_think_tag: bool = False,
     decision_key: str | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the one JSON object of a reply, bare or in one Markdown fence.
 
     Leading thinking is removed.
@@ -203,9 +204,9 @@ def json_object(
         VerdictError: it is anything else, a key appears twice, or more than one object has the key
             of the decision.
     """
-    objects: list[dict[str, Any]] = []
+    objects: list[JsonObject] = []
 
-    def add_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def add_object(pairs: list[tuple[str, Any]]) -> JsonObject:
         content = dict(pairs)
         if len(content) != len(pairs):
             raise VerdictError("a key appears twice")
@@ -379,12 +380,12 @@ def _entry_verdict(entry: Mapping[str, Any], grading: str) -> Verdict:
     return decided_verdict(entry, grading)
 
 
-def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any], ...]:
+def questions_on(criteria: Sequence[str], grading: str) -> tuple[JsonObject, ...]:
     """Return the questions to a decision model, one for each text.
 
     They ask for yes or no, or (ternary) for a choice of three.
     """
-    form: dict[str, Any] = {"type": "predicate"}
+    form: JsonObject = {"type": "predicate"}
     if grading == TERNARY:
         form = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
     questions = []

@@ -5,7 +5,7 @@ they are settled.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from tasks.figures.figure import (
     Figure,
     Interval,
     Kind,
+    Parameters,
     Row,
     Rows,
     grouped,
@@ -65,7 +66,7 @@ def subject(rows: Rows) -> str:
     return ", ".join(parts) + "."
 
 
-def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
+def _compared(scope: Scope, parameters: Parameters) -> Parts:
     """Return the requested differences, and the verdicts behind them.
 
     Raises:
@@ -92,12 +93,12 @@ def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
     return parts | {"differences": list(rows)}
 
 
-def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
+def _part(name: str) -> Callable[[Scope, Parameters], list[dict[str, Any]]]:
     """Return a function that computes the rows of one part of a comparison; several figures share
     the comparison.
     """
 
-    def rows(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def rows(scope: Scope, parameters: Parameters) -> list[dict[str, Any]]:
         key = ("compared", *parameters["names"], parameters["of"], parameters["n_flips"])
         if key not in scope.shared_results:
             scope.shared_results[key] = _compared(scope, parameters)

@@ -1,12 +1,11 @@
 """The pages of cascades (a cheap and a strong judge) and of scores that people's labels correct."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tasks.figures import charts
-from tasks.figures.figure import BY_LABEL, Column, Figure, Interval, Rows
+from tasks.figures.figure import BY_LABEL, Column, Figure, Interval, Parameters, Rows
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
@@ -107,7 +106,7 @@ CASCADES = Page(
 )
 
 
-def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
     """Return a row for each rule for two judges, computed now, cheapest first.
 
     A row has the rule's figures on both halves of the tasks.

@@ -5,14 +5,22 @@ cost.
 """
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
 from tasks.figures import charts
-from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Row, Rows, grouped
+from tasks.figures.figure import (
+    Column,
+    ColumnGroup,
+    Figure,
+    Interval,
+    Parameters,
+    Row,
+    Rows,
+    grouped,
+)
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.figures.shown.successions import BRIDGED_HISTORY
@@ -139,7 +147,7 @@ HISTORY = Page(
 )
 
 
-def covered(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+def covered(scope: Scope, parameters: Parameters) -> list[dict[str, Any]]:
     """Return the coverage of the configured models and judges, or with `only_stored` of the stored
     ones.
     """

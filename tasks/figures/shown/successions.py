@@ -1,19 +1,17 @@
 """The page of successions: what another judge would do to scores and ranks."""
 
-from collections.abc import Mapping
 from operator import itemgetter
-from typing import Any
 
 import sql
 from tasks.figures import charts
-from tasks.figures.figure import Column, Figure, Interval, Rows, grouped
+from tasks.figures.figure import Column, Figure, Interval, Parameters, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope, Table
 from tasks.rules.text.numbers import counted, list_text
 from warehouse import Row
 
 
-def _successions(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+def _successions(scope: Scope, parameters: Parameters) -> list[Row]:
     """Return the latest succession of each pair of judges, or of the two that are named."""
     judges = {"old": parameters["old"], "new": parameters["new"]}
     return scope.reader.query("queries/succession/latest", {**scope.job.key, **judges})
@@ -24,14 +22,14 @@ _KEYS = ("successor_id", "model_run_id", "mean_floor")
 """Columns of effects that are no figures."""
 
 
-def _effects(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+def _effects(scope: Scope, parameters: Parameters) -> list[Row]:
     rows = []
     for row in _shared_effects(scope, parameters):
         rows.append({name: value for name, value in row.items() if name not in _KEYS})
     return rows
 
 
-def _shared_effects(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+def _shared_effects(scope: Scope, parameters: Parameters) -> list[Row]:
     """Return the effects on each model and split, which two figures share."""
     key = ("effects", parameters["old"], parameters["new"])
     if key not in scope.shared_results:
@@ -62,7 +60,7 @@ _SHIFT = {
 """The columns of the parameter `$shifts`, with their types."""
 
 
-def _bridged(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+def _bridged(scope: Scope, parameters: Parameters) -> list[Row]:
     """Return scores by the new judge over time, and those by the old one as it would give them."""
     shifts = []
     for row in _shared_effects(scope, parameters):
@@ -89,7 +87,7 @@ def _shift_notes(rows: Rows) -> list[str]:
     return notes
 
 
-def _agreement(scope: Scope, parameters: Mapping[str, Any]) -> list[Row]:
+def _agreement(scope: Scope, parameters: Parameters) -> list[Row]:
     query = sql.read("queries/succession/agreement")
     rows = []
     for succession in _successions(scope, parameters):

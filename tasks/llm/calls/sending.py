@@ -17,6 +17,8 @@ from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Parameters,
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 
+Arguments = dict[str, Any]
+"""Arguments of a function of LiteLLM."""
 _NOT_OF_LITELLM = frozenset(
     {"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"}
 )
@@ -25,9 +27,9 @@ _OTHER_IN_RESPONSES = frozenset({"max_tokens", "reasoning_effort", "response_for
 """Parameters that have another form in the responses API."""
 
 
-def chat_arguments(parameters: Parameters) -> dict[str, Any]:
+def chat_arguments(parameters: Parameters) -> Arguments:
     """Return our parameters in LiteLLM's form for chat completions."""
-    converted: dict[str, Any] = {}
+    converted: Arguments = {}
     if parameters.get("web_search"):
         converted["web_search_options"] = {}
     budget = parameters.get("thinking_budget_tokens")
@@ -36,9 +38,9 @@ def chat_arguments(parameters: Parameters) -> dict[str, Any]:
     return arguments_of(parameters, converted)
 
 
-def response_arguments(parameters: Parameters) -> dict[str, Any]:
+def response_arguments(parameters: Parameters) -> Arguments:
     """Return our parameters in LiteLLM's form for the responses API."""
-    converted: dict[str, Any] = {}
+    converted: Arguments = {}
     if "max_tokens" in parameters:
         converted["max_output_tokens"] = parameters["max_tokens"]
     if "reasoning_effort" in parameters:
@@ -62,7 +64,7 @@ def arguments_of(
     parameters: Parameters,
     converted: Parameters,
     omitted_names: Collection[str] = (),
-) -> dict[str, Any]:
+) -> Arguments:
     """Return LiteLLM's arguments, with secrets filled in: our parameters that it takes unchanged,
     without the omitted ones; the converted ones; and our headers.
     """
@@ -233,7 +235,7 @@ def _model_in(pieces: Sequence[Any]) -> str | None:
     return None
 
 
-def _model_arguments(target: Target) -> dict[str, Any]:
+def _model_arguments(target: Target) -> Arguments:
     """Return the arguments that name a model and its address."""
     if target.is_embedded:
         name = target.name.removeprefix(embedded.PREFIX)

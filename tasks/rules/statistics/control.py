@@ -26,7 +26,7 @@ be. So noise of the first verdicts lowers the agreement of all nights alike, and
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -35,6 +35,8 @@ import scipy  # its parts are loaded on use: readers need none of them
 
 from tasks.rules.statistics.intervals import Floats
 
+NightRow = dict[str, Any]
+"""A night of a judge on its control set."""
 METHOD = "beta-binomial-2"
 FALSE_ALARMS = 0.00135
 """The probability that a stable judge falls below its limit in a night."""
@@ -47,7 +49,7 @@ _LEAST_DESIGN_EFFECT = 0.5
 """Lower bound of the design effect, because its estimate from few changes may be too small."""
 
 
-def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def limits(nights: Iterable[NightRow]) -> list[NightRow]:
     """Return the limits of each night from the earlier ones in control, in the order of their
     labels.
 
@@ -65,7 +67,7 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         the lowest agreement that is in control (`lower_limit`; None also without a decision), and
         the `cause`: None in control, else the bounds above the agreement, such as `limit and bar`.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[NightRow] = []
     n_pooled = 0
     n_pooled_agreeing = 0
     for night in sorted(nights, key=itemgetter("night")):
@@ -117,7 +119,7 @@ def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
     return int((probabilities.cumsum() < FALSE_ALARMS).sum())
 
 
-def joint_limits(nights: Sequence[Mapping[str, Any]], differing: Floats) -> list[float | None]:
+def joint_limits(nights: Sequence[NightRow], differing: Floats) -> list[float | None]:
     """Return the joint limit of each night: the lowest agreement with which it and the nights
     before it are in control together.
 
@@ -215,7 +217,7 @@ def _log_probability(agreeing: Floats, differing: Floats) -> Floats:
     return log_probabilities
 
 
-def drift_line(row: Mapping[str, Any]) -> str:
+def drift_line(row: NightRow) -> str:
     """Return a row of the view `judge_drift`, of a night out of control, as a sentence."""
     bounds = []
     columns = {
@@ -237,7 +239,7 @@ def drift_line(row: Mapping[str, Any]) -> str:
     )
 
 
-def people_clause(row: Mapping[str, Any]) -> str:
+def people_clause(row: NightRow) -> str:
     """Return how agreement with people has changed, as the end of a sentence on a row of
     `judge_drift`; it is empty without labels.
 
