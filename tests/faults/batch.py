@@ -11,6 +11,8 @@ from aiohttp import web
 from tests.faults.behaviours import Behaviour, Entry, Request, failed, flaw_of
 from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
 
+JsonObject = dict[str, Any]
+
 if TYPE_CHECKING:
     from tests.faults.server import FaultServer
 
@@ -25,7 +27,7 @@ class StoredFile:
     content: bytes
     created_at: int = field(default_factory=lambda: int(time.time()))
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> JsonObject:
         """The file object of OpenAI's interface."""
         return {
             "id": self.id,
@@ -114,7 +116,7 @@ def result_of(
 def _result(
     custom_id: str,
     entry: Entry,
-    response: dict[str, Any] | None,
+    response: JsonObject | None,
     error: dict[str, str] | None,
 ) -> RequestResult:
     line = {
@@ -143,7 +145,7 @@ class Batch:
     """A batch: its request, its progress, and its result files."""
 
     id: str
-    request: dict[str, Any]
+    request: JsonObject
     lines: list[tuple[str, Entry]]
     """(custom id, entry) of every request."""
     created_at: int = field(default_factory=lambda: int(time.time()))
@@ -153,10 +155,10 @@ class Batch:
     failed: int = 0
     output_file_id: str | None = None
     error_file_id: str | None = None
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[JsonObject] = field(default_factory=list)
     ending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> JsonObject:
         """The batch object of OpenAI's interface."""
         return {
             "id": self.id,

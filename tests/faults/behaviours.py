@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+JsonObject = dict[str, Any]
+
 Request = dict[str, Any]
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -35,7 +37,7 @@ def _content_digest(request) -> str:
     return hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest()
 
 
-def messages_of(request) -> list[dict[str, Any]]:
+def messages_of(request) -> list[JsonObject]:
     """The conversation of a request: `messages` of a chat completion, `input` of a response,
     `state` of decisions.
     """
@@ -50,7 +52,7 @@ def messages_of(request) -> list[dict[str, Any]]:
     ]
 
 
-def text_of(message: dict[str, Any]) -> str:
+def text_of(message: JsonObject) -> str:
     """The text of a message, whose content may be a string, a list of parts or missing."""
     content = message.get("content")
     if isinstance(content, str):
@@ -105,7 +107,7 @@ class HttpResponse:
     text: str | None = ""
     finish_reason: str = "stop"
     status: int = 200
-    error: dict[str, Any] | None = None
+    error: JsonObject | None = None
     headers: dict[str, str] = field(default_factory=dict)
     choices: int = 1
     refusal: str | None = None
@@ -123,7 +125,7 @@ class HttpResponse:
     """The connection is reset after the headers and half of the body."""
     fingerprint: str | None = None
     """The `system_fingerprint`; without one, the field is left out."""
-    usage: dict[str, Any] | Literal["counted"] | None = "counted"
+    usage: JsonObject | Literal["counted"] | None = "counted"
     """`counted`: count the words; a dict: send it as it is; None: leave it out."""
     reasoning_tokens: int = 0
     """Tokens of hidden reasoning; they count as completion tokens."""
@@ -170,7 +172,7 @@ def _bytes_of(text: str) -> bytes:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
-def decision(prompt: str) -> dict[str, Any]:
+def decision(prompt: str) -> JsonObject:
     """Return the test judge's decision, in the words that the prompt asks for: one of three, or
     true or false.
     """
@@ -187,7 +189,7 @@ def probability_of(text: str, wording: str) -> float:
     return _bytes_of(f"{text}|{wording}")[0] // 4 / 63
 
 
-def decisions(request) -> list[dict[str, Any]]:
+def decisions(request) -> list[JsonObject]:
     """Return the test decision model's decisions in the form of `/v1/decisions`."""
     questions = request["questions"]
     if not isinstance(questions, dict):
@@ -206,7 +208,7 @@ def _decision_on(
     name: str,
     instructions: str,
     words: list[str],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return a choice of one of the words, or a yes or no without words."""
     if not words:
         probability = probability_of(text, instructions)
@@ -238,7 +240,7 @@ def criteria_of(prompt: str) -> list[str]:
     return re.split(border, prompt)[1:-1]
 
 
-def entries(prompt: str) -> list[dict[str, Any]]:
+def entries(prompt: str) -> list[JsonObject]:
     """Return the test judge's entries on the criteria of a group."""
     criteria = criteria_of(prompt)
     beginning = prompt.partition(criteria[0])[0]
@@ -263,7 +265,7 @@ def is_reviewing(request) -> bool:
     return words in prompt_of(request)
 
 
-def review(prompt: str) -> dict[str, Any]:
+def review(prompt: str) -> JsonObject:
     """Return the test reviewer's findings: they depend on the prompt alone, and about one check in
     four fails.
     """

@@ -20,10 +20,13 @@ from warehouse.build import opened
 from warehouse.reader import holds
 from warehouse.tables import TABLES
 
+Node = dict[str, Any]
+"""A node of the tree of a parsed query."""
+
 MODELS = {model.name: model for model in sql.models()}
 
 
-def parsed(query: str) -> dict[str, Any]:
+def parsed(query: str) -> Node:
     """Return the tree of a query, according to DuckDB's parser."""
     (text,) = duckdb.execute(
         "select json_serialize_sql($query)", {"query": query}
@@ -103,20 +106,20 @@ OPEN_COLUMNS = "intermediate.measured"
 LISTING = sorted(MODELS.keys() - {OPEN_COLUMNS})
 
 
-def outermost(query: str) -> dict[str, Any]:
+def outermost(query: str) -> Node:
     """Return the outermost node of a query."""
     (statement,) = parsed(query)["statements"]
     return statement["node"]
 
 
-def last_selects(node: dict[str, Any]) -> list[dict[str, Any]]:
+def last_selects(node: Node) -> list[Node]:
     """Return the selects of a query that make its rows: one, or the branches of a union."""
     if node["type"] == "SELECT_NODE":
         return [node]
     return [select for branch in node["children"] for select in last_selects(branch)]
 
 
-def stars(node: Any) -> list[dict[str, Any]]:
+def stars(node: Any) -> list[Node]:
     """Return each `*` and `columns(...)` below a node."""
     if isinstance(node, list):
         return [star for child in node for star in stars(child)]
@@ -126,7 +129,7 @@ def stars(node: Any) -> list[dict[str, Any]]:
     return [node, *nested_stars] if node.get("type") == "STAR" else nested_stars
 
 
-def is_plain(star: dict[str, Any]) -> bool:
+def is_plain(star: Node) -> bool:
     """Return whether a star is `*` or `name.*`, and does not leave out or replace columns."""
     return not (star["columns"] or star["exclude_list"] or star["replace_list"])
 

@@ -26,7 +26,7 @@ be. So noise of the first verdicts lowers the agreement of all nights alike, and
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -35,7 +35,7 @@ import scipy  # its parts are loaded on use: readers need none of them
 
 from tasks.rules.statistics.intervals import Floats
 
-NightRow = dict[str, Any]
+NightRow = Mapping[str, Any]
 """A night of a judge on its control set."""
 METHOD = "beta-binomial-2"
 FALSE_ALARMS = 0.00135
@@ -49,7 +49,7 @@ _LEAST_DESIGN_EFFECT = 0.5
 """Lower bound of the design effect, because its estimate from few changes may be too small."""
 
 
-def limits(nights: Iterable[NightRow]) -> list[NightRow]:
+def limits(nights: Iterable[NightRow]) -> list[dict[str, Any]]:
     """Return the limits of each night from the earlier ones in control, in the order of their
     labels.
 
@@ -67,7 +67,7 @@ def limits(nights: Iterable[NightRow]) -> list[NightRow]:
         the lowest agreement that is in control (`lower_limit`; None also without a decision), and
         the `cause`: None in control, else the bounds above the agreement, such as `limit and bar`.
     """
-    rows: list[NightRow] = []
+    rows: list[dict[str, Any]] = []
     n_pooled = 0
     n_pooled_agreeing = 0
     for night in sorted(nights, key=itemgetter("night")):

@@ -29,8 +29,11 @@ from tests.faults.server import (
 from tests.kit import Row, endpoint, job_on, judged, prepared, rows_in, sampled
 from tests.tasks.judge.values import distinct
 
-STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
-CHEAP: dict[str, Any] = {
+JudgeSettings = dict[str, Any]
+"""Settings of a judge, or a part of them."""
+
+STRONG: JudgeSettings = {"name": "hosted_vllm/strong", "label": "strong"}
+CHEAP: JudgeSettings = {
     "name": "hosted_vllm/cheap",
     "label": "cheap",
     "trials": 2,
@@ -50,7 +53,7 @@ class Outcome(NamedTuple):
     status: str
 
 
-def cascade(**when: Any) -> dict[str, Any]:
+def cascade(**when: Any) -> JudgeSettings:
     """The configuration of the cascade."""
     return {
         "label": "careful",
@@ -62,7 +65,7 @@ def cascade(**when: Any) -> dict[str, Any]:
     }
 
 
-def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
+def job_at(api_base: str, folder: Path, *judges: JudgeSettings) -> Job:
     """A job on half of the sample, with one model and some judges."""
     configured = []
     for judge in judges:
@@ -111,7 +114,7 @@ def two_sound_judges(request, number: int) -> HttpResponse:
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-CONDITIONS: dict[str, dict[str, Any]] = {
+CONDITIONS: dict[str, JudgeSettings] = {
     "disagreement": {"disagreement": True},
     "weight": {"weight_above": 6},
     "categories": {"categories": ["Financial Accuracy", "Legal Accuracy"]},
@@ -170,7 +173,7 @@ def n_calls_to(model: str, server: FaultServer) -> int:
     return sum(called_model == model for called_model, _ in calls_of(server).elements())
 
 
-def replayed_reasons(repetitions: list[Row], when: dict[str, Any]) -> list[str]:
+def replayed_reasons(repetitions: list[Row], when: JudgeSettings) -> list[str]:
     """The reasons to escalate a criterion, computed from the cheap judge's stored rows alone."""
     first_row = repetitions[0]
     compared = repetitions if when.get("disagreement") else [first_row]
@@ -194,7 +197,7 @@ def replayed_reasons(repetitions: list[Row], when: dict[str, Any]) -> list[str]:
     return reasons
 
 
-def replayed(rows: list[Row], when: dict[str, Any]) -> dict[Key, Outcome]:
+def replayed(rows: list[Row], when: JudgeSettings) -> dict[Key, Outcome]:
     """The outcomes of a cascade, from both judges' stored verdicts."""
     rows_by_judge = defaultdict(list)
     for row in rows:
@@ -325,7 +328,7 @@ def test_a_second_judge_s_failure_is_tried_again_as_planned(failed_job, server):
     assert None not in distinct(verdicts_of(failed_job), "value")
 
 
-def price(usd: float) -> dict[str, Any]:
+def price(usd: float) -> JudgeSettings:
     return {"price": {"input_usd_per_mtok": usd, "output_usd_per_mtok": usd}}
 
 
@@ -354,7 +357,7 @@ def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server, tmp_path):
     assert all(row["served_model"].startswith("strong") for row in escalated)
 
 
-WITHOUT_LOGPROBS: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap"}
+WITHOUT_LOGPROBS: JudgeSettings = {"name": "hosted_vllm/cheap", "label": "cheap"}
 
 
 def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and_is_kept(

@@ -30,10 +30,12 @@ from tasks.rules.verdict import questions_on
 from tests.faults import behaviours
 from tests.faults.server import FaultServer, HttpResponse
 
-Behaviour = Callable[[dict[str, Any], int], HttpResponse]
+JsonObject = dict[str, Any]
+
+Behaviour = Callable[[JsonObject, int], HttpResponse]
 Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 failed = behaviours.failed
-ROUTES: dict[str, dict[str, Any]] = {
+ROUTES: dict[str, JsonObject] = {
     "vllm": {},
     "openai": {"name": "openai/candidate"},
     "streamed": {"is_streamed": True},
@@ -41,11 +43,11 @@ ROUTES: dict[str, dict[str, Any]] = {
     "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
 }
 """Route -> target settings: the routes to a chat model."""
-DECIDING: dict[str, Any] = {
+DECIDING: JsonObject = {
     "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
     "parameters": {"api": "decisions"},
 }
-DECISION_ROUTES: dict[str, dict[str, Any]] = {
+DECISION_ROUTES: dict[str, JsonObject] = {
     "decisions": {"name": "openai/candidate", **DECIDING},
     "systemone": {"name": "hosted_vllm/candidate", **DECIDING},
 }
@@ -65,7 +67,7 @@ class Calling:
     deadline_s: float | None = None
     max_usd: float | None = None
     max_tokens: int | None = None
-    limits: dict[str, Any] = field(default_factory=dict)
+    limits: JsonObject = field(default_factory=dict)
     patience_s: float = 240.0
     limiter: Limiter = field(init=False)
 

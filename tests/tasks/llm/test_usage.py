@@ -17,6 +17,8 @@ from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, calls_to, in_turn
 from tests.tasks.llm.transport.test_ends import EVENTS, JSON, reply_to
 
+JsonObject = dict[str, Any]
+
 PRICES = Prices(1.0, 0.1, 10.0, "a list")
 XAI_USAGE = {
     "prompt_tokens": 10_120,
@@ -27,12 +29,12 @@ XAI_USAGE = {
 }
 XAI_COST_USD = pytest.approx((9_992 * 1.0 + 128 * 0.1 + 4_308 * 10.0) / 1e6)
 """About $0.05308; without the reasoning it would be $0.02499."""
-WITH_KEY: dict[str, Any] = {"parameters": {"api_key": "none"}}
+WITH_KEY: JsonObject = {"parameters": {"api_key": "none"}}
 USAGE_ROUTES = ROUTES | {"xai": {"name": "xai/candidate", **WITH_KEY}}
 CHAT_ROUTES = [route for route in USAGE_ROUTES if route != "responses"]
 
 
-def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
+def renamed(usage: JsonObject, route: str) -> JsonObject:
     """The report with the names of the route's API."""
     if route != "responses":
         return usage
@@ -43,7 +45,7 @@ def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
 
 
 def reply_with(
-    usage: dict[str, Any],
+    usage: JsonObject,
     route: str,
     calling: Calling,
     serve: Serve,
@@ -176,7 +178,7 @@ def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling, se
 
 PLAIN = {"prompt_tokens": 1_000, "completion_tokens": 100}
 ADDING_UP = PLAIN | {"total_tokens": 1_100}
-NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
+NOT_ADDING_UP: dict[str, tuple[JsonObject, int]] = {
     "a total that is too large": ({"total_tokens": 5_000}, 5_000),
     "a total that is too small": ({"total_tokens": 1_050}, 1_100),
     "a negative total": ({"total_tokens": -1}, 1_100),
@@ -271,7 +273,7 @@ def test_without_a_total_the_counts_are_those_that_are_stated(
     )
 
 
-CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
+CACHES: dict[str, tuple[JsonObject, int, int | None]] = {
     "in the details": (
         {"prompt_tokens_details": {"cached_tokens": 400}},
         1_000,
@@ -386,7 +388,7 @@ def test_a_completion_of_null_tokens_is_unknown_and_not_free(route, calling, ser
     assert reply.cost_usd is None
 
 
-def gemini(usage: dict[str, int]) -> dict[str, Any]:
+def gemini(usage: dict[str, int]) -> JsonObject:
     """A response to a prompt of 100 tokens."""
     content = {"role": "model", "parts": [{"text": "A debt."}]}
     candidate = {
@@ -398,7 +400,7 @@ def gemini(usage: dict[str, int]) -> dict[str, Any]:
     return {"candidates": [candidate], "usageMetadata": usage_metadata}
 
 
-def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
+def anthropic(usage: dict[str, int | None]) -> JsonObject:
     return {
         "id": "msg_1",
         "type": "message",
@@ -499,7 +501,7 @@ AMOUNTS = st.integers(0, 10**6)
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> dict[str, Any]:
+def calls(draw: st.DrawFn) -> JsonObject:
     """What a call used, and a convention in which it is reported."""
     visible = draw(AMOUNTS)
     reasoning = draw(AMOUNTS)
@@ -519,7 +521,7 @@ def calls(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def report_of(call: dict[str, Any]) -> dict[str, Any]:
+def report_of(call: JsonObject) -> JsonObject:
     """The report of a call in its convention."""
     prompt_name, completion_name = call["names"]
     prompt = call["prompt"]

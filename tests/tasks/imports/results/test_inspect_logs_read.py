@@ -32,6 +32,9 @@ from tests.tasks.imports.results.harness_files import (
 )
 from tests.tasks.imports.results.workload import UNREADABLE, rows
 
+Document = dict[str, Any]
+"""A JSON document of a log, or a part of it."""
+
 pytestmark = pytest.mark.usefixtures("without_scores")
 
 CUSTOMS = {
@@ -183,7 +186,7 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
 def test_a_log_of_ours_states_for_each_decision_whether_it_may_hide_a_failure(
     job, tmp_path, may_hide
 ):
-    def exported(sample: dict[str, Any]):
+    def exported(sample: Document):
         for score in sample["scores"].values():
             for item in score["metadata"]["criteria"]:
                 item["may_hide_failures"] = may_hide
@@ -200,7 +203,7 @@ def test_one_of_several_tasks_with_one_conversation_has_to_be_named(tmp_path):
     job = job_on(source, tmp_path / "warehouse")
     ingest(job)
 
-    def nameless(sample: dict[str, Any]):
+    def nameless(sample: Document):
         sample["id"] = None
         sample["metadata"] = {}
 
@@ -229,7 +232,7 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job, tmp_path):
     assert "the log's status is started" in notes
 
 
-def _moved_to_attachments(sample: dict[str, Any]) -> dict[str, Any]:
+def _moved_to_attachments(sample: Document) -> Document:
     """A sample whose texts are moved to its attachments, as in logs of agents."""
     attachments = {}
     for number, message in enumerate(sample["input"]):
@@ -410,7 +413,7 @@ def refused(
     return str(caught.value)
 
 
-Edit = Callable[[dict[str, Any]], object]
+Edit = Callable[[Document], object]
 
 
 def edited(file: Path, edit: Edit) -> Path:
@@ -420,7 +423,7 @@ def edited(file: Path, edit: Edit) -> Path:
     return file
 
 
-def invalidated(sample: dict[str, Any]):
+def invalidated(sample: Document):
     if sample["id"] == "sample-fin-2":
         sample["invalidation"] = {
             "timestamp": "2026-11-03T00:00:00Z",
@@ -469,7 +472,7 @@ def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
     assert "x.json: the log is invalidated, and no sample says that it is" in line
 
 
-def _of_version_1(document: dict[str, Any]):
+def _of_version_1(document: Document):
     document["version"] = 1
     for sample in document["samples"]:
         for scorer, score in (sample.pop("scores") or {}).items():
@@ -514,11 +517,11 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
     assert values_in(job, f"select 1 from verdicts where model = '{model}'") != []
 
 
-def _reply_of(sample: dict[str, Any]) -> Any:
+def _reply_of(sample: Document) -> Any:
     return sample["output"]["choices"][0]["message"]
 
 
-def _criterion_of(sample: dict[str, Any]) -> Any:
+def _criterion_of(sample: Document) -> Any:
     [score] = sample["scores"].values()
     return score["metadata"]["criteria"][0]
 
@@ -591,17 +594,17 @@ def test_messages_in_parts_of_a_log_are_their_text(job, tmp_path):
     assert import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows == 0
 
 
-def _another_turn(document: dict[str, Any]):
+def _another_turn(document: Document):
     output = document["outputs"]["thorough"][LEG]
     output["convo"] = output["convo"].replace("small claims", "high", 1)
 
 
-def _another_task(document: dict[str, Any]):
+def _another_task(document: Document):
     for outputs in document["outputs"].values():
         outputs["elsewhere"] = {**outputs.pop(LEG), "id": "elsewhere"}
 
 
-def _without_references(document: dict[str, Any]):
+def _without_references(document: Document):
     output = document["outputs"]["thorough"]["sample-fin-3"]
     head, _, tail = output["convo"].partition("Reference Text 0:")
     _, _, rest = tail.partition("expect to use the extension option.\n\n")
@@ -696,7 +699,7 @@ def test_what_is_no_log_is_refused_and_formats_are_named(
     assert f"{name}: is not one of: {formats}" in line
 
 
-def examples() -> list[dict[str, Any]]:
+def examples() -> list[Document]:
     return [example("m", row) for row in rows("healthbench")]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from warehouse import sample_path
 
+Row = Mapping[str, Any]
+
 MODELS = ("thorough", "brief")
 JUDGE = "strict"
 TASKS = ("sample-fin-2", "sample-fin-3", "sample-leg-2")
@@ -29,12 +31,12 @@ def rows(benchmark: str = "prbench") -> list[dict[str, Any]]:
     return [row for row in sample if benchmark != "prbench" or row["task"] in TASKS]
 
 
-def task_of(row: Mapping[str, Any]) -> str:
+def task_of(row: Row) -> str:
     """The id of a row of either benchmark."""
     return str(row.get("task") or row["prompt_id"])
 
 
-def titles_of(row: Mapping[str, Any]) -> list[str]:
+def titles_of(row: Row) -> list[str]:
     """Return the texts of the criteria, in the order of the rubric."""
     return [
         item.get("title") or item["criterion"]
@@ -42,7 +44,7 @@ def titles_of(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def weights_of(row: Mapping[str, Any]) -> list[float]:
+def weights_of(row: Row) -> list[float]:
     """The weights, in the order of the rubric."""
     if "rubrics" in row:
         return [float(item["points"]) for item in row["rubrics"]]
@@ -70,7 +72,7 @@ def is_met(model: str, task: str, position: int) -> bool:
 
 def true_score(
     model: str,
-    row: Mapping[str, Any],
+    row: Row,
     *,
     hides_failures: bool = False,
 ) -> float | None:

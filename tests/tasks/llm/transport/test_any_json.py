@@ -20,6 +20,8 @@ from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling, call_to
 from tests.tasks.llm.transport.test_ends import EVENTS, RESPONSE, USAGE
 
+JsonObject = dict[str, Any]
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("hurried"),
@@ -44,7 +46,7 @@ CHOICE = {
     "finish_reason": "stop",
     "logprobs": LOGPROBS,
 }
-COMPLETION: dict[str, Any] = {
+COMPLETION: JsonObject = {
     "id": "c",
     "object": "chat.completion",
     "created": 1,
@@ -58,18 +60,18 @@ COMPLETION: dict[str, Any] = {
         "completion_tokens_details": {"reasoning_tokens": 1},
     },
 }
-PIECE: dict[str, Any] = {
+PIECE: JsonObject = {
     **COMPLETION,
     "object": "chat.completion.chunk",
     "choices": [{**CHOICE, "delta": MESSAGE}],
 }
-EMBEDDINGS: dict[str, Any] = {
+EMBEDDINGS: JsonObject = {
     "object": "list",
     "model": "m",
     "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
     "usage": {"prompt_tokens": 1, "total_tokens": 1},
 }
-DECISIONS: dict[str, Any] = {
+DECISIONS: JsonObject = {
     "id": "d",
     "model": "m",
     "answers": [{"type": "predicate", "name": "c1", "probability": 0.5}],
@@ -80,7 +82,7 @@ DECISIONS: dict[str, Any] = {
     },
 }
 QUESTIONS = [{"type": "predicate", "name": "c1", "instructions": "Is it?"}]
-ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+ROUTES: dict[str, tuple[JsonObject, JsonObject]] = {
     "vllm": (COMPLETION, {}),
     "openai": (COMPLETION, {"name": "openai/c"}),
     "streamed": (PIECE, {"is_streamed": True}),
@@ -156,10 +158,10 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 
 def with_field(
-    body: dict[str, Any],
+    body: JsonObject,
     path: tuple[Any, ...],
     value: Any,
-) -> dict[str, Any]:
+) -> JsonObject:
     changed = copy.deepcopy(body)
     holder = changed
     for name in path[:-1]:

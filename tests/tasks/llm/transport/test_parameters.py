@@ -15,6 +15,8 @@ from tasks.run.judge_configs import judge_target, target_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling
 
+Parameters = dict[str, Any]
+
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "What is a bond?"},
@@ -29,7 +31,7 @@ def sent_body(
     server: FaultServer,
     shape: Any = None,
     **settings: Any,
-) -> dict[str, Any]:
+) -> Parameters:
     """Make a call to a configured model, and return the body of its request."""
     model = Model.model_validate(
         {
@@ -74,7 +76,7 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling, s
 
 VLLM = "hosted_vllm/candidate"
 SHAPE = reply_format(200)
-SAMPLING: dict[str, Any] = {
+SAMPLING: Parameters = {
     "temperature": 0.0,
     "seed": 7,
     "params": {"top_p": 0.5},
@@ -84,7 +86,7 @@ SENT_SAMPLING = {
     "seed": 7,
     "top_p": 0.5,
 }
-SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+SENT: list[tuple[str, Parameters, Parameters]] = [
     ("openai/gpt-5", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
     (VLLM, {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
     ("openai/gpt-4o", SAMPLING, SENT_SAMPLING),
@@ -96,7 +98,7 @@ SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 """Model, settings, and the parameters that are sent."""
 TOOL = {"type": "file_search", "vector_store_ids": ["a"]}
-SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+SENT_TO_RESPONSES: list[tuple[str, Parameters, Parameters]] = [
     ("openai/gpt-5", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
     (
         "openai/gpt-4o",

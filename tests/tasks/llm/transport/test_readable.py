@@ -25,6 +25,8 @@ from tests.tasks.llm.transport.test_ends import (
     stream_body,
 )
 
+JsonObject = dict[str, Any]
+
 pytestmark = pytest.mark.usefixtures("hurried")
 
 PRICES = Prices(1.0, None, 10.0, "a list")
@@ -38,7 +40,7 @@ def _keys(monkeypatch):
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
 
 
-MESSAGE_FIELDS: dict[str, dict[str, Any]] = {
+MESSAGE_FIELDS: dict[str, JsonObject] = {
     "reasoning as a list": {"reasoning_content": ["Hm."]},
     "reasoning in parts": {"reasoning_content": [{"type": "text", "text": "Hm."}]},
     "reasoning as an object": {"reasoning": {}},
@@ -54,7 +56,7 @@ MESSAGE_FIELDS: dict[str, dict[str, Any]] = {
         "annotations": [{"type": "url_citation", "url_citation": 5}]
     },
 }
-TOP_FIELDS: dict[str, dict[str, Any]] = {
+TOP_FIELDS: dict[str, JsonObject] = {
     "a number for an id": {"id": 5},
     "a time with fractions": {"created": 1727000000.5},
     "a date": {"created": "2026-11-28T10:00:00Z"},
@@ -66,11 +68,11 @@ TOP_FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-def with_top(body: str, fields: dict[str, Any]) -> str:
+def with_top(body: str, fields: JsonObject) -> str:
     return json.dumps({**json.loads(body), **fields})
 
 
-def stream_with_top(body: str, fields: dict[str, Any]) -> str:
+def stream_with_top(body: str, fields: JsonObject) -> str:
     return re.sub(
         "(?m)^data: ({.*)$",
         lambda line: f"data: {with_top(line[1], fields)}",
@@ -272,7 +274,7 @@ def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used():
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-def logprobs(logprob: float) -> dict[str, Any]:
+def logprobs(logprob: float) -> JsonObject:
     """The log-probabilities of the only token of a reply."""
     token = {
         "token": "A debt.",
@@ -351,7 +353,7 @@ def test_a_response_of_reasoning_alone_says_so():
     assert "only reasoning" in str(reply.error)
 
 
-THINKING_FIELDS: list[dict[str, Any]] = [
+THINKING_FIELDS: list[JsonObject] = [
     {"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]},
     {"thinking_blocks": [{"type": "thinking", "thinking": "Hm."}]},
     {"reasoning_content": "Hm."},
@@ -374,7 +376,7 @@ def test_a_reply_of_reasoning_alone_says_so(thinking, content):
         assert "only `reasoning_content`" in str(reply.error)
 
 
-MARKS: dict[str, dict[str, Any]] = {
+MARKS: dict[str, JsonObject] = {
     "output_sensitive": {"output_sensitive": True},
     "a code of the reply": {
         "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}
