@@ -289,7 +289,7 @@ def _send(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> 
         notice(f"alert: {message.title}")
         for line in message.lines:
             notice(f"  {line}")
-    elif results is not None and results.judge_change is not None:
+    elif results is not None and results.judge_change:
         notice(results.judge_change)
     _store(job, alerts, [])
     _store(job, [], _deliver(job, alerts, results))

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_786,
-    "SQL": 58_648,
-    "pages": 27_700,
-    "tests": 428_843,
+    "source": 326_628,
+    "SQL": 59_360,
+    "pages": 27_789,
+    "tests": 429_959,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
@@ -31,7 +31,7 @@ TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 1504,
+        "comprehension": 1511,
         "comprehension within another": 0,
         "conditional expression": 563,
         "assignment within an expression": 0,
@@ -44,7 +44,7 @@ EXCEPTIONS = {
         "function over 300 tokens": 2,
     },
     "tests": {
-        "comprehension": 1843,
+        "comprehension": 1853,
         "comprehension within another": 7,
         "conditional expression": 312,
         "assignment within an expression": 0,

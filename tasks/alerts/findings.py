@@ -180,7 +180,9 @@ def _drop(row: Row, line: str, happened: str, drifted_judges: Mapping[str, str])
     judge = drifted_judges.get(row["judge"])
     cause = ""
     if judge is not None:
-        name = judge if judge == row["judge"] else f"{judge}, a member of {row['judge']},"
+        name = judge
+        if judge != row["judge"]:
+            name += f", a member of {row['judge']},"
         line += f"; {name} drifted the same night, so the judge may be the cause, not the model"
         cause = f"judge {judge}"
     facts = {**row, "judge_drifted": judge is not None}
