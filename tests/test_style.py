@@ -19,9 +19,9 @@ from tests.kit import ROOT, tracked_files
 
 TOKENS = {
     "source": 326_628,
-    "SQL": 59_360,
+    "SQL": 59_372,
     "pages": 27_789,
-    "tests": 429_959,
+    "tests": 429_966,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -266,8 +266,10 @@ moved_scores as (
         scores.n_tasks,
         raw_mean_score + effect as moved_score,
         -- Both errors are independent.
-        sqrt((raw_mean_score - raw_ci_low) ** 2 + (effect - effect_ci_low) ** 2) as below,
-        sqrt((raw_ci_high - raw_mean_score) ** 2 + (effect_ci_high - effect) ** 2) as above
+        moved_score - sqrt((raw_mean_score - raw_ci_low) ** 2 + (effect - effect_ci_low) ** 2)
+            as low,
+        moved_score + sqrt((raw_ci_high - raw_mean_score) ** 2 + (effect_ci_high - effect) ** 2)
+            as high
     from sampled
     inner join sampled_scores as scores
         using (split, judging_id, dataset_revision, model, model_config_hash)
@@ -278,9 +280,9 @@ moved_scores as (
 points as (
     select succession, split, model, vintage, judge, first_response_at, n_tasks, is_drifted,
         true as is_estimated,
-        greatest(moved_score, mean_floor) as mean_score,
-        greatest(moved_score - below, mean_floor) as ci_low,
-        greatest(moved_score + above, mean_floor) as ci_high,
+        if(moved_score < mean_floor, mean_floor, moved_score) as mean_score,
+        if(low < mean_floor, mean_floor, low) as ci_low,
+        if(high < mean_floor, mean_floor, high) as ci_high,
         effect,
         effect_ci_low,
         effect_ci_high

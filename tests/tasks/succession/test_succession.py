@@ -473,6 +473,7 @@ def test_scores_before_the_new_judge_are_moved_by_the_effect(job):
         if row["is_estimated"]:
             moved_score = score(model, by_old) + effects[model]["effect"]
             assert row["mean_score"] == pytest.approx(moved_score)
+            assert row["ci_low"] is None  # not computed yet
     assert shown_points["a", "2026-11-03"]["mean_score"] == score("a", stricter)
     assert shown_points["a", "2026-11-03"]["changed"] == "judge"
 
