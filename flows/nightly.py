@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -29,7 +30,9 @@ from tasks.compare.vintages import comparable_pairs, differences_of
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import control_sets_of_night, drifted
+from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import leaderboard
+from tasks.figures.shown.successions import shown_effects
 from tasks.run.coverage import low_coverage
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.run_context import retirements
@@ -164,7 +167,11 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     alerts += _drop_alerts(job, _drifted_judges(job, {row["judge"] for row in drifted_rows}))
     alerts += alerts_of_reports(execution.reports)
     today = datetime.now(UTC).date()
-    alerts += switched_off(retirements(job, today), today)
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = Scope(job, reader)
+        for alert in switched_off(retirements(job, today), today):
+            line = f"{alert.line} {shown_effects(scope, alert.subject)}".rstrip()
+            alerts.append(replace(alert, line=line))
     return alerts
 
 
@@ -232,13 +239,10 @@ def _judge_change(job: Job) -> str | None:
     """Return a line that a judge took the place of another one; None if none did."""
     parameters = {"benchmark": job.benchmark, "night": job.night}
     with Warehouse(job.warehouse).reader() as reader:
-        changes = reader.query("queries/nightly/judge_change", parameters)
-    for change in changes:
-        names = f"{change['old_names']} → {change['new_names']}"
-        if change["old_names"] == change["new_names"]:
-            names += " (another configuration)"
-        return f"Judge changed: {names}. Scores by different judges are not compared."
-    return None
+        rows = reader.query("queries/nightly/judge_change", parameters)
+    if not rows:
+        return None
+    return f"Judge changed: {rows[0]['change']}. Scores by different judges are not compared."
 
 
 _SCORE_COLUMNS = ("split", "model", "judge", "mean_score", "coverage", "is_below_bar")

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_628,
-    "SQL": 59_372,
+    "source": 326_615,
+    "SQL": 59_385,
     "pages": 27_789,
-    "tests": 429_966,
+    "tests": 430_020,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

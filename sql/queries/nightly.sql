@@ -73,8 +73,8 @@ group by all
 order by all;
 
 -- name: judge_change
--- The judges that decided something in a night, but nothing in the last night before it, and those
--- with which it is the other way round; no row unless there are both.
+-- The judges of the last night that decided nothing in this one → those of this night that decided
+-- nothing in the last one; no row unless there are both.
 with judged as (
     select runs.night, judge, judge_config_hash, template_hash, grading,
         min(started_at) as started_at
@@ -108,9 +108,10 @@ new_judges as (
     anti join last_night using (judge, judge_config_hash, template_hash, grading)
 )
 
-select old_names, new_names
+select old_names || ' → ' || new_names
+    || if(old_names = new_names, ' (another configuration)', '') as change
 from old_judges, new_judges
-where old_names is not null and new_names is not null;
+where change is not null;
 
 -- name: frequent_errors
 -- One row: a model or judge with failed calls in a run, and its most frequent

@@ -61,6 +61,8 @@ _COUNT_WEIGHTS_OUT_OF_BOUNDS = """
     join tasks using (task_id)
     where is_admitted and weight not between ? and ?
 """
+About = Mapping[str, Any]
+"""What a certificate says of its data set and scores."""
 LeaderboardRow = Mapping[str, Any]
 
 
@@ -170,7 +172,7 @@ class Verification(NamedTuple):
     """
 
     digest: str
-    about: dict[str, Any]
+    about: About
     leaderboards: dict[str, dict[str, int]]
     differences: list[FigureDifference]
     ids: Ids
@@ -346,7 +348,7 @@ def verify_files(source: Path | Store) -> StageReport:
 def _recompute(
     folder: Path,
     key: Mapping[str, str],
-    about: Mapping[str, Any],
+    about: About,
     *,
     is_same_sql: bool,
 ) -> tuple[dict[str, Compared], list[str]]:
@@ -398,7 +400,7 @@ def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) 
         certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)
 
 
-def _refuse_impossible_rows(reader: Reader, about: Mapping[str, Any]) -> list[str]:
+def _refuse_impossible_rows(reader: Reader, about: About) -> list[str]:
     """Refuse contradictory verdicts, duplicate rows, and weights out of bounds.
 
     Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of
@@ -431,7 +433,7 @@ def _refuse_impossible_rows(reader: Reader, about: Mapping[str, Any]) -> list[st
     return [f"{problem}; the certified configuration only warns of them"]
 
 
-def _refuse_other_calls(reader: Reader, about: Mapping[str, Any]) -> list[str]:
+def _refuse_other_calls(reader: Reader, about: About) -> list[str]:
     """Refuse verdicts whose `n_in_call` is not that of the manifest.
 
     Return a note if the manifest states none.

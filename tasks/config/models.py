@@ -27,6 +27,8 @@ from tasks.rules.verdict import MOST_QUESTIONS, TERNARY
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints support OpenAI's batch interface."""
+Parameters = dict[str, Any]
+"""Parameters of a model's calls, by name."""
 Size = Annotated[int, Field(ge=1, strict=True)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Text = Annotated[str, Field(min_length=1)]
@@ -132,7 +134,7 @@ class Endpoint(Strict):
     timeout_s: PositiveFloat = 3600.0
     price: Price | None = None
     retires_on: date | None = None
-    params: dict[str, Any] = {}
+    params: Parameters = {}
 
     def problems(self) -> Iterator[str]:
         """Yield secrets in stored settings, and parameters that cannot be sent."""
@@ -174,7 +176,7 @@ class Endpoint(Strict):
                 yield f"headers.{name}"
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """The set parameters that are sent with the messages and change the reply."""
         names = {
             "reasoning_effort",
@@ -199,7 +201,7 @@ class Model(Endpoint):
 
     source: Literal["sampled", "imported"] = "sampled"
     resample: Literal["never", "nightly"] = "never"
-    fallback: dict[str, Any] = {}
+    fallback: Parameters = {}
     system_prompt: Text | None = None
 
     @model_validator(mode="before")
@@ -274,7 +276,7 @@ class Embedding(Analyst):
             yield "`api`, `stream`, `mode` and `trials` are not settings of an embedding model"
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """The parameters of any model, and the kind of call."""
         return super().parameters | {"api": "embedding"}
 
@@ -467,7 +469,7 @@ class Judge(Analyst):
         return self.criteria_per_call
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """The parameters of any model, and the kind of call."""
         parameters = super().parameters
         if self.is_decision_model:

@@ -27,6 +27,7 @@ API_KEY = secrets.token_urlsafe(32)
 pages.
 """
 _HEADERS = {"Authorization": f"Bearer {API_KEY}"}
+JsonObject = dict[str, Any]
 DecisionSpec = Mapping[str, Any]
 """A question to a decision model: its type, name and instructions, and its choices, if any."""
 _start_lock = threading.Lock()
@@ -127,7 +128,7 @@ def _options_of(spec: DecisionSpec) -> list[str]:
     return [str(number) for number in range(1, n_choices + 1)]
 
 
-def _decision_request(text: str, spec: DecisionSpec, options: Sequence[str]) -> dict[str, Any]:
+def _decision_request(text: str, spec: DecisionSpec, options: Sequence[str]) -> JsonObject:
     lines = [spec["instructions"]]
     # For a question without choices, the options (yes, no) need no lines.
     for option, choice in zip(options, spec.get("choices", ()), strict=False):
@@ -156,8 +157,8 @@ def _probabilities(options: Sequence[str], tokens: Sequence[Mapping[str, Any]]) 
     return [mass / total for mass in positive_masses]
 
 
-def _decision(spec: DecisionSpec, probabilities: Sequence[float]) -> dict[str, Any]:
-    decision: dict[str, Any] = {"type": spec["type"], "name": spec["name"]}
+def _decision(spec: DecisionSpec, probabilities: Sequence[float]) -> JsonObject:
+    decision: JsonObject = {"type": spec["type"], "name": spec["name"]}
     choices = spec.get("choices", ())
     if not choices:
         return {**decision, "probability": probabilities[0]}

@@ -15,6 +15,8 @@ from tasks.llm.litellm_setup import decision_providers, litellm, model_entry
 from tasks.rules.identity import adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
+PriceEntry = dict[str, Any]
+"""What LiteLLM's table says of a model."""
 Parameters = Mapping[str, Any]
 """Parameters of a model or of a request, with this project's names."""
 RESPONSES = "responses"
@@ -228,7 +230,7 @@ _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @cache
-def table_entry(name: str) -> dict[str, Any]:
+def table_entry(name: str) -> PriceEntry:
     """Return LiteLLM's entry for a model: that of its full name, else that of its name without the
     provider if the entry is of that provider.
     """
@@ -274,7 +276,7 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     )
 
 
-def _with_prices_of_decisions(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _with_prices_of_decisions(entry: PriceEntry) -> PriceEntry:
     """Return the entry of a model, which has separate prices for decisions if it also chats."""
     suffix = "_decisions"
     prices = dict(entry)
@@ -353,7 +355,7 @@ def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> fl
     return (prompt_tokens * input_price + reply_tokens * output_price) / _MTOK
 
 
-def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
+def _tariffs(entry: PriceEntry, prefix: str) -> list[float]:
     """Return all possible prices of a text call, in USD per million tokens."""
     tariffs = []
     for name, value in entry.items():

@@ -6,11 +6,10 @@ The module also cuts a long text into chunks that fit, without gaps or overlaps.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from tasks.rules.conversation import Message, prompt_on
 from tasks.rules.text.characters import is_blank, storable
-from tasks.rules.verdict import VerdictError, json_object, strict_format
+from tasks.rules.verdict import JsonObject, VerdictError, json_object, strict_format
 
 PLACEHOLDERS = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
 """The placeholders that an evidence template must contain."""
@@ -57,10 +56,10 @@ def evidence_prompt(
     return prompt_on(template, messages, criterion, extra_texts=texts)
 
 
-def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
+def evidence_format(*, is_bounded: bool) -> JsonObject:
     """Return the JSON schema of the reply; its statements may be bounded in length and number."""
-    statement: dict[str, Any] = {"type": "string"}
-    statements: dict[str, Any] = {"type": "array", "items": statement}
+    statement: JsonObject = {"type": "string"}
+    statements: JsonObject = {"type": "array", "items": statement}
     if is_bounded:
         # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that
         # never ends.

@@ -25,8 +25,10 @@ _AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_ag
 _N_DECISIONS = 3
 """Number of possible decisions: unmet (0), partial (0.5), met (1)."""
 
+MeasuresRow = dict[str, Any]
 
-def against_people(counts: Rows) -> list[dict[str, Any]]:
+
+def against_people(counts: Rows) -> list[MeasuresRow]:
     """Return one row for each grader and label, for each label the best grader first.
 
     Its measures compare all decisions of the grader with people's, so a person with more decisions
@@ -52,7 +54,7 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
     return row["label"], negative_kappa, row["grader"]
 
 
-def _agreement_measures(counts: Rows) -> dict[str, Any]:
+def _agreement_measures(counts: Rows) -> MeasuresRow:
     """Return the measures of one grader and label."""
     task_tables = _tables(counts, "task_id")
     pair_tables = _tables(counts, "pair_grader", "person")
@@ -81,12 +83,12 @@ def _agreement_measures(counts: Rows) -> dict[str, Any]:
     return row
 
 
-def _pooled_measures(task_tables: NDArray[np.float64]) -> dict[str, Any]:
+def _pooled_measures(task_tables: NDArray[np.float64]) -> MeasuresRow:
     """Return the measures of all decisions together, with intervals over tasks."""
     pooled_table = task_tables.sum(axis=0)
     # In the order of `_AGREEMENT_MEASURES`.
     intervals = agreement_intervals(task_tables[:, None], kappa, macro_f1, raw_agreement)
-    row: dict[str, Any] = {}
+    row: MeasuresRow = {}
     for (name, measure), interval in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
         low, high = interval[0]
         row[name] = none_if_nan(measure(pooled_table))

@@ -101,6 +101,11 @@ def headline(rows: Rows) -> str:
     return " ".join(map(_sentence, grouped(rows, "succession", "split").values()))
 
 
+def shown_effects(scope: Scope, old_judge: str) -> str:
+    """Return what the successions of a judge show; empty if there are none."""
+    return headline(_effects(scope, {"old": old_judge, "new": None}))
+
+
 def _sentence(board: Rows) -> str:
     beginning = f"{board[0]['succession']}, {board[0]['split']}:"
     estimated = [row for row in board if row["no_figure"] is None]

@@ -198,7 +198,7 @@ def _write_rubrics(tasks: Rows, rubrics: Rubrics, site: Site) -> dict[int, str]:
     return {number: write_data(site, block) for number, block in blocks.items()}
 
 
-def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> list[dict[str, Any]]:
+def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> Rows:
     """Write the scores by each judge configuration, and return the entries of the index."""
     scores = _scores(subjects, rubrics)
     documents = []
@@ -222,7 +222,7 @@ def _write_entries(
     rubrics: Rubrics,
     blocks: Sequence[Block],
     site: Site,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Write the marks of each entry, and return the entries of the index.
 
     `response_states` has a digit for each task: 0 no response, 1 a response that can be judged, 2

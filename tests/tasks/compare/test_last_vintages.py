@@ -212,18 +212,18 @@ def test_a_night_in_which_the_judge_had_drifted_is_not_compared_with(published):
 
 @without_scores
 @pytest.mark.parametrize(
-    ("judges_by_night", "names"),
+    ("judges_by_night", "changes"),
     [
-        ([["old"], ["old"], ["new"]], [("old", "new")]),
-        ([["old", "kept"], ["old", "kept"], ["kept", "new"]], [("old", "new")]),
+        ([["old"], ["old"], ["new"]], ["old → new"]),
+        ([["old", "kept"], ["old", "kept"], ["kept", "new"]], ["old → new"]),
         ([["old"], ["old"], ["old", "new"]], []),
         ([["old"], ["old", "new"], ["new"]], []),
-        ([["old"], [], ["new"]], [("old", "new")]),
+        ([["old"], [], ["new"]], ["old → new"]),
         ([[], [], ["new"]], []),
     ],
 )
 def test_a_judge_has_changed_if_one_of_the_last_night_is_gone_and_another_is_there(
-    published, judges_by_night, names
+    published, judges_by_night, changes
 ):
     responses = [response_in(vintage) for vintage in VINTAGES[1:]]
     verdicts = []
@@ -233,4 +233,4 @@ def test_a_judge_has_changed_if_one_of_the_last_night_is_gone_and_another_is_the
     reader = state_of_tonight(published, responses, verdicts)
     rows = reader.rows(sql.read("queries/nightly/judge_change"), TONIGHT)
 
-    assert [(row["old_names"], row["new_names"]) for row in rows] == names
+    assert [row["change"] for row in rows] == changes

@@ -12,6 +12,7 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job, Succession
 from tasks.figures.scope import Scope
 from tasks.figures.shown import figure_of
+from tasks.figures.shown.successions import shown_effects
 from tasks.rules.errors import UsageError
 from tasks.succession.sample import sample_of, store_sample
 from tests.kit import (
@@ -476,6 +477,15 @@ def test_scores_before_the_new_judge_are_moved_by_the_effect(job):
             assert row["ci_low"] is None  # not computed yet
     assert shown_points["a", "2026-11-03"]["mean_score"] == score("a", stricter)
     assert shown_points["a", "2026-11-03"]["changed"] == "judge"
+
+
+def test_an_alert_on_the_end_of_a_judge_can_say_what_its_succession_shows(job):
+    rows = judged_anew(succession(job, 160), stricter)
+
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = Scope(job, reader)
+        assert shown_effects(scope, "older") == sentence(*rows)
+        assert shown_effects(scope, "newer") == ""
 
 
 def test_verdicts_on_a_sample_are_no_point_of_the_history(job):
