@@ -235,13 +235,13 @@ def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
     return {(row["kind"], row["label"]): row["error"] for row in rows}
 
 
-def _judge_change(job: Job) -> str | None:
-    """Return a line that a judge took the place of another one; None if none did."""
+def _judge_change(job: Job) -> str:
+    """Return a line that a judge took the place of another one; empty if none did."""
     parameters = {"benchmark": job.benchmark, "night": job.night}
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.query("queries/nightly/judge_change", parameters)
     if not rows:
-        return None
+        return ""
     return f"Judge changed: {rows[0]['change']}. Scores by different judges are not compared."
 
 

@@ -40,18 +40,18 @@ class Results:
             the shown order.
         cost_usd: the cost of all runs of the night; None if it is not known.
         calls: the requests of all runs of the night.
-        judge_change: a line that a judge took the place of another one; None if none did.
+        judge_change: a line that a judge took the place of another one; empty if none did.
     """
 
     scores: Sequence[Row] = ()
     cost_usd: float | None = None
     calls: int = 0
-    judge_change: str | None = None
+    judge_change: str = ""
 
     @property
     def lines(self) -> list[str]:
         """The change of a judge, and the scores with the cost."""
-        return [line for line in (self.judge_change, self._scores_line) if line is not None]
+        return list(filter(None, (self.judge_change, self._scores_line)))
 
     @property
     def _scores_line(self) -> str:

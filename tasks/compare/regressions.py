@@ -11,7 +11,8 @@ from tasks.rules.text.cells import markdown_cell
 from tasks.rules.text.characters import one_line, visible
 from tasks.rules.text.numbers import counted, number
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
 _ROUNDING = 1e-12
 """A drop that is less than this below the least one counts as large enough."""
 _HEADINGS = (
@@ -27,7 +28,7 @@ _HEADINGS = (
 )
 
 
-def worse(rows: Rows, least_drop: float) -> list[Mapping[str, Any]]:
+def worse(rows: Rows, least_drop: float) -> list[Row]:
     """Return the differences in which the second side is significantly lower, by at least
     `least_drop`.
     """
@@ -58,7 +59,7 @@ def _shown(text: str) -> str:
     return markdown_cell(visible(one_line(text, 2_000)))
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
+def _cells(row: Row) -> list[str]:
     interval = "–"
     if row["ci_low"] is not None:
         interval = f"{number(row['ci_low'], '+z.3f')} to {number(row['ci_high'], '+z.3f')}"

@@ -136,7 +136,7 @@ class VerdictWriter(PartWriter):
         judge_config: JudgeConfig,
         report: StageReport,
         table_name: str,
-        table_columns: dict[str, Any],
+        table_columns: Row,
     ) -> None:
         super().__init__(context.warehouse, table_name, context.ledger, report)
         self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)

@@ -33,18 +33,24 @@ def _shared_effects(scope: Scope, parameters: Parameters) -> list[Row]:
     """Return the effects on each model and split, which two figures share."""
     key = ("effects", parameters["old"], parameters["new"])
     if key not in scope.shared_results:
-        # It imports Polars, which few figures need.
-        from tasks.succession.estimate import estimated_rows
-
-        shown_splits = dict(scope.values["shown_splits"].rows)
         rows = []
         for succession in _successions(scope, parameters):
-            judges = {name: succession[name] for name in _JUDGES}
-            for row in estimated_rows(scope.reader, succession):
-                if row["split"] in shown_splits:
-                    rows.append(judges | row)
+            rows += _effects_of(scope, succession)
         scope.shared_results[key] = {"effects": rows}
     return scope.shared_results[key]["effects"]
+
+
+def _effects_of(scope: Scope, succession: Row) -> list[Row]:
+    # It imports Polars, which few figures need.
+    from tasks.succession.estimate import estimated_rows
+
+    shown_splits = dict(scope.values["shown_splits"].rows)
+    judges = {name: succession[name] for name in _JUDGES}
+    rows = []
+    for row in estimated_rows(scope.reader, succession):
+        if row["split"] in shown_splits:
+            rows.append(judges | row)
+    return rows
 
 
 _SHIFT = {
