@@ -48,14 +48,9 @@ order by run_totals.started_at desc, run_id;
 -- set, model configuration, judge, template or grading changes, one line ends and
 -- another begins.
 --
--- with: figures/history/sampled_scores, figures/history/judge_handovers
-with offered_models as (
-    select model, list(entry order by entry) as entries
-    from $entries as entries
-    group by model
-),
-
-offered_judges as (
+-- with: figures/history/sampled_scores, figures/history/judge_handovers,
+--     figures/history/offered_models
+with offered_judges as (
     select judge, judge_trial, list(judge_config order by judge_config) as shown_judge_configs
     from $shown_judge_configs as shown_judge_configs
     group by judge, judge_trial
@@ -148,6 +143,12 @@ inner join offered_judges using (judge, judge_trial)
 window of_model as (partition by model), of_judge as (partition by judge)
 order by split, judge, judge_trial, model, sampling_order, first_judged_at, line;
 
+-- name: offered_models
+-- One row: a model, with its choices at the top of the page.
+select model, list(entry order by entry) as entries
+from $entries as entries
+group by model;
+
 -- name: sampled_scores
 -- One row: a model's score in one vintage under one judge configuration, with the
 -- vintage's index in time.
@@ -186,12 +187,9 @@ vintage_scores as (
             ) as first_response_at
         ),
         first_verdicts.first_judged_at,
-        judge_configs.judging_id,
         drifted.judge is not null as is_drifted
     from leaderboard as scores
     inner join first_verdicts using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    inner join intermediate.judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     left join samples
         on scores.judge = new_judge
             and judge_config_hash = new_judge_config_hash
@@ -242,16 +240,19 @@ group by all;
 -- One row: a score by the new judge of a succession or, in a vintage that it has not covered, one
 -- by the old judge, moved by the effect on the model ($shifts).
 --
--- with: figures/history/sampled_scores
+-- with: figures/history/sampled_scores, figures/history/offered_models
 with new_scores as (
     select succession, sampled_scores.*
     from sampled_scores
+    inner join intermediate.judge_configs
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join (select distinct succession, split, successor_id from $shifts as shifts) as shifts
         on sampled_scores.split = shifts.split and judging_id = successor_id
 ),
 
 sampled as (
-    select shifts.*, judging_id, dataset_revision, model, model_config_hash
+    select shifts.*, dataset_revision, model, model_config_hash, judge, judge_config_hash,
+        template_hash, grading, judge_trial
     from $shifts as shifts
     inner join intermediate.model_runs using (model_run_id)
 ),
@@ -259,7 +260,6 @@ sampled as (
 moved_scores as (
     select
         sampled.* exclude (model_run_id, successor_id),
-        scores.judge,
         scores.vintage,
         scores.first_response_at,
         scores.is_drifted,
@@ -272,7 +272,10 @@ moved_scores as (
             as high
     from sampled
     inner join sampled_scores as scores
-        using (split, judging_id, dataset_revision, model, model_config_hash)
+        using (
+            split, dataset_revision, model, model_config_hash, judge, judge_config_hash,
+            template_hash, grading, judge_trial
+        )
     anti join new_scores
         using (succession, split, model, model_config_hash, dataset_revision, vintage)
 ),
@@ -305,12 +308,8 @@ select
         not is_estimated and lag(is_estimated) over of_model, 'judge', null
     ) as changed,
     dense_rank() over (order by succession, split, model, is_estimated) as line,
-    offered.entries as model
+    offered_models.entries as model
 from points
-inner join (
-    select model, list(entry order by entry) as entries
-    from $entries as entries
-    group by model
-) as offered using (model)
+inner join offered_models using (model)
 window of_model as (partition by succession, split, model order by points.first_response_at)
 order by succession, split, model, points.first_response_at;

@@ -366,8 +366,8 @@ class Judge(Analyst):
     settings it has.
 
     A judge with `majority` is a panel: its verdict is the majority of those of other judges, each
-    in `votes` repetitions. It makes no call. One that only a panel
-    configures has no board (`has_board: false`).
+    in `votes` repetitions. It makes no call. A judge that is configured in a panel alone has no
+    board (`has_board: false`).
     """
 
     template: str = "default"

@@ -427,9 +427,10 @@ class Settings(Strict):
 
     `warehouse` is the folder of the data, relative to the configuration file (null:
     `PRBENCH_WAREHOUSE`, or the default). A judge that a cascade names works only within the
-    cascade, and is removed from `judges`. `majorities` are named sets of at least three judges
-    and people, or of an even number of judges, whose majority vote is a grader. `conditions` lists the labels that are one model under several
-    conditions; `aggregate` replaces the stored conditions only if the key is present.
+    cascade, and is removed from `judges`. `majorities` are named sets of at least three judges and
+    people, or of an even number of judges, whose majority vote is a grader. `conditions` lists the
+    labels that are one model under several conditions; `aggregate` replaces the stored conditions
+    only if the key is present.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`.
     `annotator` labels tasks, `reviewer` checks criteria: one model each, or a list of them.
     `capabilities` names the models for capabilities. Without `stopping`, all tasks are evaluated.

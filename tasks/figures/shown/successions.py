@@ -2,7 +2,6 @@
 
 from operator import itemgetter
 
-import sql
 from tasks.figures import charts
 from tasks.figures.figure import Column, Figure, Interval, Parameters, Rows, grouped
 from tasks.figures.page import Page
@@ -94,10 +93,10 @@ def _shift_notes(rows: Rows) -> list[str]:
 
 
 def _agreement(scope: Scope, parameters: Parameters) -> list[Row]:
-    query = sql.read("queries/succession/agreement")
     rows = []
     for succession in _successions(scope, parameters):
-        for row in scope.reader.rows(query, {"succession_id": succession["succession_id"]}):
+        key = {"succession_id": succession["succession_id"]}
+        for row in scope.reader.query("queries/succession/agreement", key):
             rows.append({"succession": succession["succession"], **row})
     return rows
 
