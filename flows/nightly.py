@@ -170,8 +170,8 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader)
         for alert in switched_off(retirements(job, today), today):
-            line = f"{alert.line} {shown_effects(scope, alert.subject)}".rstrip()
-            alerts.append(replace(alert, line=line))
+            sentences = filter(None, (alert.line, shown_effects(scope, alert.subject)))
+            alerts.append(replace(alert, line=". ".join(sentences)))
     return alerts
 
 
