@@ -66,9 +66,14 @@ def score(model: str, decide: Decide) -> float:
     return points / 16 / len(TASK_IDS)
 
 
-def verdict_rows(criteria: list[Row], decide: Decide, **columns: Any) -> list[Row]:
+def verdict_rows(
+    criteria: list[Row],
+    decide: Decide,
+    responses: list[Row] = RESPONSES,
+    **columns: Any,
+) -> list[Row]:
     rows = []
-    for response_row in RESPONSES:
+    for response_row in responses:
         for criterion_row in criteria:
             if criterion_row["task_id"] == response_row["task_id"]:
                 value = decide(
@@ -108,12 +113,11 @@ def shared(tmp_path_factory) -> Job:
 
 
 def succession(job: Job, n_verdicts: int, **changes: Any) -> Job:
-    settings = Succession(
-        old_judge="older",
-        new_judge="newer",
-        n_verdicts=n_verdicts,
-        **changes,
-    )
+    judges = {
+        "old_judge": "older",
+        "new_judge": "newer",
+    }
+    settings = Succession(n_verdicts=n_verdicts, **judges | changes)
     return job.model_copy(update={"succession": settings})
 
 
@@ -227,23 +231,19 @@ def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
 
 
 def test_a_judge_without_verdicts_cannot_be_succeeded(job):
-    settings = Succession(
-        old_judge="unknown",
-        new_judge="newer",
-        n_verdicts=40,
-    )
-
     with pytest.raises(
         UsageError, match="unknown: no other judge of this name has verdicts here"
     ):
-        drawn_ids(job.model_copy(update={"succession": settings}))
+        drawn_ids(
+            succession(job, 40, old_judge="unknown"),
+        )
 
 
 def test_an_unknown_judge_cannot_succeed(job):
-    settings = Succession(old_judge="older", new_judge="nwer", n_verdicts=40)
-
     with pytest.raises(UsageError, match="nwer: is not configured as a judge"):
-        drawn_ids(job.model_copy(update={"succession": settings}))
+        drawn_ids(
+            succession(job, 40, new_judge="nwer"),
+        )
 
 
 def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
@@ -254,14 +254,10 @@ def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
 
 
 def test_a_judge_with_another_grading_cannot_succeed(job):
-    settings = Succession(
-        old_judge="in-thirds",
-        new_judge="newer",
-        n_verdicts=40,
-    )
-
     with pytest.raises(UsageError, match="in-thirds grades ternary, newer binary"):
-        drawn_ids(job.model_copy(update={"succession": settings}))
+        drawn_ids(
+            succession(job, 40, old_judge="in-thirds"),
+        )
 
 
 # What it shows
@@ -433,12 +429,7 @@ def sampled_later(job: Job, vintage: str, decide: Decide, **judge: Any):
         }
         for task_id in TASK_IDS
     ]
-    rows = []
-    for response_row in responses:
-        for criterion_row in CRITERIA:
-            if criterion_row["task_id"] == response_row["task_id"]:
-                value = decide(criterion_row, "a")
-                rows.append(verdict(response_row, criterion_row, value, **judge))
+    rows = verdict_rows(CRITERIA, decide, responses, **judge)
     tables = {"responses": responses, "verdicts": rows}
     written(job.warehouse, tables, job.data.revision).publish()
 
@@ -525,12 +516,11 @@ def test_the_interval_of_a_moved_score_has_the_errors_of_score_and_shift(job):
 
 def test_a_judge_cannot_succeed_itself(job):
     judged_anew(succession(job, 160), stricter)
-    settings = Succession(old_judge="newer", new_judge="newer", n_verdicts=40)
 
     with pytest.raises(
         UsageError, match="newer: no other judge of this name has verdicts"
     ):
-        drawn_ids(job.model_copy(update={"succession": settings}))
+        drawn_ids(succession(job, 40, old_judge="newer"))
 
 
 def test_failures_alone_are_no_difference_between_models(job):

@@ -1,5 +1,7 @@
 """The effects of another judge on several models that it judged on the same criteria."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -157,6 +159,15 @@ def test_equal_effects_do_not_differ_between_models():
 
 def test_effects_far_apart_differ_between_models():
     assert of_covariance(np.eye(3), means=(0.0, 0.0, 9.0)).interaction_p_value < 0.001
+
+
+def test_a_difference_that_undecided_verdicts_could_make_is_no_interaction():
+    effects = replace(
+        of_covariance(np.eye(3), means=(0.0, 0.0, 9.0)),
+        undecided=np.full(3, 4.5),
+    )
+
+    assert effects.interaction_p_value == pytest.approx(1.0)
 
 
 def test_one_model_has_no_interaction():

@@ -10,6 +10,7 @@ from scipy import stats
 
 from tasks.rules.statistics.uncertainty import (
     Source,
+    TaskScores,
     components,
     judge_choice,
     sources,
@@ -118,6 +119,25 @@ def test_an_estimate_below_zero_is_shown():
     assert result.share == pytest.approx(-0.25)
 
 
+def test_a_task_counts_in_an_interval_as_far_as_its_repetition_moves_the_variance():
+    scores = task_scores(*incomplete(1))
+    copies = 10_000
+    tasks = np.arange(len(scores.means))
+    repeated_tasks = np.append(
+        np.tile(tasks, copies),
+        0,
+    )
+
+    repeated_scores = TaskScores(
+        *(column[repeated_tasks] for column in vars(scores).values())
+    )
+
+    trials = components(scores)[1]
+    change = components(repeated_scores)[1].variance - trials.variance
+    error = trials.parts[0] - trials.variance * trials.degrees[0]
+    assert error == pytest.approx(change * copies * trials.degrees.sum(), rel=0.01)
+
+
 def test_planted_variances_are_found_without_bias_in_unequal_numbers():
     estimates = [variances_of(incomplete(seed)) for seed in range(400)]
 
@@ -190,6 +210,16 @@ def test_expected_widths_are_those_of_the_planted_variances(
     assert result.single_width / result.width == pytest.approx(single_ratio, abs=0.01)
 
 
+def test_a_variance_below_zero_counts_as_none_in_an_expected_width():
+    table = np.tile(BALANCED, (10, 1, 1))
+
+    trials = sources(*scores_of(table))["trials"]
+
+    variance, variance_after = 4 / 2 + 2 / 4, 4 / 3 + 2 / 6
+    expected = np.sqrt(variance_after / variance)
+    assert trials.width_after / trials.width == pytest.approx(expected)
+
+
 def test_a_hundred_more_tasks_narrow_the_interval_as_student_says():
     tasks = sources(*scores_of(planted_table(5, 10, 1, 1)))["tasks"]
 
@@ -240,6 +270,24 @@ def test_judges_that_differ_by_the_same_on_each_task_have_the_variance_of_their_
     assert result.variance == pytest.approx(0.025)
     assert result.ci_low == pytest.approx(low)
     assert result.ci_high == pytest.approx(high)
+
+
+def test_the_width_for_other_judges_is_that_of_two_crossed_samples():
+    means = np.add.outer(
+        [0.0, 0.3, 0.6],
+        [0.0, 0.1, 0.2, 0.3, 0.4],
+    )
+    means[:2, :2] += [[0.1, -0.1], [-0.1, 0.1]]
+
+    result = judge_choice(means)
+
+    by_tasks = 0.3**2 / 3
+    interaction = 4 * 0.1**2 / 8
+    by_judges = (0.025 - interaction / 3) / 5
+    variance = by_tasks + by_judges
+    degrees = variance**2 / (by_tasks**2 / 2 + by_judges**2 / 4)
+    expected = 2 * stats.t.ppf(0.975, degrees) * np.sqrt(variance)
+    assert result.width == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")
