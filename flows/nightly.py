@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from flows.execution import Execution
@@ -35,8 +35,8 @@ from tasks.figures.shown.leaderboard import leaderboard
 from tasks.figures.shown.successions import shown_effects
 from tasks.run.coverage import low_coverage
 from tasks.run.missing_work import wanted_tasks
-from tasks.run.run_context import retirements
-from tasks.run.writing import StageReport
+from tasks.run.run_context import Retirement, retirements
+from tasks.run.writing import JUDGE, StageReport
 from tasks.stopping import last_looks
 from warehouse import Row, Warehouse, WarehouseBusy, WarehouseError
 
@@ -169,15 +169,22 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     today = datetime.now(UTC).date()
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader)
-        for alert in switched_off(retirements(job, today), today):
-            sentences = filter(None, (alert.line, shown_effects(scope, alert.subject)))
-            alerts.append(replace(alert, line=". ".join(sentences)))
+        ends = map(partial(_with_effects, scope), retirements(job, today))
+        alerts += switched_off(ends, today)
     return alerts
 
 
+def _with_effects(scope: Scope, end: Retirement) -> Retirement:
+    """Return the end of a model; the line on a judge also says what its successions show."""
+    effects = ""
+    if end.callee.kind == JUDGE:
+        effects = shown_effects(scope, end.callee.label)
+    return end._replace(line=". ".join(filter(None, (end.line, effects))))
+
+
 def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
-    """Return the judges whose scores a drift may explain -> the judge that drifted: the same one,
-    or a member of the panel.
+    """Return the judges whose scores a drift may explain -> a judge that drifted: the same one, or
+    a member of the panel.
 
     Args:
         job: the job of the night.
@@ -192,7 +199,7 @@ def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
 
 
 def _drop_alerts(job: Job, drifted_judges: Mapping[str, str]) -> list[Alert]:
-    """Return alerts for scores that fell; of models that `stopping` compares, at its last looks."""
+    """Return alerts for scores that fell. Models with `stopping` are judged at their last looks."""
     with Warehouse(job.warehouse).reader() as reader:
         looks = last_looks(wanted_tasks(job, reader).comparisons, reader)
     stopping_models = {look["model"] for look in looks}
@@ -250,11 +257,13 @@ _SCORE_COLUMNS = ("split", "model", "judge", "mean_score", "coverage", "is_below
 
 
 def _results(job: Job) -> Results:
-    """Return the scores of the night under the first judge with any, and the cost of its runs."""
+    """Return the scores of the night under the first judge with any, in its first repetition, and
+    the cost of the night's runs.
+    """
     is_resampled = any(model.resample == "nightly" for model in job.settings.models)
     scores_by_judge: dict[str, list[Row]] = {judge.label: [] for judge in job.settings.judges}
     for row in leaderboard(job, vintage=job.night if is_resampled else None):
-        if row["mean_score"] is not None:
+        if row["mean_score"] is not None and row["judge_trial"] == 1:
             score = {name: row[name] for name in _SCORE_COLUMNS}
             scores_by_judge.setdefault(row["judge"], []).append(score)
     runs = runs_of_night(job)

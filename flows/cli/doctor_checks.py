@@ -163,7 +163,7 @@ def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
     """Yield a finding for each configured model that was switched off, or will be soon."""
     for end in retirements(job, today):
-        has_ended = end.last_day <= today
+        has_ended = end.retires_on <= today
         yield SetupFinding(str(end.callee), not has_ended, end.line, is_warning=not has_ended)
 
 

@@ -265,7 +265,7 @@ moved_scores as (
         scores.is_drifted,
         scores.n_tasks,
         raw_mean_score + effect as moved_score,
-        -- Both errors are independent.
+        -- The two errors are independent.
         moved_score - sqrt((raw_mean_score - raw_ci_low) ** 2 + (effect - effect_ci_low) ** 2)
             as low,
         moved_score + sqrt((raw_ci_high - raw_mean_score) ** 2 + (effect_ci_high - effect) ** 2)
@@ -283,6 +283,7 @@ moved_scores as (
 points as (
     select succession, split, model, vintage, judge, first_response_at, n_tasks, is_drifted,
         true as is_estimated,
+        -- greatest() would make the floor of an end that is NULL.
         if(moved_score < mean_floor, mean_floor, moved_score) as mean_score,
         if(low < mean_floor, mean_floor, low) as ci_low,
         if(high < mean_floor, mean_floor, high) as ci_high,
@@ -300,10 +301,21 @@ points as (
 )
 
 select
-    points.* exclude (succession, model, first_response_at),
     succession as judged_by,
+    split,
     model as label,
     timezone('UTC', first_response_at) as first_response_at,
+    vintage,
+    judge,
+    is_estimated,
+    mean_score,
+    ci_low,
+    ci_high,
+    effect,
+    effect_ci_low,
+    effect_ci_high,
+    n_tasks,
+    is_drifted,
     if(
         not is_estimated and lag(is_estimated) over of_model, 'judge', null
     ) as changed,

@@ -80,7 +80,7 @@ with judged as (
         min(started_at) as started_at
     from verdicts
     inner join runs using (run_id)
-    where benchmark = $benchmark and runs.night is not null
+    where benchmark = $benchmark and runs.night is not null and value is not null
     group by all
 ),
 

@@ -88,13 +88,14 @@ group by all
 order by task_id, response_id;
 
 -- name: latest
--- One row: the latest succession of a pair of judges, or of the two that are named.
+-- One row: the latest succession of two judges by their names, or of the two that are named.
 select *, judge || ' → ' || new_judge as succession
 from intermediate.latest_successions
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and ($old is null or judge = $old)
     and ($new is null or new_judge = $new)
+qualify row_number() over (partition by judge, new_judge order by created_at desc) = 1
 order by judge, new_judge, succession_id;
 
 -- name: succession

@@ -11,12 +11,12 @@ from typing import Any, Literal, get_args
 
 from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
-from tasks.llm.retirement import ANNOUNCED_DAYS, end_of
+from tasks.llm.retirement import ANNOUNCED_DAYS, retirement_text
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import drift_line
 from tasks.rules.text.characters import one_line, storable
-from tasks.rules.text.numbers import list_text
+from tasks.rules.text.numbers import list_text, p_value_text
 from tasks.run.run_context import Retirement
 from tasks.run.writing import LEFT_OUT, StageReport
 
@@ -150,9 +150,7 @@ def _drop_line(row: Row) -> str:
     interval = ""
     if row["ci_low"] is not None:
         interval = f"95 % interval {row['ci_low']:+.3f} to {row['ci_high']:+.3f}, "
-    p_value = f"{row['p_adjusted']:.4f}"
-    if row["p_adjusted"] < 0.0001:
-        p_value = "below 0.0001"
+    p_value = p_value_text(row["p_adjusted"])
     n_tasks = str(row["n_tasks"])
     if row["n_tasks"] != row["n_wanted"]:
         n_tasks += f" of {row['n_wanted']}"
@@ -282,14 +280,14 @@ def switched_off(ends: Iterable[Retirement], today: date) -> Iterator[Alert]:
     It stays the same until the next of the `ANNOUNCED_DAYS`, so each of them is announced once.
     """
     for end in ends:
-        left_days = (end.last_day - today).days
+        left_days = (end.retires_on - today).days
         announced_days = min(days for days in ANNOUNCED_DAYS if left_days <= days)
         yield Alert(
             "retirement",
             subject=end.callee.label,
             line=str(end),
-            facts={"retires_on": end.last_day, "announced_days": announced_days},
-            happened=end_of(str(end.callee), end.last_day, today),
+            facts={"retires_on": end.retires_on, "announced_days": announced_days},
+            happened=retirement_text(str(end.callee), end.retires_on, today),
         )
 
 
@@ -323,6 +321,8 @@ def alert_id(job: Job, alert: Alert) -> str:
         period = ""
     else:
         period = job.night or job.run_id
+    # The line on a model's end also has versions and figures, which change between the days.
+    text = alert.happened if alert.kind == "retirement" else alert.line
     facts = json.dumps(alert.facts, sort_keys=True)
     return digest(
         "alert",
@@ -330,7 +330,7 @@ def alert_id(job: Job, alert: Alert) -> str:
         job.benchmark,
         alert.kind,
         alert.subject,
-        alert.line,
+        text,
         facts,
     )
 

@@ -362,8 +362,8 @@ class Judge(Analyst):
     response go into one call, in the rubric's order; `all` means the whole rubric (decisions: at
     most 128 criteria). `max_tokens` is for each criterion.
 
-    A judge with `cascade` calls a first judge and, if its rule says so, a second one, whose
-    settings it has.
+    A judge with `cascade` calls a first judge and, if its rule says so, a second one. It has the
+    settings of the second one.
 
     A judge with `majority` is a panel: its verdict is the majority of those of other judges, each
     in `votes` repetitions. It makes no call. A judge that is configured in a panel alone has no
@@ -390,7 +390,8 @@ class Judge(Analyst):
         """Refuse a cascade or panel with settings that its judges have, and give it a provisional
         name.
 
-        One with a name is read again; a cascade then has all settings of its second judge.
+        A stored configuration has a name already, and a stored cascade all settings of its second
+        judge.
         """
         if not isinstance(data, Mapping) or "name" in data:
             return data
@@ -415,6 +416,8 @@ class Judge(Analyst):
     def problems(self) -> Iterator[str]:
         """Yield the problems of any model, and settings that do not fit this kind of judge."""
         yield from super().problems()
+        if self.majority and self.name != "panel":
+            yield "`name` is a setting of the judges of a panel, not of the panel"
         if self.logprobs and (self.api != "chat" or self.mode == "batch"):
             yield "`logprobs` is for `api: chat` and `mode: live`"
         if self.logprobs and self.criteria_per_call != 1:
@@ -537,6 +540,11 @@ def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
     for panel in judges:
         for member in panel.majority:
             if isinstance(member, Judge) and member.label not in judges_by_label:
+                if member.majority or member.cascade:
+                    raise ValueError(
+                        f"judge {panel.label}: `majority`: {member.label} is a panel or a cascade;"
+                        " a member is a model, or a cascade's label"
+                    )
                 judges_by_label[member.label] = member.model_copy(update={"has_board": False})
                 unlisted.append(judges_by_label[member.label])
     resolved = []
@@ -552,15 +560,13 @@ def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
 
 
 def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Iterator[str]:
-    members = []
     for member in panel.majority:
-        label = member if isinstance(member, str) else member.label
-        if label not in judges_by_label:
-            labels = ", ".join(sorted(judges_by_label))
-            yield f"`majority`: there is no judge {label!r}; there are {labels or 'none'}"
+        problem = _member_problem(member, judges_by_label)
+        if problem is not None:
+            yield f"`majority`: {problem}"
             return
-        members.append(judges_by_label[label])
-    if len({member.label for member in members}) < len(members):
+    members = _members_of(panel, judges_by_label)
+    if len(set(map(_label_of, members))) < len(members):
         yield "`majority` names a judge twice; `votes` counts its repetitions"
     n_votes = len(members) * panel.votes
     if n_votes < 3 or n_votes % 2 == 0:
@@ -572,12 +578,31 @@ def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Itera
             yield "its judges have different settings of `rubric`"
 
 
+def _member_problem(member: str | Judge, judges_by_label: Mapping[str, Judge]) -> str | None:
+    label = _label_of(member)
+    if label not in judges_by_label:
+        labels = ", ".join(sorted(judges_by_label))
+        return f"there is no judge {label!r}; there are {labels or 'none'}"
+    judge = judges_by_label[label]
+    if isinstance(member, Judge):
+        settings = member.model_copy(update={"has_board": judge.has_board})
+        if settings != judge:
+            return f"{label} has other settings elsewhere; give it another label"
+    return None
+
+
+def _label_of(member: str | Judge) -> str:
+    return member if isinstance(member, str) else member.label
+
+
+def _members_of(panel: Judge, judges_by_label: Mapping[str, Judge]) -> list[Judge]:
+    """Return the judges of a panel in the order of their labels."""
+    return [judges_by_label[label] for label in sorted(map(_label_of, panel.majority))]
+
+
 def _panel(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
-    """Return a panel that holds its members in the order of their labels, with their grading."""
-    members = []
-    for member in panel.majority:
-        members.append(judges_by_label[member if isinstance(member, str) else member.label])
-    members.sort(key=lambda judge: judge.label)
+    """Return a panel that holds its members, with their grading."""
+    members = _members_of(panel, judges_by_label)
     changes = {
         "majority": tuple(members),
         "trials": min(judge.trials for judge in members) // panel.votes,

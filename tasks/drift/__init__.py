@@ -5,7 +5,7 @@ limits.
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 
@@ -130,8 +130,8 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[Row]:
             order="night",
             set_id=set_id,
         )
-        bounds = joint_limits(nights, _differing_by_task(reader, set_id, nights))
-        for row, joint_limit in zip(nights, bounds, strict=True):
+        night_limits = joint_limits(nights, _differing_by_task(reader, set_id, nights))
+        for row, joint_limit in zip(nights, night_limits, strict=True):
             row["joint_limit"] = joint_limit
             row["min_agreement"] = job.settings.drift.min_agreement
             row["method"] = METHOD
@@ -152,11 +152,11 @@ def _differing_by_task(
 ) -> Floats:
     """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks)."""
     rows = reader.query("queries/drift/differing_by_task", {"set_id": set_id})
-    labels = sorted(row["night"] for row in nights)
+    night_dates = sorted(row["night"] for row in nights)
     task_ids = sorted({row["task_id"] for row in rows})
-    differing = np.zeros((len(labels), len(task_ids)))
+    differing = np.zeros((len(night_dates), len(task_ids)))
     for row in rows:
-        cell = (labels.index(row["night"]), task_ids.index(row["task_id"]))
+        cell = (night_dates.index(row["night"]), task_ids.index(row["task_id"]))
         differing[cell] = row["n_differing"]
     return differing
 
@@ -342,17 +342,14 @@ async def _judge(
 ) -> None:
     """Judge the criteria of a control set with live calls of the night, and store the verdicts."""
     assert job.night is not None
-    live_judge = incomplete_set.judge_config.judge.model_copy(update={"mode": "live"})
-    judge_config = replace(incomplete_set.judge_config, judge=live_judge)
-    table_columns = {"set_id": incomplete_set.set_id, "judge_vintage": job.night}
     with VerdictWriter(
         job,
         context,
         tasks,
-        judge_config,
+        incomplete_set.judge_config.live,
         report,
-        "control_verdicts",
-        table_columns,
+        table_name="control_verdicts",
+        table_columns={"set_id": incomplete_set.set_id, "judge_vintage": job.night},
     ) as writer:
         await judge_criteria(
             writer, incomplete_set.criteria, batch_index=0, judge_vintage=job.night

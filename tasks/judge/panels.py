@@ -17,10 +17,12 @@ _ROWS_OF_PART = 10_000
 
 
 def lacks_panel_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether all members have decided something that their panel has not counted yet."""
+    """Return whether a panel has not counted the votes on a criterion that all its members were
+    asked about.
+    """
     tasks = wanted_tasks(job, reader)
     panels = _panels(job, tasks)
-    return any(_uncounted(reader, tasks, judge_config) for judge_config in panels)
+    return any(_new_decisions(reader, tasks, judge_config) for judge_config in panels)
 
 
 def count_votes(job: Job) -> StageReport:
@@ -30,16 +32,17 @@ def count_votes(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
         for judge_config in _panels(job, tasks):
-            votes = _uncounted(reader, tasks, judge_config)
+            decisions = _new_decisions(reader, tasks, judge_config)
             # In parts, so that few response texts are in memory at a time.
-            for start in range(0, len(votes), _ROWS_OF_PART):
-                part = votes[start : start + _ROWS_OF_PART]
+            for start in range(0, len(decisions), _ROWS_OF_PART):
+                part = decisions[start : start + _ROWS_OF_PART]
                 texts = _response_texts(reader, part)
                 rows = [_verdict_row(job, tasks, judge_config, row, texts) for row in part]
                 warehouse.write("verdicts", rows)
-            if votes:
-                report.rows += len(votes)
-                report.notes.append(f"{len(votes)} verdicts of {judge_config.judge.label} by vote")
+            if decisions:
+                report.rows += len(decisions)
+                label = judge_config.judge.label
+                report.notes.append(f"{len(decisions)} verdicts of {label} by vote")
     if report.rows:
         warehouse.publish()
     return report
@@ -49,28 +52,28 @@ def _panels(job: Job, tasks: WantedTasks) -> list[JudgeConfig]:
     return [config for config in judge_configs(job, tasks.benchmark) if config.panel]
 
 
-def _uncounted(
+def _new_decisions(
     reader: Reader,
     tasks: WantedTasks,
     judge_config: JudgeConfig,
 ) -> list[Row]:
-    """Return the votes that give a verdict of a panel that is not stored, each with its `value`."""
+    """Return the criteria on which a panel's verdict is new, with their votes and its `value`."""
     parameters = {
         **tasks.key,
         **judge_config.columns,
         "members": [member.columns for member in judge_config.panel],
     }
-    uncounted = []
+    decisions = []
     for row in reader.query("queries/panels/votes", parameters):
         row["value"] = majority_value(row["votes"])
         if row["value"] is not None or not row["is_counted"]:
-            uncounted.append(row)
-    return uncounted
+            decisions.append(row)
+    return decisions
 
 
-def _response_texts(reader: Reader, votes: Sequence[Row]) -> dict[str, str]:
+def _response_texts(reader: Reader, decisions: Sequence[Row]) -> dict[str, str]:
     """Return response id -> text, which is part of a verdict's identity."""
-    response_ids = sorted({row["response_id"] for row in votes})
+    response_ids = sorted({row["response_id"] for row in decisions})
     rows = reader.select("responses", "response_id, text", response_id=response_ids)
     return {row["response_id"]: row["text"] for row in rows}
 
@@ -85,7 +88,7 @@ def _verdict_row(
     """Return a verdict; its cost is NULL, because the members' verdicts have it."""
     value = row["value"]
     id_columns = {name: row[name] for name in ("response_id", "criterion_id", "criterion_hash")}
-    decision = {
+    verdict = {
         **dict.fromkeys(TABLES["verdicts"].columns),
         **call_columns(job, NO_CALL),
         **tasks.key,
@@ -100,5 +103,5 @@ def _verdict_row(
         "value": value,
     }
     for name in ("task_id", "model", "trial", "vintage", "members_usd"):
-        decision[name] = row[name]
-    return decision
+        verdict[name] = row[name]
+    return verdict

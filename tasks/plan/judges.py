@@ -108,7 +108,7 @@ def judges_to_call(
     share, basis = _escalated_share(reader, job_tasks, judge_config, cascade)
     n_failed = _failed_second(reader, judge_config, responses)
     label = judge_config.judge.label
-    free = "replies that are stored are free"
+    free_note = "replies that are stored are free"
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
     if n_failed:
         note += f"; and {sum(n_failed.values())} that it failed on before"
@@ -116,13 +116,13 @@ def judges_to_call(
         JudgeCalls(
             judge_config=cascade.first[0],
             calls_per_piece=len(cascade.first),
-            note=f"first judge of {label}, {free}",
+            note=f"first judge of {label}, {free_note}",
             n_failed=_decided_by_first(cascade, n_failed, responses),
         ),
         JudgeCalls(
             judge_config=cascade.then,
             calls_per_piece=share,
-            note=f"{note}; {free}",
+            note=f"{note}; {free_note}",
             n_failed=n_failed,
             calls_per_failed=1,
         ),
@@ -204,7 +204,7 @@ def judged_before(reader: Reader, job_tasks: WantedTasks, judge_config: JudgeCon
     for path in FOLDER.glob("*.txt"):
         text = path.read_text(encoding="utf-8")
         if hash_of_template(text, job_tasks.benchmark) == rows[0]["template_hash"]:
-            template = f"template {path.stem} (`template: {path.stem}` goes on with it)"
+            template = f"template {path.stem} (set `template: {path.stem}` to keep it)"
     n_verdicts = rows[0]["n_verdicts"]
     return (
         f"{n_verdicts} verdicts were made with {template}; they are kept together with the new ones"

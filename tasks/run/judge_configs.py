@@ -146,6 +146,11 @@ class JudgeConfig:
         return self.cascade.first[0].piece_size if self.cascade else self.judge.piece_size
 
     @property
+    def live(self) -> "JudgeConfig":
+        """The same judge, called at once and not in the provider's batches."""
+        return replace(self, judge=self.judge.model_copy(update={"mode": "live"}))
+
+    @property
     def columns(self) -> Row:
         """The columns that identify the judge configuration on a verdict."""
         return {

@@ -24,7 +24,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
-from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
+from tasks.llm.retirement import retirement_date, retirement_notice
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.llm.variables import refuse_unusable_network
@@ -441,10 +441,10 @@ def unbounded(
 
 
 class Retirement(NamedTuple):
-    """The end of a configured model: its last day, and a line that says what to do."""
+    """The day on which a configured model is switched off, and a line that says what to do."""
 
     callee: Callee
-    last_day: date
+    retires_on: date
     line: str
 
     def __str__(self) -> str:
@@ -454,26 +454,19 @@ class Retirement(NamedTuple):
 def retirements(job: Job, today: date) -> Iterator[Retirement]:
     """Yield the end of each configured model that was switched off, or will be soon."""
     for callee in callees(job):
-        last_day = retirement_date(callee.target)
-        line = retirement_line(callee, today)
-        if last_day and line:
-            yield Retirement(callee, last_day, line)
+        retires_on = retirement_date(callee.target)
+        notice = retirement_notice(callee.target, today)
+        if retires_on and notice:
+            advice = _retirement_advice(callee, is_over=retires_on <= today)
+            yield Retirement(callee, retires_on, f"{notice}; {advice}")
 
 
-def retirement_line(callee: Callee, today: date) -> str | None:
-    """Return the day on which a model was or will soon be switched off, and what to do; None for
-    any other model.
-    """
-    end = retirement_notice(callee.target, today)
-    if end is None:
-        return None
+def _retirement_advice(callee: Callee, *, is_over: bool) -> str:
     if callee.kind == JUDGE:
-        return (
-            f"{end}; choose its successor: `prbench succeed {callee.label} NEW` shows what changes"
-        )
-    if is_retired(callee.target, today):
-        return f"{end}; configure another one (stored results stay)"
-    return f"{end}; make the calls that are still needed before that day, and choose its successor"
+        return f"choose its successor: `prbench succeed {callee.label} NEW` shows what changes"
+    if is_over:
+        return "configure another one (stored results stay)"
+    return "make the calls that are still needed before that day, and choose its successor"
 
 
 def refuse_uninstalled(job: Job) -> None:

@@ -125,7 +125,7 @@ class ModelFigure:
             undecided=float((factor * possible_changes).sum()) / len(self.tasks),
         )
 
-    def columns(self) -> Row:
+    def known_columns(self) -> Row:
         """Return what is known without an estimate."""
         first_task = self.tasks.row(0, named=True)
         mean_usd = self.labels["mean_usd"].drop_nulls().to_numpy()
@@ -148,7 +148,7 @@ class ModelFigure:
             "no_figure": self.no_figure,
         }
 
-    def new_columns(self, model: SampledModel) -> Row:
+    def estimate_columns(self, model: SampledModel) -> Row:
         """Return the score under the new judge, clipped as every score."""
         estimate = debiased.estimate(model.corrected)
         floor = self.tasks["mean_floor"][0]
@@ -168,8 +168,8 @@ def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None
     """
     if n_verdicts in {0, n_all_verdicts}:
         return None
-    quarter = (n_all_verdicts / n_verdicts - 1.0) / 4.0
-    return round(n_all_verdicts / (1.0 + quarter))
+    wanted_variance = (n_all_verdicts / n_verdicts - 1.0) / 4.0
+    return round(n_all_verdicts / (1.0 + wanted_variance))
 
 
 _NO_ESTIMATE = dict.fromkeys(
@@ -184,7 +184,8 @@ _NO_ESTIMATE = dict.fromkeys(
         "new_rank_low",
         "new_rank_high",
         "keeps_order",
-        "widest_pair",
+        "pair_width",
+        "undecided_pair_width",
         "interaction_p_value",
     )
 )
@@ -194,13 +195,13 @@ def _rows_of_split(figures: Sequence[ModelFigure], succession: Row) -> list[Row]
     """Return the rows of models on a split, which are in the order of their scores."""
     rows = []
     for rank, figure in enumerate(figures, start=1):
-        rows.append({**figure.columns(), "old_rank": rank, **_NO_ESTIMATE})
-    estimated = [index for index, row in enumerate(rows) if row["no_figure"] is None]
-    if estimated:
-        models = [figures[index].sampled_model() for index in estimated]
+        rows.append({**figure.known_columns(), "old_rank": rank, **_NO_ESTIMATE})
+    estimated_indexes = [index for index, row in enumerate(rows) if row["no_figure"] is None]
+    if estimated_indexes:
+        models = [figures[index].sampled_model() for index in estimated_indexes]
         effect_columns = _effect_columns(models, succession).to_dicts()
-        for index, model, columns in zip(estimated, models, effect_columns, strict=True):
-            rows[index] |= figures[index].new_columns(model) | columns
+        for index, model, columns in zip(estimated_indexes, models, effect_columns, strict=True):
+            rows[index] |= figures[index].estimate_columns(model) | columns
             # A model without an estimate could be above or below.
             rows[index]["new_rank_high"] += len(rows) - len(models)
     return rows
@@ -230,7 +231,8 @@ def _effect_columns(models: Sequence[SampledModel], succession: Row) -> pl.DataF
             "new_rank_low": 1 + is_above.sum(axis=0),
             "new_rank_high": len(models) - is_above.sum(axis=1),
             "keeps_order": keeps_lead.all(axis=0) & keeps_lead.all(axis=1),
-            "widest_pair": 2.0 * pair_half_widths.max(axis=1),
+            "pair_width": 2.0 * pair_half_widths.max(axis=1),
+            "undecided_pair_width": 2.0 * effects.pair_undecided.max(axis=1),
         }
     ).with_columns(interaction_p_value=pl.lit(effects.interaction_p_value))
 
@@ -243,11 +245,11 @@ def next_look(job: Job, sample: Sample) -> Succession | None:
     if succession.width is None or succession.look is None or is_complete:
         return None
     with Warehouse(job.warehouse).reader() as reader:
-        (row,) = reader.select(
+        (stored_succession,) = reader.select(
             "intermediate.latest_successions",
             succession_id=sample.succession["succession_id"],
         )
-        rows = estimated_rows(reader, row)
+        rows = estimated_rows(reader, stored_succession)
     if not any(_is_too_wide(row, succession) for row in rows):
         return None
     return succession.model_copy(
@@ -262,9 +264,9 @@ def _is_too_wide(row: Row, succession: Succession) -> bool:
         return False
     if row["no_figure"] is not None:
         return True
-    if row["undecided_width"] > succession.width:
-        return False
-    width = row["widest_pair"]
-    if succession.interval == "scores":
-        width = row["effect_ci_high"] - row["effect_ci_low"]
-    return bool(width > succession.width)
+    undecided_width = row["undecided_width"]
+    width = row["effect_ci_high"] - row["effect_ci_low"]
+    if succession.interval == "ranks":
+        undecided_width = row["undecided_pair_width"]
+        width = row["pair_width"]
+    return bool(undecided_width <= succession.width < width)

@@ -6,7 +6,7 @@ differences between models are paired. Strata are the sign of the weight with th
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -99,14 +99,14 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         raise UsageError(
             f"{job.succession.old_judge}: no other judge of this name has verdicts here"
         )
-    old_judge = candidates[0]
+    candidates.sort(key=lambda row: row["grading"] != new_judge.grading)
+    old_judge = candidates[0]  # with the same grading if there is one
     if old_judge["grading"] != new_judge.grading:
         raise UsageError(
             f"{old_judge['judge']} grades {old_judge['grading']}, {new_label}"
             f" {new_judge.grading}; give it the same `grading`"
         )
-    live_judge = new_judge.judge.model_copy(update={"mode": "live"})
-    return Judges(old_judge, replace(new_judge, judge=live_judge))
+    return Judges(old_judge, new_judge.live)
 
 
 def sample_of(job: Job, reader: Reader) -> Sample:

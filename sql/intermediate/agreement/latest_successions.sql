@@ -15,6 +15,7 @@ select distinct on (
     look,
     sampled_tasks,
     sampled_runs,
+    created_at,
     hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id,
     hash(new_judge, new_judge_config_hash, new_template_hash, grading, 1::bigint) as successor_id
 from successions

@@ -6,7 +6,8 @@ from tasks.figures import charts
 from tasks.figures.figure import Column, Figure, Interval, Parameters, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope, Table
-from tasks.rules.text.numbers import counted, list_text
+from tasks.rules.statistics.comparison import is_significant
+from tasks.rules.text.numbers import counted, list_text, p_value_text
 from warehouse import Row
 
 
@@ -66,7 +67,7 @@ _SHIFT = {
 
 
 def _bridged(scope: Scope, parameters: Parameters) -> list[Row]:
-    """Return scores by the new judge over time, and those by the old one as it would give them."""
+    """Return scores by the new judge over time, and the old one's moved by the effect."""
     shifts = []
     for row in _shared_effects(scope, parameters):
         if row["no_figure"] is None:
@@ -82,12 +83,13 @@ def _shift_notes(rows: Rows) -> list[str]:
     moved = [row for row in rows if row["is_estimated"]]
     for board in grouped(moved, "judged_by", "split").values():
         shifts = []
-        for row in {row["label"]: row for row in board}.values():
+        last_points = {row["label"]: row for row in board}
+        for row in last_points.values():
             interval = f"{row['effect_ci_low']:+.3f} to {row['effect_ci_high']:+.3f}"
             shifts.append(f"{row['label']} by {row['effect']:+.3f} ({interval})")
         notes.append(
-            f"{board[0]['judged_by']}, {board[0]['split']}: moved are {list_text(shifts)}. All"
-            " points of a model share the error of its shift."
+            f"{board[0]['judged_by']}, {board[0]['split']}: scores are moved: {list_text(shifts)}."
+            " All points of a model share the error of its shift."
         )
     return notes
 
@@ -159,18 +161,18 @@ def _cost_clause(board: Rows) -> str:
         if row["rejudging_usd"] is None:
             return ""
         usd += row["rejudging_usd"]
-    return f"judging the other {n_left:,} verdicts too costs ${usd:,.2f}" if n_left else ""
+    return f"judging the other {n_left:,} verdicts as well costs ${usd:,.2f}" if n_left else ""
 
 
 def _notes(rows: Rows) -> list[str]:
     notes = [headline(rows)]
     for board in grouped(rows, "succession", "split").values():
-        p_value = board[0]["interaction_p_value"]
-        if p_value is not None:
-            differs = "differs" if p_value < 0.05 else "does not differ significantly"
-            probability = f"p = {p_value:.4f}" if p_value >= 0.0001 else "p < 0.0001"
+        # Models with an estimate have the same one.
+        for p_value in {row["interaction_p_value"] for row in board} - {None}:
+            differs = "differs" if is_significant(p_value) else "does not differ significantly"
             notes.append(
-                f"{board[0]['split']}: the effect {differs} between models ({probability})."
+                f"{board[0]['split']}: the effect {differs} between models"
+                f" (p {p_value_text(p_value)})."
             )
         n_needed = sum(row["half_width_verdicts"] or 0 for row in board)
         if n_needed:
@@ -222,7 +224,7 @@ EFFECTS = Figure(
     parameters={"old": None, "new": None},
     heading=headline,
     notes=_notes,
-    empty="No judge was compared with another. prbench succeed OLD NEW does it.",
+    empty="No succession yet: run prbench succeed OLD NEW.",
 )
 AGREEMENT = Figure(
     "succession_agreement",
@@ -250,7 +252,7 @@ BRIDGED_HISTORY = Figure(
     "The mean score of each model by the new judge of a succession and, before, that by the old"
     " one, moved by the effect that the sample estimates (hollow; prbench succeed). The interval of"
     " a moved score has the error of its shift too. The effect is that on the sampled vintage, and"
-    " is taken to be the same in earlier ones. Models that are not in the sample are not moved.",
+    " is taken to be the same in earlier ones. The old scores of other models are left out.",
     (
         Column("judged_by", "Judges"),
         "split",

@@ -21,7 +21,7 @@ from tasks.figures.figure import Column, Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.request import Target
-from tasks.llm.retirement import end_of, retirement_date
+from tasks.llm.retirement import retirement_date, retirement_text
 from tasks.rules.identity import EVERY_VINTAGE
 from tasks.rules.text.numbers import list_text, number, rank_notes
 from tasks.run.judge_configs import judge_target
@@ -144,9 +144,9 @@ def _paper_notes(quotes: Sequence[Quote]) -> Iterator[str]:
             )
             continue
         end = ""
-        end_date = retirement_date(Target(judge))
-        if end_date is not None:
-            end = f" {end_of(judge, end_date, datetime.now(UTC).date())}."
+        retires_on = retirement_date(Target(judge))
+        if retires_on is not None:
+            end = f" {retirement_text(judge, retires_on, datetime.now(UTC).date())}."
         yield (
             f"Grey rows are {scores}, by another judge, {judge}, on the first release of this"
             f" split. Their level cannot be compared.{end}"

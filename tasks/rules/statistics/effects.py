@@ -75,8 +75,12 @@ class Effects:
 
     @property
     def pair_undecided(self) -> Floats:
-        """How far undecided verdicts could move each difference, shape (n_models, n_models)."""
-        return np.asarray(self.undecided[:, None] + self.undecided[None, :])
+        """How far undecided verdicts could move each difference, shape (n_models, n_models); that
+        of a model from itself is 0.
+        """
+        undecided = self.undecided[:, None] + self.undecided[None, :]
+        np.fill_diagonal(undecided, 0.0)
+        return np.asarray(undecided)
 
     def pair_half_widths(self, level: float) -> Floats:
         """Return how far the interval of each difference of two effects reaches to either side.

@@ -58,13 +58,7 @@ def stratified_sample(
     """
     members = _members_in_random_order(keys, strata, seed)
     sizes = {stratum: len(positions) for stratum, positions in members.items()}
-    n_sampled = even_allocation(sizes, n_wanted)
-    sampled = []
-    for stratum, positions in members.items():
-        probability = n_sampled[stratum] / sizes[stratum]
-        for position in positions[: n_sampled[stratum]]:
-            sampled.append(SampledUnit(position, stratum, probability))
-    return sorted(sampled)
+    return _first_units(members, even_allocation(sizes, n_wanted))
 
 
 def _members_in_random_order(
@@ -81,6 +75,19 @@ def _members_in_random_order(
     for positions in members.values():
         positions.sort(key=lambda position: digest("sample", seed, keys[position]))
     return members
+
+
+def _first_units(
+    members: Mapping[str, Sequence[int]],
+    n_sampled: Mapping[str, int],
+) -> list[SampledUnit]:
+    """Return the first `n_sampled` units of each stratum, in the order of the population."""
+    sampled = []
+    for stratum, positions in members.items():
+        probability = n_sampled[stratum] / len(positions)
+        for position in positions[: n_sampled[stratum]]:
+            sampled.append(SampledUnit(position, stratum, probability))
+    return sorted(sampled)
 
 
 def proportional_sample(
@@ -109,15 +116,10 @@ def proportional_sample(
     turns = []
     for stratum, positions in members.items():
         stratum_size = float(sizes[positions].sum())
-        for rank, position in enumerate(positions):
-            turns.append((rank / stratum_size, stratum, position))
-    drawn = sorted(turns)[:n_wanted]
-    n_sampled = Counter(stratum for _, stratum, _ in drawn)
-    sampled = []
-    for _, stratum, position in drawn:
-        probability = n_sampled[stratum] / len(members[stratum])
-        sampled.append(SampledUnit(position, stratum, probability))
-    return sorted(sampled)
+        for rank in range(len(positions)):
+            turns.append((rank / stratum_size, stratum))
+    n_sampled = Counter(stratum for _, stratum in sorted(turns)[:n_wanted])
+    return _first_units(members, n_sampled)
 
 
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:

@@ -86,3 +86,8 @@ def list_text(names: Iterable[str], n_shown: int = _NAMED, separator: str = ", "
     if len(unique_names) > n_shown:
         parts.append(f"and {len(unique_names) - n_shown} more")
     return separator.join(parts)
+
+
+def p_value_text(p_value: float) -> str:
+    """Return a p-value with four decimals."""
+    return f"{p_value:.4f}" if p_value >= 0.0001 else "below 0.0001"

@@ -367,7 +367,7 @@ def test_measures_are_stale_once_the_rule_in_the_configuration_differs_from_the_
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4),
     bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]),

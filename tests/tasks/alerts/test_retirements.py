@@ -1,5 +1,6 @@
 """Alerts on models that their providers switch off."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -37,8 +38,10 @@ def test_an_end_is_announced_90_30_and_7_days_before_and_on_the_day(
 
 def test_nights_between_two_announcements_have_the_same_alert(tmp_path):
     in_november = alert_id(night_job(tmp_path, "2026-11-22", "run-1"), alert_before(53))
+    # Its line may change with the version of the table, or a larger sample of a succession.
     the_night_after = alert_id(
-        night_job(tmp_path, "2026-11-23", "run-2"), alert_before(52)
+        night_job(tmp_path, "2026-11-23", "run-2"),
+        replace(alert_before(52), line="another line"),
     )
     in_january = alert_id(night_job(tmp_path, "2027-01-07", "run-3"), alert_before(7))
 

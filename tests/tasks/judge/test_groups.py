@@ -146,7 +146,14 @@ def responses(tmp_path_factory) -> StoredResponses:
         return StoredResponses(job.warehouse, urlsplit(server.api_base).port or 0)
 
 
-@pytest.fixture(params=JUDGES)
+# Of a second decision model, what pieces give is tested in each run, their repetition is not.
+@pytest.fixture(
+    params=[
+        "decisions",
+        "chat",
+        pytest.param("systemone", marks=pytest.mark.long),
+    ]
+)
 def kind(request) -> str:
     return str(request.param)
 

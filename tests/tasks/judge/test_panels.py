@@ -331,6 +331,18 @@ def test_a_panel_is_the_same_when_its_configuration_is_read_again():
             {"majority": ["a", "b", "c"], "temperature": 0.0},
             "is a setting of the judges",
         ),
+        (
+            {"majority": ["a", "b", "c"], "name": "openai/x"},
+            "`name` is a setting of the judges",
+        ),
+        (
+            {"majority": ["a", "b", {"label": "d", "majority": ["a", "b", "c"]}]},
+            "d is a panel or a cascade",
+        ),
+        (
+            {"majority": ["a", "b", endpoint("c", "http://other/v1")]},
+            "c has other settings elsewhere",
+        ),
     ],
 )
 def test_an_impossible_panel_is_refused(panel, reason):

@@ -9,8 +9,8 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.llm import litellm_setup
 from tasks.llm.request import Target, table_entry
-from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
-from tasks.run.run_context import callees, retirement_line
+from tasks.llm.retirement import retirement_date, retirement_notice
+from tasks.run.run_context import callees, retirements
 from tests.flows.conftest import commands_of
 from tests.kit import ROOT, tracked_files
 from tests.tasks.llm.conftest import call_to, failed
@@ -101,17 +101,11 @@ def test_the_configured_day_is_that_of_the_calls_and_no_part_of_the_identity(tmp
     assert with_day.config_hash == without_day.config_hash
 
 
-def test_a_model_is_retired_from_its_last_day_on():
-    assert is_retired(Target("openai/ended"), TODAY)
-    assert is_retired(Target("openai/today"), TODAY)
-    assert not is_retired(Target("openai/soon"), TODAY)
-    assert not is_retired(Target("openai/endless"), TODAY)
-
-
 @pytest.mark.parametrize(
     ("name", "beginning"),
     [
         ("openai/ended", "openai/ended was switched off on 2026-10-23 ("),
+        ("openai/today", f"openai/today was switched off on {TODAY} ("),
         ("openai/soon", "openai/soon will be switched off on 2027-02-26 ("),
     ],
 )
@@ -140,15 +134,15 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
 
     job = load_job(Arguments(config=file))
 
-    lines = {callee.label: retirement_line(callee, TODAY) for callee in callees(job)}
+    lines = {end.callee.label: end.line for end in retirements(job, TODAY)}
 
-    assert str(lines["a"]).endswith(
+    assert lines["a"].endswith(
         "make the calls that are still needed before that day, and choose its successor"
     )
-    assert lines["b"] is None
-    assert str(lines["e"]).endswith("configure another one (stored results stay)")
+    assert "b" not in lines
+    assert lines["e"].endswith("configure another one (stored results stay)")
     for label in ("c", "d"):
-        assert f"`prbench succeed {label} NEW` shows what changes" in str(lines[label])
+        assert f"`prbench succeed {label} NEW` shows what changes" in lines[label]
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])

@@ -431,11 +431,3 @@ def test_a_verdict_cannot_be_changed():
 
     with pytest.raises(FrozenInstanceError):
         verdict.status = "unmet"  # type: ignore[misc]
-
-
-def test_text_before_a_closing_tag_is_no_thinking_unless_the_server_omits_the_opening_one():
-    reply = 'so</think>{"a": 1}'
-
-    assert replies.json_object(reply, omits_think_tag=True) == {"a": 1}
-    with pytest.raises(VerdictError):
-        replies.json_object(reply)

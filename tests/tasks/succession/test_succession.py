@@ -14,6 +14,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown import figure_of
 from tasks.figures.shown.successions import shown_effects
 from tasks.rules.errors import UsageError
+from tasks.succession.estimate import next_look
 from tasks.succession.sample import sample_of, store_sample
 from tests.kit import (
     Row,
@@ -388,6 +389,38 @@ def test_the_latest_sample_of_two_judges_is_shown(job):
     assert {row["n_verdicts"] for row in rows} == {80}
 
 
+def test_of_two_templates_of_the_new_judge_the_later_sample_is_shown(job):
+    judged_anew(succession(job, 160), stricter)
+    judge = job.settings.judges[0].model_copy(update={"template": "binary_v1"})
+    changed_job = job.with_settings(judges=(judge,))
+
+    store_sample(succession(changed_job, 160))
+
+    rows = shown(job, "succession")
+    assert len(rows) == 2
+    assert rows[0]["n_undecided"] == 80
+
+
+@pytest.mark.parametrize(
+    ("interval", "is_larger"),
+    [("scores", True), ("ranks", False)],
+)
+def test_a_sample_grows_only_if_failures_alone_leave_intervals_narrow_enough(
+    job, interval, is_larger
+):
+    def failing(criterion_row: Row, model: str) -> float | None:
+        is_failed = criterion_row["position"] == 1
+        return None if is_failed else stricter(criterion_row, model)
+
+    # A failure could move each score by 2 of 16 points, and a difference by twice as much.
+    job_with_width = succession(job, 100, width=0.26, interval=interval, look=1)
+    judged_anew(job_with_width, failing)
+    with Warehouse(job.warehouse).reader() as reader:
+        sample = sample_of(job_with_width, reader)
+
+    assert (next_look(job_with_width, sample) is not None) == is_larger
+
+
 def test_a_sample_of_another_judge_is_no_sample_of_this_one(job, tmp_path):
     other_job = copied(
         job,
@@ -551,6 +584,7 @@ def shown_row(model: str, effect: float, **columns: Any) -> Row:
         "n_verdicts": 600,
         "n_all_verdicts": 10_000,
         "rejudging_usd": 4.0,
+        "half_width_verdicts": None,
         **columns,
     }
 
@@ -563,7 +597,7 @@ def test_the_first_sentence_says_order_levels_and_cost():
 
     assert text == (
         "older → newer, finance: the order holds; levels fall by 0.030 to 0.050; judging the other"
-        " 18,800 verdicts too costs $8.00."
+        " 18,800 verdicts as well costs $8.00."
     )
 
 
@@ -583,6 +617,20 @@ def test_the_first_sentence_says_of_which_model_nothing_is_known():
     )
 
     assert "the order may change: no estimate for b" in text
+
+
+def test_the_interaction_is_shown_though_the_best_model_has_no_estimate():
+    notes = figure_of("succession").notes
+    assert notes is not None
+    rows = [
+        shown_row("a", 0.0, no_figure="too few labels", interaction_p_value=None),
+        shown_row("b", 0.0, interaction_p_value=0.00001),
+    ]
+
+    shown_notes = notes(rows)
+
+    expected = "finance: the effect differs between models (p below 0.0001)."
+    assert expected in shown_notes
 
 
 def test_the_first_sentence_on_one_model_is_not_about_an_order():

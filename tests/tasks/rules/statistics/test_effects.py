@@ -124,6 +124,7 @@ def test_undecided_verdicts_widen_an_effect_and_differences():
 
     assert effects.half_widths(0.95) == pytest.approx([0.01, 0.02])
     assert effects.pair_half_widths(0.95)[0, 1] == pytest.approx(0.03)
+    assert effects.pair_half_widths(0.95)[0, 0] == 0.0
 
 
 def test_one_difference_reaches_as_far_as_students_t():

@@ -1,5 +1,6 @@
 """Sources of the variance of a mean: tables worked out by hand, planted variances, and laws."""
 
+from dataclasses import astuple
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +122,9 @@ def test_an_estimate_below_zero_is_shown():
 
 def test_a_task_counts_in_an_interval_as_far_as_its_repetition_moves_the_variance():
     scores = task_scores(*incomplete(1))
+    columns = np.array(
+        astuple(scores),
+    )
     copies = 10_000
     tasks = np.arange(len(scores.means))
     repeated_tasks = np.append(
@@ -128,9 +132,7 @@ def test_a_task_counts_in_an_interval_as_far_as_its_repetition_moves_the_varianc
         0,
     )
 
-    repeated_scores = TaskScores(
-        *(column[repeated_tasks] for column in vars(scores).values())
-    )
+    repeated_scores = TaskScores(*columns[:, repeated_tasks])
 
     trials = components(scores)[1]
     change = components(repeated_scores)[1].variance - trials.variance
@@ -215,7 +217,8 @@ def test_a_variance_below_zero_counts_as_none_in_an_expected_width():
 
     trials = sources(*scores_of(table))["trials"]
 
-    variance, variance_after = 4 / 2 + 2 / 4, 4 / 3 + 2 / 6
+    variance = 4 / 2 + 2 / 4
+    variance_after = 4 / 3 + 2 / 6
     expected = np.sqrt(variance_after / variance)
     assert trials.width_after / trials.width == pytest.approx(expected)
 
