@@ -75,7 +75,7 @@ _HAS_STATUS = {
     "is_null": False,
 }
 IS_NOT_OK = {"type": "and", "conditions": [IS_OK | {"operator": "!="}, _HAS_STATUS]}
-"""Each is a `row_condition`: only these rows are checked."""
+"""`IS_OK` and `IS_NOT_OK` are values of `row_condition`: only such rows are checked."""
 
 Invariants = Mapping[str, Mapping[str, Any]]
 """The declared checks of a benchmark: check -> its bounds."""
@@ -437,9 +437,9 @@ def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failed
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
     positions = result.result.get("unexpected_index_list") or []
-    # Also a success that names rows is refused.
+    # A failure names rows, and a success names none: `mostly` cannot be used.
     if bool(positions) == bool(result.success):
-        raise RuntimeError(f"{expectation.text}: failed without naming a row")
+        raise RuntimeError(f"{expectation.text}: its result and the rows that it names contradict")
     columns = [name for name in ("key", "task_id", "note") if name in frame]
     failing = frame.loc[positions, columns].astype(str)
     return tuple(FailedRow(**row) for row in failing.to_dict("records"))

@@ -1,8 +1,8 @@
 """Calls of stages and batches, which Prefect records within a recorded run.
 
-Work does not depend on recording: if Prefect's server is lost, the calls in progress end, and all
-others are plain calls of the same functions. Prefect alone would fail the run then. `call` is for
-whoever calls a stage or a batch, `reported` for the flow of a stage; the others are for what
+Work does not depend on recording: if Prefect's server is lost, unfinished calls are made again, and
+all later ones made, as plain calls of the same functions. Prefect alone would fail the run. `call`
+is for whoever calls a stage or a batch, `reported` for the flow of a stage; the others are for what
 Prefect's UI shows (`flows/ui.py`).
 """
 
@@ -116,7 +116,7 @@ def reported(work: StageWork[Parameters, Result]) -> StageWork[Parameters, Resul
 
 
 def _final_state(context: FlowRunContext, result: Any) -> State[Any]:
-    """Return the state of a flow run with these reports; damage of the warehouse is below the bar.
+    """Return the state of a flow run with these reports; on a damaged warehouse it is below the bar.
 
     The run as a whole shows the damage, not each of its stages.
     """
@@ -178,7 +178,7 @@ def _give_up(error: BaseException) -> None:
 
 @contextmanager
 def beside_the_work() -> Iterator[None]:
-    """Keep errors of what Prefect's UI shows from the work; a lost server ends the recording."""
+    """Run code for Prefect's UI, whose errors must not end the work; a lost server ends recording."""
     try:
         yield
     except httpx.TransportError as error:

@@ -59,7 +59,7 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
 # Batches
 
 
-def _may_pass(_task: object, _run: object, state: State[Any]) -> bool:
+def _may_succeed(_task: object, _run: object, state: State[Any]) -> bool:
     """Return whether retrying a failed batch may help.
 
     A failed call is not a failed batch: it is a row, which the gateway or the next run retries.
@@ -68,7 +68,7 @@ def _may_pass(_task: object, _run: object, state: State[Any]) -> bool:
     return not isinstance(state.data, PipelineError | WarehouseError)
 
 
-prefect_task = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=_may_pass)
+prefect_task = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=_may_succeed)
 """Makes a Prefect task of a function that works on a batch."""
 
 
@@ -118,7 +118,7 @@ async def run_batches(
         ):
             if any(totals.values()):
                 await context.get_ready()
-            if first_batches:  # they may take a day, in which the run must be seen
+            if first_batches:  # they may take a day, and readers see the run meanwhile
                 await to_thread(context.warehouse.publish)
             for first_batch in first_batches:
                 report.add_messages(await first_batch(context))

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_834,
-    "SQL": 59_403,
+    "source": 327_004,
+    "SQL": 59_392,
     "pages": 27_789,
-    "tests": 430_714,
+    "tests": 431_054,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -193,11 +193,11 @@ def _empty_database(code_stamp: str) -> bytes:
             connection.execute(sql.read("warehouse/macros"))
             connection.execute(f"create schema {sql.INTERMEDIATE}")
             for model in sql.models():
-                ending = "" if model.relation == "view" else "with no data"
+                statement = f"create {model.relation} {model.name} as {model.query}"
+                if model.relation != "view":
+                    statement += "\nwith no data"
                 with explaining(f"{model.name}: cannot be built"):
-                    connection.execute(
-                        f"create {model.relation} {model.name} as {model.query}\n{ending}"
-                    )
+                    connection.execute(statement)
             connection.execute(sql.read("warehouse/counts_as_judge"))
             _describe(connection)
             connection.execute(f"create table {STAMP} as select {quoted(code_stamp)} as stamp")

@@ -145,19 +145,19 @@ def _elapsed_s() -> float:
 
 
 class Owner:
-    """A process of the machine that owns a warehouse, or of one that tries to own it.
+    """A process on the machine that owns a warehouse, or on one that tries to own it.
 
     Attributes:
-        every_s: seconds between two writes of the file, and between two reads of it.
-        looking_s: seconds for which `renew` relies on its last read of the file.
+        interval_s: seconds between two writes of the file, and between two reads of it.
+        read_valid_s: seconds for which `renew` relies on its last read of the file.
         takeover_after_s: seconds for which another machine's file must not change before a
             takeover; 0 with `--take-over`. Network file systems may show a file as it was 60 s ago.
         settling_s: seconds to wait after a takeover, to see whether another machine took over at
             the same moment.
     """
 
-    every_s = 10.0
-    looking_s = 1.0
+    interval_s = 10.0
+    read_valid_s = 1.0
     takeover_after_s = 120.0
     settling_s = 70.0
     sleep: Callable[[float], object] = staticmethod(time.sleep)
@@ -194,7 +194,7 @@ class Owner:
                 fcntl.flock(claims, fcntl.LOCK_EX)
                 fcntl.flock(self._processes, fcntl.LOCK_SH)
                 holder = self._read()
-                # Until the file names this machine: whatever `_claim` found may have changed.
+                # Until the file names this machine: others may change it during `_claim`.
                 while holder is None or holder.get("kernel") != self._machine.kernel:
                     self._claim(holder, tell)
                     holder = self._read()
@@ -238,8 +238,8 @@ class Owner:
             f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether"
             " it still does"
         )
-        for _ in range(round(self.takeover_after_s / self.every_s)):
-            self.sleep(self.every_s)
+        for _ in range(round(self.takeover_after_s / self.interval_s)):
+            self.sleep(self.interval_s)
             current = self._read()
             if current is None:
                 return
@@ -258,7 +258,7 @@ class Owner:
         """
         with self._one_at_a_time:
             now_s = self.clock()
-            if not must_write and now_s - self._read_s < self.looking_s:
+            if not must_write and now_s - self._read_s < self.read_valid_s:
                 return self._why_lost
             try:
                 holder = self._read()
@@ -327,7 +327,7 @@ class Owner:
 
     def keep_alive(self) -> None:
         """Rewrite the file from time to time until `end`."""
-        while not self._has_ended.wait(self.every_s):
+        while not self._has_ended.wait(self.interval_s):
             self.renew(must_write=True)
 
 
@@ -379,11 +379,7 @@ def refuse_if_lost() -> None:
 
 
 def why_lost() -> str | None:
-    """Return the reason why this process may write nothing more, in one line: another machine took
-    over.
-
-    None if writing is allowed.
-    """
+    """Return the reason why this process may not write, in one line; None if it may."""
     for owner in list(_owners.values()):
         reason = owner.renew()
         if reason:

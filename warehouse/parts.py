@@ -118,9 +118,10 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 
 
 def read_list(parts_root: Path) -> Listing | None:
-    """Return the list; None if there is none. Early lists of November 2026 have no numbers of rows.
+    """Return the list; None if there is none.
 
-    Rows of tables that no longer exist are left out: they are computed again.
+    Numbers of rows are missing in early lists of November 2026, and left out for tables that no
+    longer exist: they are computed again.
 
     Raises:
         Unsound: it is damaged.
@@ -154,7 +155,8 @@ def refuse_other_version(root: Path) -> int | None:
     path = root / FILE
     parts = root / "parts"
     version = version_in(path) or version_in(parts / LIST)
-    if version != VERSION and (version or path.exists() or any(parts.glob("*"))):
+    is_warehouse = bool(version) or path.exists() or any(parts.glob("*"))
+    if is_warehouse and version != VERSION:
         raise WarehouseError(
             f"{path}: is damaged, or of another prbench (version {version or 'unknown'}, this one"
             f" reads {VERSION}); upgrade as CHANGELOG.md says (0.2.0, Upgrade), restore a backup,"
@@ -252,7 +254,7 @@ class PartStore:
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
     schema = TABLES[table_name].schema
     columns = set(schema.names)
-    whole_numbers = [field.name for field in schema if field.type == pa.int64()]
+    integer_columns = [field.name for field in schema if field.type == pa.int64()]
     for row in rows:
         differing = sorted(row.keys() ^ columns)
         if differing:
@@ -260,7 +262,7 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
                 f"{table_name}: a row does not have the contract's columns: {', '.join(differing)}"
             )
         # Arrow would drop the fraction silently.
-        for name in whole_numbers:
+        for name in integer_columns:
             if isinstance(row[name], float):
                 raise WarehouseError(
                     f"{table_name}: {name} is {row[name]!r} but must be a whole number"

@@ -135,7 +135,7 @@ def restore_rows(store: PartStore, standing: Standing, lost_parts: Names) -> Non
         for table_name in sorted({table for table, _ in lost_parts}):
             lost_names = sorted(part for table, part in lost_parts if table == table_name)
             n_rows = 0
-            # A merged part also has the moment of a part.
+            # A merged part has the moment of one of its parts, so it is found too.
             moments = {moment_of(Path(part)) for table, part in last_parts if table == table_name}
             if moments:
                 parts_left = [part for part in standing[table_name] if moment_of(part) in moments]
@@ -184,15 +184,16 @@ def _lost_rows(
 def damage_of(store: PartStore) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
     damage = []
-    listing = None
     standing = store.all_standing()
     version = store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         damage.append(f"{version}: is damaged or missing")
     try:
-        listing = read_list(store.root) or _listed_by(store.database)
+        listing = read_list(store.root)
     except Unsound as error:
+        listing = None
         damage.append(f"{store.root / LIST}: is damaged ({error})")
+    listing = listing or _listed_by(store.database)
     damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
     if is_damaged(store.database):
         damage.append(f"{store.database}: is damaged")
@@ -237,7 +238,7 @@ def _publish(
         standing = store.all_standing()
         lost_parts = lost_parts_of(standing, listing)
         part_names = names_in(standing)
-        # Changed contracts or models, or lost parts, require a build from the parts alone.
+        # None: the database is built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         is_current = published == part_names
         if is_current and not must_verify:
@@ -273,7 +274,7 @@ def _can_extend(published: Names, standing: Standing) -> bool:
         changing.add("responses")
     for table, parts in standing.items():
         are_new = [(table, part.name) not in published for part in parts]
-        # Sorted, all new parts come after the published ones.
+        # False sorts before True: in a sorted list, no new part comes before a published one.
         if any(are_new) and (table in changing or are_new != sorted(are_new)):
             return False
     return True
@@ -316,7 +317,7 @@ def _swap_in(
 
 def _remove_leftovers(store: PartStore) -> None:
     """Remove leftovers of unfinished publishing (the lock excludes other builders), and of writes
-    an hour ago.
+    that are older than an hour.
     """
     for leftover in store.database.parent.glob(f".{store.database.name}.*.tmp*"):
         if leftover.is_dir():

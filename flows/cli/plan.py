@@ -198,8 +198,10 @@ def _lines_on(planned: "Planned") -> Iterator[str]:
 
 
 def _prepare(job: "Job") -> int:
-    """Load the data set as a run, unless it is loaded; return the exit code of an interrupted one,
-    else 0.
+    """Load the data set in a run of its own, unless it is loaded.
+
+    Returns:
+        The exit code of the run if it was interrupted, else 0.
     """
     from flows.execution import execute
     from tasks.assemble import assemble
@@ -296,8 +298,8 @@ def status(
         context,
         job,
         {"": "status"},
-        # Another job than the configured one is on a stored revision (`on_stored_data`), on which
-        # no configured work is wanted.
+        # `stored_job` changes the job if it shows another revision than the configured one; no
+        # configured work is wanted on that.
         {"only_stored": job is not context.job},
         empty="No response is wanted: no model is configured or imported.",
         lines_after=lambda _: list(_lines_below(job)),

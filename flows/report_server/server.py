@@ -174,7 +174,8 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
         if is_live:
             address += f"{LIVE.name}.html"
         notice(f"{address} (until Ctrl-C)")
-        webbrowser.open(address)
+        # A browser in the terminal returns only when it is closed.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
 _ECHO_S = 1.0
-"""`uv run` may pass on a Ctrl-C that the terminal sent to both processes: a second signal so soon
-is the same one.
+"""A second signal so soon counts as the first: the terminal sends a Ctrl-C to both processes, and
+`uv run` may pass its own on.
 """
 Result = TypeVar("Result")
 
@@ -64,7 +64,8 @@ def _signals_cancel(cancel: Callable[[], object]) -> Iterator[None]:
         nonlocal first_signal_s
         if first_signal_s is None:
             first_signal_s = time.monotonic()
-            cancel()
+            with suppress(RuntimeError):  # the loop has just been closed
+                cancel()
         elif time.monotonic() - first_signal_s > _ECHO_S:
             raise KeyboardInterrupt
 

@@ -218,9 +218,9 @@ def _reply_spec(
 
 ANNOTATION = Analysis(
     stage="annotate",
-    callee="annotator",
+    settings_key="annotator",
     table="task_annotations",
-    key="annotation_id",
-    by="annotator",
+    id_column="annotation_id",
+    analyst_column="annotator",
     items_of=_items,
 )

@@ -140,7 +140,7 @@ def phrase_items(
 
 
 def phrase_identity(job: Job) -> dict[str, str]:
-    """Return the values that all phrases of the configured model share (there is exactly one)."""
+    """Return the values that all phrases of the only configured model share."""
     target = target_of(job.settings.capability_model[0])
     template = load_analysis_template(PHRASE_TEMPLATE)
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
@@ -175,18 +175,18 @@ def embedding_items(
 
 PHRASES = Analysis(
     stage="capabilities",
-    callee="capability_model",
+    settings_key="capability_model",
     table="criterion_capabilities",
-    key="capability_id",
-    by="model",
+    id_column="capability_id",
+    analyst_column="model",
     items_of=phrase_items,
 )
 EMBEDDINGS = Analysis(
     stage="capabilities",
-    callee="capability_embedding",
+    settings_key="capability_embedding",
     table="phrase_embeddings",
-    key="embedding_id",
-    by="model",
+    id_column="embedding_id",
+    analyst_column="model",
     items_of=embedding_items,
 )
 
@@ -211,7 +211,7 @@ def naming_of(
     with the same name, the first keeps it. Names that are still equal after the last round are
     extended by a phrase.
 
-    The requests are those of all rounds until now, even with a stored reply: the stage sends those
+    The requests include those with a stored reply, of all rounds so far: the stage sends those
     without one, and repeats failed ones, except those that failed in this run.
     """
     parameters = {**key, **phrase_identity(job)}
@@ -290,7 +290,7 @@ class TreeNaming:
             self.folded_names.add(name.casefold())
 
     def _forbidden(self, node: NodeRow) -> list[str]:
-        """Return the names that a request forbids: the node's taken one, and its siblings'.
+        """Return the names that a request forbids: the node's taken name and its siblings' names.
 
         A node's first request forbids none.
         """
@@ -326,7 +326,7 @@ def unique_name(name: str, phrases: Sequence[str], folded_names: Collection[str]
 
 
 def shown_phrases(phrases: Sequence[str]) -> list[str]:
-    """Return the phrases to show in a request: all, or 40 of them.
+    """Return the phrases to show in a request: all, or `MOST_PHRASES` of them.
 
     Half of these are the first (the most frequent) ones, half are evenly spread over the rest.
     """
@@ -339,10 +339,10 @@ def shown_phrases(phrases: Sequence[str]) -> list[str]:
 
 NAMES = Analysis(
     stage="capabilities",
-    callee="capability_model",
+    settings_key="capability_model",
     table="capability_names",
-    key="name_id",
-    by="model",
+    id_column="name_id",
+    analyst_column="model",
     items_of=lambda job, tasks, reader, _: naming_of(job, reader, tasks.key)[1],
 )
 """The requests for names; those of later rounds depend on the stored replies of earlier ones."""

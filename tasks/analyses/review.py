@@ -158,10 +158,10 @@ def _reply_spec(analyst: Analyst) -> ReplySpec[Columns]:
 
 REVIEW = Analysis(
     stage="review",
-    callee="reviewer",
+    settings_key="reviewer",
     table="model_reviews",
-    key="review_id",
-    by="reviewer",
+    id_column="review_id",
+    analyst_column="reviewer",
     items_of=review_items,
 )
 """The analysis that `prbench review` makes."""

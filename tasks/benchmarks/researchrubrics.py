@@ -181,7 +181,7 @@ def graded_rows() -> GradedRowReader:
     return read
 
 
-_TRUE = (True, "True", "true", 1, "1")
+_TRUE = (True, "True", "TRUE", "true", "1")
 """Values of `success` that mean that the judge's call succeeded."""
 _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
 """The columns that identify an evaluation, but for the axis, which the files do not have."""

@@ -170,13 +170,13 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
     names = _identifiers_in(figure, rows)
     title = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
     sheet_rows = []
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(rows, start=2):  # the first row has the headings
         sheet_rows.append({"row": number} | _part_of(row, names))
     return Sheet(title, sheet_rows)
 
 
 def _identifiers_in(figure: Figure, rows: Rows) -> list[str]:
-    """Return the benchmark, revision, hashes and ids of rows, as far as the figure shows none."""
+    """Return the columns of benchmark, revision, hashes and ids that the figure does not show."""
     declared = {column.name for column in figure.columns}
     names = []
     for name in rows[0]:
@@ -206,7 +206,7 @@ def _write_sheet(book: Any, sheet: Sheet) -> None:
             if worksheet.write(number, column, cell, cell_format) != 0:
                 reason = "a workbook has at most 1,048,576 rows and 32,767 characters in a cell"
                 raise PipelineError(
-                    f"row {number}, column {name}: {reason}; write a .csv or .parquet file"
+                    f"row {number + 1}, column {name}: {reason}; write a .csv or .parquet file"
                 )
     worksheet.autofit(800)
     worksheet.freeze_panes(1, 0)

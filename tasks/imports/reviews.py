@@ -12,6 +12,7 @@ from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
 from tasks.imports.matching import Criteria, Wording
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import shows
+from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -57,7 +58,7 @@ def import_reviews(
         matched, notes = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
         n_empty = len(rows) - len(decided)
         if n_empty:
-            notes.append(f"{n_empty} rows without a decision skipped")
+            notes.append(f"{counted(n_empty, 'row')} without a decision skipped")
         if not matched:
             files.refuse_nothing(file, notes)
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
@@ -97,7 +98,7 @@ def _refuse_other_criterion(
     sample = _entered(row, "sample")
     if sample and (sample, wording.task_id, wording.criterion_id) not in sampled_criteria:
         raise ImportRefused(
-            f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here"
+            f"{where}: {subject} is not in sample {sample[:40]!r}; restore the row as exported"
         )
 
 

@@ -17,6 +17,7 @@ from tasks.imports import files
 from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
 from tasks.imports.matching import Criteria, StoredResponses, Wording
 from tasks.rules.identity import IMPORTED, digest, verdict_id
+from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, GRADINGS, STATUSES, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
@@ -129,7 +130,8 @@ def _decided_rows(
     if not rows or not skip_empty:
         return rows, []
     decided = [located for located in rows if _decisions_in(located.row)]
-    return decided, [f"{len(rows) - len(decided)} rows without a decision skipped"]
+    n_empty = len(rows) - len(decided)
+    return decided, [f"{counted(n_empty, 'row')} without a decision skipped"]
 
 
 def _put_verdicts(

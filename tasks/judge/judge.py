@@ -26,7 +26,7 @@ from warehouse import Reader, Row, Warehouse
 
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
-    """Return for each judge configuration that calls models the responses that lack verdicts."""
+    """Return the responses that lack verdicts, for each judge configuration that makes calls."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
         return [
@@ -56,8 +56,8 @@ def criteria_of(
     parameters: Mapping[str, Any],
 ) -> list[CriterionToJudge]:
     """Return the undecided criteria of responses, with the decided ones of the same calls
-    (`is_missing` is false), in the order of the responses and the rubric; those of calls that
-    failed before are last.
+    (`is_missing` is false), in the order of the responses and the rubric. Those of calls that
+    failed before are the last ones of their response.
 
     `parameters` are those of the query `missing_verdicts`.
     """
@@ -78,8 +78,8 @@ async def judge_responses(
     """Make the missing verdicts of a batch of responses, and write them, failed ones too.
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
-    Of a sample of criteria (task id, criterion id), only calls that decide one of them are made;
-    None: all.
+    With `sampled`, criteria by task id and criterion id, only calls that decide one of them are
+    made.
     """
     wanted_tasks, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     if sampled is not None:
@@ -274,8 +274,8 @@ async def judge_of(
 ) -> ResponseJudge:
     """Return the judge of a configuration, with the limit of its context.
 
-    `owner` is the cascade that its verdicts are of; None: they are its own. It decides each
-    criterion by itself, or the pieces of a rubric.
+    The judge decides each criterion by itself, or the pieces of a rubric. `owner` is the cascade
+    that its verdicts belong to; without it, they are its own.
     """
     target = judge_target(judge_config.judge)
     fit = await asyncio.to_thread(context_fit_of, judge_config, target)

@@ -53,10 +53,10 @@ async def derive(job: Job) -> StageReport:
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
     n_criteria = sum(row["n_criteria"] for row in task_rows)
-    share_failed = report.failures.total() / max(1, n_criteria)
-    report.is_below_bar = 1 - share_failed < job.settings.coverage.min
+    n_failed = report.failures.total()
+    report.is_below_bar = 1 - n_failed / max(1, n_criteria) < job.settings.coverage.min
     rubrics = ", ".join(unworded_by_rubric) or "no judge needs it"
-    report.notes.append(f"{report.rows} criteria rewritten ({rubrics})")
+    report.notes.append(f"{report.rows - n_failed} criteria rewritten ({rubrics})")
     return report
 
 

@@ -24,7 +24,8 @@ UNKNOWN = "unknown"
 lengths, or none.
 """
 COUNTED_PROMPTS = 40
-"""The number of prompts that are counted if none was measured; tokenizing all would take too long.
+"""If no call was measured, all of so many prompts are counted, and of more, fewer than twice as
+many: tokenizing all would take too long.
 """
 
 
@@ -54,8 +55,8 @@ class Planned:
 
     Attributes:
         label: the label of the model or judge that is called.
-        cost_usd: None if lengths are assumed, unless they cost nothing. `cost_usd_low` and
-            `cost_usd_high` then use the lengths that `assumed` names. Without a price all are None.
+        cost_usd: None if it depends on assumed lengths; `cost_usd_low` and `cost_usd_high` are its
+            range with the lengths that `assumed` names. Without a price all three are None.
         note: what is unknown, and why, such as "its price is unknown; set its `price`".
         judged_before: a sentence on stored verdicts under another template, which a judge repeats,
             such as "20 verdicts were made with another template; ...".
@@ -211,9 +212,9 @@ def planned_calls(
     cost = _cost_usd(prices, calls, per_call)
     cost_low = _cost_usd(prices, calls, shortest)
     cost_high = _cost_usd(prices, calls, longest)
-    # Equal costs are certain, unless it is a limit that makes the assumed lengths equal.
-    has_free_lengths = cost_high == 0.0 or shortest != longest
-    if cost_low is not None and cost_low == cost_high and has_free_lengths:
+    # A limit can make the assumed lengths equal: then only a cost of 0 is certain.
+    is_certain = cost_high == 0.0 or shortest != longest
+    if cost_low is not None and cost_low == cost_high and is_certain:
         cost = cost_low
         assumed = []
     return Planned(

@@ -213,7 +213,7 @@ def plan_analyses(job: Job) -> list[Planned]:
                     analyst,
                     len(items),
                     analysis.table,
-                    analysis.by,
+                    analysis.analyst_column,
                     prompts=[item.prompt() for item in counted_items],
                 )
                 planned.append(calls.with_notes(note))

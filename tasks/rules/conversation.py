@@ -3,10 +3,10 @@
 Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's
 behaviour.
 
-A judge gets a filled template whose quoted texts cannot be mistaken for ours. If a template has
+A judge gets a filled template whose quoted texts cannot be mistaken for its own. If a template has
 `<<marker>>`, each message of the conversation is between lines with a marker: a number hashed from
-the quoted texts, with a counter until no text contains it. So no text can end its own quotation or
-begin a turn. The marker depends only on the conversation, so that the prompts on all criteria of
+the quoted texts and a counter, which grows until no text contains it. So no text can end its own
+quotation or begin a turn. The marker depends only on the conversation, so that the prompts on all criteria of
 one response begin alike (for the provider's prompt cache); the criterion, which comes last, has its
 own marker, `<<criterion_marker>>`.
 """
@@ -43,8 +43,8 @@ _CLOSING_TAG = re.compile(rf"</({_TAG})>|\[/(THINK)\]|◁/(think)▷", re.IGNORE
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _MESSAGE = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _BLOCKS = (
-    # Channels of gpt-oss: the reply alone, thinking before it, and both where a server leaves the
-    # marks out.
+    # Channels of gpt-oss: the reply alone; thinking, then the reply; the same where a server leaves
+    # the marks out.
     (rf"{_CHANNEL}final\b{_MESSAGE}", ""),
     (_CHANNEL, rf"<\|channel\|>final\b{_MESSAGE}"),
     (r"analysis(?=\S)(?=.*?assistantfinal)", "assistantfinal"),
@@ -85,9 +85,9 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
 def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     """Return the conversation as sent.
 
-    Numbered references precede their user turn; assistant turns are included. No system prompt is
-    added here; the sample stage adds a configured one. Slots that show nothing are skipped; checks
-    of `turn_pattern` find incomplete conversations.
+    A user message has its numbered references, then the prompt; assistant turns are included. No
+    system prompt is added here; the sample stage adds a configured one. Slots that show nothing are
+    skipped; checks of `turn_pattern` find incomplete conversations.
     """
     messages: list[Message] = []
     for turn in conversation:

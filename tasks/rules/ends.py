@@ -79,7 +79,7 @@ _FAILURES = (
 """Meaning of a failure, and the parts of a word that show it.
 
 The first entry with a part in the word counts, so their order matters: `policy_error` is a filter
-and `error_limit` a limit, neither is trouble.
+and `error_limit` a limit; neither is trouble.
 """
 TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
 """Words of a reply that waits for the result of a tool, spelled as LiteLLM knows them."""

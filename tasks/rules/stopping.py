@@ -3,9 +3,9 @@
 `tasks/stopping/evidence.md` shows how often the interval of a mean holds at all looks together.
 
 Means without the bias of stopping: stopping as soon as a difference looks large gives differences
-that are too large. The mean over the first block has no such bias, but few tasks. Its mean over all
-possible orders of the evaluated tasks has no bias either, and less variance (Rao and Blackwell),
-because the set of evaluated tasks is sufficient for the true mean. Orders in which the comparison
+that are too large. The first block's mean has no such bias, but few tasks. The average of this mean
+over all possible orders of the evaluated tasks has no bias either, and less variance (Rao and
+Blackwell), because the set of evaluated tasks is sufficient for the true mean. Orders in which the comparison
 would have stopped earlier are not possible.
 """
 
@@ -129,9 +129,9 @@ def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
     (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
     asymptotic confidence sequences", 2021, equations 4 and 10.)
     """
-    exponent = 2.0 * math.log(1.0 / alpha)
-    ratio = n_tasks * (exponent + math.log(1.0 + exponent)) / (n_planned / 2.0)
-    return (1.0 + ratio) / ratio * (exponent + np.log1p(ratio))
+    log_term = 2.0 * math.log(1.0 / alpha)
+    ratio = n_tasks * (log_term + math.log(1.0 + log_term)) / (n_planned / 2.0)
+    return (1.0 + ratio) / ratio * (log_term + np.log1p(ratio))
 
 
 def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
@@ -156,7 +156,8 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     n_planned = looks[-1]
     low = math.log(alpha)
     high = math.log(0.9)
-    widest_span = _widest_span(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
+    bounds, steps = _scaled(tasks, mixture(tasks, alpha, n_planned))
+    widest_span = _widest_span(bounds, steps)
     # With fewer than 1.5 nodes for a standard deviation of the smallest step, precision is lost.
     is_exact = len(looks) <= _MOST_LOOKS and 1.5 * widest_span <= _MOST_NODES
     if is_exact:
@@ -301,7 +302,7 @@ def unbiased_means(
     """Return the mean of each figure without the bias of stopping.
 
     Args:
-        differences: of the tasks that were evaluated until the comparison stopped, in their order.
+        differences: shape (n_tasks,), of the tasks evaluated until the comparison stopped, in order.
         figures: shape (n_tasks, n_figures), in the same order; the values to estimate, such as the
             differences themselves, or a model's scores. NaN if a task does not count.
         strata: the number of each task's stratum; only tasks of one stratum are permuted.

@@ -173,22 +173,22 @@ class Item(NamedTuple):
 class Analysis(NamedTuple):
     """An analysis: the items that analysts are called for, and the table of its rows.
 
-    `stage` is also the purpose of its calls, `callee` the configuration's key of its analysts. The
-    rows are in `table`; its column `key` has their ids, the column named by `by` the label of the
-    analyst, and that name with `_config_hash` the hash of its configuration. `items_of` gives all
-    items of an analyst for some tasks, in the order of their calls.
+    `stage` is also the purpose of its calls, `settings_key` the configuration's key of its
+    analysts. The rows are in `table`; its column `id_column` has their ids, `analyst_column` the
+    label of the analyst, and that name with `_config_hash` the hash of its configuration.
+    `items_of` gives all items of an analyst for some tasks, in the order of their calls.
     """
 
     stage: str
-    callee: str
+    settings_key: str
     table: str
-    key: str
-    by: str
+    id_column: str
+    analyst_column: str
     items_of: Callable[[Job, WantedTasks, Reader, Analyst], Sequence[Item]]
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
         """Return the configured analysts."""
-        analysts: tuple[Analyst, ...] = getattr(job.settings, self.callee)
+        analysts: tuple[Analyst, ...] = getattr(job.settings, self.settings_key)
         return analysts
 
     def missing(self, job: Job, reader: Reader) -> dict[str, list[Item]]:
@@ -196,19 +196,17 @@ class Analysis(NamedTuple):
         be retried.
         """
         job_tasks = wanted_tasks(job, reader)
-        rows = reader.select(self.table, f"{self.key}, status, error", **job_tasks.key)
+        rows = reader.select(self.table, f"{self.id_column}, status, error", **job_tasks.key)
         missing_items = {}
         for analyst in self.analysts(job):
             accepted = accepted_ends(analyst)
-            final_ids = {row[self.key] for row in rows if not _is_retried(job, row, accepted)}
+            final_ids = {row[self.id_column] for row in rows if not _is_retried(job, row, accepted)}
             items = self.items_of(job, job_tasks, reader, analyst)
             missing_items[analyst.label] = [item for item in items if item.row_id not in final_ids]
         return missing_items
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[Row]:
-        """Return new rows of `analysts`, for those whose configuration has changed since they were
-        last called.
-        """
+        """Return new rows of `analysts`, for those whose configuration is not stored yet."""
         key = {"benchmark": job.benchmark, "purpose": self.stage}
         stored_rows = reader.select("analysts", "analyst, analyst_config_hash", **key)
         new_rows = []
@@ -238,8 +236,8 @@ async def analyse_items(
     too.
     """
     report = StageReport(analysis.stage)
-    items = await asyncio.to_thread(_missing_items, job, context, analysis, label)
-    items = [item for item in items if item.row_id in row_ids]
+    missing_items = await asyncio.to_thread(_missing_items, job, context, analysis, label)
+    items = [item for item in missing_items if item.row_id in row_ids]
     (analyst,) = [analyst for analyst in analysis.analysts(job) if analyst.label == label]
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
@@ -249,7 +247,7 @@ async def analyse_items(
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
         calls_of_items = _ItemCalls(
             job,
-            analysis.key,
+            analysis.id_column,
             analyst,
             target,
             context.gateway(analysis.stage, label),

@@ -18,12 +18,12 @@ from warehouse import Reader, Row, Warehouse
 
 @dataclass
 class CoverageCell:
-    """A cell of the coverage matrix: how many responses of a model in one trial (no `judge`), or
-    verdicts on them by one judge in one judge trial, are in which state.
+    """A cell of the coverage matrix: a model's responses in one trial by state, or the verdicts on
+    them by one judge in one judge trial. `judge` is None for responses.
 
-    `wanted` counts those of all tasks, as on the leaderboard; `due` those that a run can make: all
-    of them or, for an imported model, those of its imported responses; `skipped` those that are
-    neither stored nor wanted, because the comparisons of the model are decided (`stopping`).
+    `wanted` counts those of all tasks, as on the leaderboard, without `skipped`; `due` those that a
+    run can make: all wanted or, for an imported model, those of its imported responses; `skipped`
+    those neither stored nor wanted, because the comparisons of the model are decided (`stopping`).
     """
 
     model: str
@@ -214,21 +214,22 @@ class _Matrix:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
         """
-        counting = []
+        response_keys = []
         for label, responses in self._models.items():
             for config_hash in responses.config_hashes:
-                counting.append(responses_key(responses.vintage, config_hash, label))
+                response_keys.append(responses_key(responses.vintage, config_hash, label))
         query = "response_coverage" if judge_columns is None else "verdict_coverage"
-        return self._rows(query, tasks=sorted(task_ids), counting=counting, **(judge_columns or {}))
+        parameters = {"tasks": sorted(task_ids), "counting": response_keys, **(judge_columns or {})}
+        return self._rows(query, **parameters)
 
     def _due(
         self,
         responses: Iterable[CoverageRow],
-        n_of_sampled: int,
+        n_per_trial: int,
         count_column: str,
     ) -> DueCounts:
-        """Return how many responses or verdicts are due: `n_of_sampled` of a sampled model in a
-        trial, else as many as `count_column` of its `responses` says.
+        """Return how many responses or verdicts are due in each trial: `n_per_trial` of a sampled
+        model, else the sum of `count_column` over its counted `responses`.
 
         Of a sampled model those of all wanted tasks are due; of an imported one only those of its
         imported responses, so none in a trial without imports. With `only_stored`, those of the
@@ -241,7 +242,7 @@ class _Matrix:
             if not model.is_imported:
                 sampled_labels.add(model.label)
             for trial in job.trials:
-                due[model.label, trial] = 0 if model.is_imported else n_of_sampled
+                due[model.label, trial] = 0 if model.is_imported else n_per_trial
         is_any_trial = self._only_stored and job.named_trials is None
         for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
             is_due = self._only_stored or row["source"] == IMPORTED
@@ -299,4 +300,5 @@ def _skip(cell: CoverageCell, n_left_out: int, counts: Iterable[CoverageRow]) ->
             n_stored += row["n"]
     cell.skipped = n_left_out - n_stored
     cell.wanted -= cell.skipped
-    cell.due -= cell.skipped
+    # The due ones of an imported model already lack the tasks without a response.
+    cell.due = min(cell.due, cell.wanted)

@@ -352,7 +352,7 @@ def template_of(judge: Judge, benchmark: Benchmark) -> str:
         if judge.is_decision_model:
             return load_template(judge.template, "decisions_v1", DECISION_PLACEHOLDERS)
         if judge.piece_size is not None:
-            # Of binary_v2 it is binary_group_v1.
+            # For example, binary_v2 -> binary_group_v1.
             group_default = re.sub(r"^(.*?)(_v\d+)?(\.\w+)?$", r"\1_group_v1\3", default)
             return load_template(judge.template, group_default, GROUP_PLACEHOLDERS)
         return load_template(judge.template, default)

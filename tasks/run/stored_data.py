@@ -17,9 +17,9 @@ _SHOWN = 12
 def on_stored_data(job: Job, names_by_option: Mapping[str, Sequence[str]]) -> Job:
     """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
-    `names_by_option` are the names that the command line gives. The configured splits belong to
-    the configured revision; of another revision, the job has the splits that the command line
-    names, or all. Where nothing is published yet, the job stays as it is.
+    `names_by_option` are the names that the command line gives. On another revision than the
+    configured one, the job has the splits that the command line names, or all. Where nothing is
+    published yet, the job stays as it is.
 
     Raises:
         UsageError: something else is stored, and it is not clear which is meant; or a given name is
@@ -46,15 +46,16 @@ def _on_stored_revision(job: Job, revisions: list[Row], splits: tuple[str, ...])
     candidates = [row for row in revisions if row["benchmark"] == benchmark]
     try:
         configured = job.data
+    except PipelineError as error:
+        if not revisions:
+            raise
+        lacking = f"{folder} has nothing of the configured data set ({error})"
+    else:
         if any(row["dataset_revision"] == configured.revision for row in candidates):
             return job
         lacking = (
             f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
         )
-    except PipelineError as error:
-        if not revisions:
-            raise
-        lacking = f"{folder} has nothing of the configured data set ({error})"
     if len(candidates) == 1:
         (row,) = candidates
         notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(row)}")

@@ -255,6 +255,15 @@ def test_a_damaged_list_of_parts_is_written_anew(filled):
     assert rows_of(filled) == rows
 
 
+def test_a_missing_part_is_named_though_the_list_of_parts_is_damaged(filled):
+    rows_of(filled)
+    flip(filled.store.root / "list.json")
+    [part] = filled.store.standing("labels")
+    part.unlink()
+
+    assert part.name in "\n".join(filled.damage())
+
+
 # what cannot be restored
 
 

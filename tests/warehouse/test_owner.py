@@ -268,7 +268,7 @@ def test_a_takeover_is_noticed_at_most_a_second_after_the_last_look(world):
 def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
     warehouse, monkeypatch
 ):
-    monkeypatch.setattr(Owner, "looking_s", 0.0)
+    monkeypatch.setattr(Owner, "read_valid_s", 0.0)
     member = row(
         "split_members",
         split="s",

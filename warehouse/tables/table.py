@@ -35,7 +35,7 @@ JUDGED = (
     "grading",
     "judge_trial",
 )
-"""Columns of a judge's row about a response: of the response, and of the judge configuration."""
+"""Columns that identify a judged response and its judge configuration."""
 DECISION = (
     "status",
     "value",

@@ -86,7 +86,7 @@ def read_evalscope(source: LogSource) -> Log:
     all_tasks = {response.task_id or "" for response in responses}
     notes = []
     for model, tasks in tasks_by_model.items():
-        lacking_tasks = sorted(all_tasks - tasks)
+        lacking_tasks = sorted(all_tasks - tasks - {""})
         if lacking_tasks:
             notes.append(f"{model} has no prediction on {', '.join(lacking_tasks)}")
     return Log("EvalScope", responses, notes)
@@ -122,8 +122,8 @@ def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -
     messages = messages_of(prediction.get("messages") or review.get("messages"))
     # The adapter `prbench`, whose metadata has `task`, shows the judge the response without its
     # thinking; the adapter `health_bench` shows it all.
-    judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
-    text = as_text(judged, "the judged text") or text_of(output)
+    judged_key = "extracted_prediction" if "task" in metadata else "prediction"
+    text = as_text(score.get(judged_key), "the judged text") or text_of(output)
     status, error = output_failure(output, text)
     return LoggedResponse(
         where,
@@ -182,16 +182,19 @@ def _scores_of(score: LogRow) -> Mapping[str, float]:
 
 def _decision(attempt: LogRow, position: int, criterion: LogRow) -> Decision:
     parsed = as_mapping(attempt.get("parsed_value"))
-    is_met = parsed.get("criteria_met") if attempt.get("status") == "success" else None
+    is_success = attempt.get("status") == "success"
+    is_met = parsed.get("criteria_met") if is_success else None
     value = float(is_met) if isinstance(is_met, bool) else None
     output = as_mapping(attempt.get("model_output"))
-    cause = cause_of(attempt.get("error")) or text_or_none(attempt.get("status"))
+    cause = cause_of(attempt.get("error"))
+    if cause is None and not is_success:
+        cause = text_or_none(attempt.get("status"))
     title = as_text(criterion.get("title") or criterion.get("criterion"))
     return Decision(
         cell_label(criterion, "id") or title,
         value,
         position,
-        status=PARSE_ERROR if output else call_failure(cause) or PROVIDER_ERROR,
+        status=PARSE_ERROR if output else (call_failure(cause) or PROVIDER_ERROR),
         explanation=None if value is None else cell_text(parsed, "explanation"),
         error=cause if value is None else None,
         weight=as_number(criterion.get("weight", criterion.get("points"))),

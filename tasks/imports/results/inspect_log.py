@@ -29,7 +29,7 @@ from tasks.rules.text.numbers import counted
 
 _HEADER = "header.json"
 _START = "_journal/start.json"
-_SAMPLES = "samples/"
+_SAMPLE_FILE = re.compile(r"samples/.+\.json")
 _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_NAMES = ("judge", "grader", "scorer")
@@ -58,7 +58,7 @@ def is_inspect(source: LogSource) -> bool:
 
 
 def read_inspect(source: LogSource) -> Log:
-    """Return the samples.
+    """Return a log without its invalidated samples.
 
     Raises:
         ImportRefused: the log is damaged or has no samples.
@@ -95,7 +95,8 @@ def _content(source: LogSource) -> tuple[LogRow, list[LogRow]]:
     if source.is_zip:
         archive = Archive(source.path, source.content)
         header = as_mapping(archive.json(_HEADER if _HEADER in archive.names else _START))
-        samples = [archive.json(name) for name in archive.names if name.startswith(_SAMPLES)]
+        names = [name for name in archive.names if _SAMPLE_FILE.fullmatch(name)]
+        samples = list(map(archive.json, names))
     return header, list(map(as_mapping, samples))
 
 
@@ -162,7 +163,7 @@ def _resolved(text: str | None, attachments: LogRow) -> str | None:
 def _judgements(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> Iterator[Judgement]:
     """Yield a judgement for each score with decisions.
 
-    If no score has any, one judgement without decisions.
+    If there are scores and none has decisions, yield one judgement without decisions.
     """
     decided = {}
     certain_scorers = []
@@ -176,8 +177,8 @@ def _judgements(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> I
         stated_judge = as_mapping(scores[scorer].get("metadata")).get("judge")
         judge = text_or_none(stated_judge) or _judge_of(spec, sample, scorer)
         # Two scorers with the same judge count as two judges, because their prompts may differ.
-        is_only_scorer = len(decided) == 1 or certain_scorers == [scorer]
-        if not is_only_scorer:
+        is_main_scorer = len(decided) == 1 or certain_scorers == [scorer]
+        if not is_main_scorer:
             judge = f"{judge} ({scorer})" if judge else scorer
         yield Judgement(
             judge,
@@ -223,8 +224,9 @@ def _judge_of(spec: LogRow, sample: LogRow, scorer: str) -> str | None:
     if judge:
         return judge
     for scorer_spec in map(as_mapping, as_list(spec.get("scorers"))):
-        judge = first_text(as_mapping(scorer_spec.get("options")), _JUDGE_OPTIONS)
-        if scorer_spec.get("name") == scorer and judge:
-            return judge
+        if scorer_spec.get("name") == scorer:
+            judge = first_text(as_mapping(scorer_spec.get("options")), _JUDGE_OPTIONS)
+            if judge:
+                return judge
     other_models = set(as_mapping(sample.get("model_usage"))) - {text_or_none(spec.get("model"))}
     return other_models.pop() if len(other_models) == 1 else None

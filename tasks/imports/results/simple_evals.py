@@ -189,8 +189,7 @@ def read_m42(source: LogSource) -> Log:
     the explanation `None`; here, such a decision is a failure.
 
     Raises:
-        ImportRefused: the judge's decisions do not match the rubric.
-        ValueError, SyntaxError: they are not the text of a Python list.
+        ImportRefused: the judge's decisions are no list, or do not match the rubric.
     """
     where = f"{source.path}: row"
     examples = (
@@ -204,7 +203,10 @@ def _example_of_m42(where: str, row: LogRow) -> LogRow:
     rubric = as_list(row.get("rubrics"))
     stored_grades = row.get("responses")
     if isinstance(stored_grades, str):
-        stored_grades = ast.literal_eval(stored_grades)
+        try:
+            stored_grades = ast.literal_eval(stored_grades)
+        except (ValueError, SyntaxError) as error:
+            raise ImportRefused(f"{where}: `responses` is no list; correct the row") from error
     grades = as_list(stored_grades)
     if grades and len(grades) != len(rubric):
         raise ImportRefused(

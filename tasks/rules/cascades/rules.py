@@ -4,7 +4,7 @@ They are the same in replays and live runs. The module also has the input of a r
 of two judges on the same criteria, as arrays) and the rules that an evaluation tries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
@@ -46,7 +46,7 @@ class When:
         return conditions
 
     def __or__(self, when: "When") -> "When":
-        """Return the conditions of both."""
+        """Return the conditions of both; where both set one, that of `when` counts."""
         return replace(self, **when.conditions)
 
     def n_repetitions(self, trials: int) -> int:
@@ -226,18 +226,14 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
 
 
 def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
-    """Return the conditions to try: single ones, pairs of them, and each with disagreement."""
+    """Return the conditions to try: single ones, some pairs, and disagreement alone or with one."""
     facts = paired.facts
     by_weight = [When(weight_above=weight) for weight in _tried_weights(facts.weights)]
     by_categories = [When(categories=names) for names in _category_sets(paired)]
-    by_category = [When(categories=(name,)) for name in _different(facts.categories.tolist())]
+    by_category = [When(categories=(name,)) for name in _different(facts.categories)]
     levels = _separating(CONFIDENCES, facts.confidence)
     by_confidence = [When(confidence_below=level) for level in levels]
-    severities = [name for name in facts.severities.tolist() if name != "(none)"]
-    by_severity_or_kind = [When(severities=(name,)) for name in _different(severities)]
-    by_severity_or_kind += [
-        When(kinds=(name,)) for name in _different(" ".join(facts.kinds).split())
-    ]
+    by_severity_or_kind = _by_severity_or_kind(facts)
     pairs = [
         *product(by_severity_or_kind, by_confidence),
         *product(by_weight, by_categories),
@@ -256,6 +252,14 @@ def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
     return conditions
 
 
+def _by_severity_or_kind(facts: Facts) -> list[When]:
+    """Return the conditions on a severity or a kind that only some criteria have."""
+    severities = _different(facts.severities)
+    conditions = [When(severities=(name,)) for name in severities if name != "(none)"]
+    kinds = set(" ".join(_different(facts.kinds)).split())
+    return conditions + [When(kinds=(name,)) for name in sorted(kinds)]
+
+
 def _tried_weights(weights: Floats) -> list[float]:
     """Return the sizes of weights with criteria on both sides; many are thinned out."""
     sizes = np.unique(np.abs(weights))[:-1]
@@ -271,7 +275,7 @@ def _separating(bounds: Sequence[float], values: Floats) -> list[float]:
     return [bound for bound in bounds if 0 < (values < bound).sum() < n_values]
 
 
-def _different(names: Sequence[str]) -> list[str]:
+def _different(names: Iterable[str]) -> list[str]:
     """Return the names without duplicates; none if all are the same."""
     different = sorted(set(names))
     return different if len(different) > 1 else []

@@ -134,10 +134,9 @@ class Studentised:
         return low, high
 
     def p_values(self) -> Floats:
-        """Return, for each figure, the smallest error at which its interval excludes 0.
+        """Return the p-value of each figure: the smallest `1 - level` whose interval excludes 0.
 
-        The error is one minus the level. An interval that ends within `TOUCHES` of the figure's
-        distance from 0 does not exclude 0.
+        An interval that ends within `TOUCHES` of the figure's distance from 0 does not exclude 0.
         """
         distance = (1.0 - TOUCHES) * np.abs(self.ratio) / self.error
         by_bootstrap = np.empty(len(self.ratio))
@@ -155,9 +154,8 @@ class Studentised:
 
 
 def _two_sided(steps: Draws, distance: float) -> float:
-    """Return the smallest error at which the steps' upper quantile is below a distance.
-
-    It is interpolated.
+    """Return the smallest `1 - level`, interpolated, at which the steps' upper quantile is below a
+    distance.
     """
     steps = steps[~np.isnan(steps)]
     index = int(np.searchsorted(steps, distance))
@@ -255,8 +253,7 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
 def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
     """Return 95 % intervals of the means of figures over their tasks.
 
-    Trials are nested in tasks, so a task's value is its mean over trials and tasks are the
-    clusters.
+    Tasks are the clusters: trials are nested in them, so a task's value is its mean over trials.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.

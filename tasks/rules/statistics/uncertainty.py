@@ -97,7 +97,7 @@ class TaskScores:
 class Component:
     """The variance of an effect: the sum of `parts` / the sum of `degrees`, shape (n_tasks,) each.
 
-    Without degrees it is not separable: the one before it contains it, and here it is 0.
+    Without degrees it is not separable: it counts as 0, and is part of the variance before it.
     """
 
     parts: Floats
@@ -178,7 +178,7 @@ def components(scores: TaskScores) -> tuple[Component, Component, Component]:
 
 
 def mean_factors(n_responses: Floats, inverse: Floats) -> Sequence[Floats]:
-    """Return what each variance is multiplied by in the variance of a task's mean.
+    """Return the factor of each variance in the variance of a task's mean.
 
     The arguments are those of `TaskScores`.
     """
@@ -271,7 +271,8 @@ def sources(tasks: Ints, responses: Ints, values: Floats) -> dict[str, Source]:
         "judge trials": estimates.source(
             2,
             width_after=estimates.expected_width(m, scores.inverse_after),
-            single_width=estimates.expected_width(m, m),
+            # With one repetition each, `inverse` is the number of responses.
+            single_width=estimates.expected_width(m, inverse=m),
         ),
     }
 

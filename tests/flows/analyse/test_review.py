@@ -108,7 +108,7 @@ def test_imported_sheets_are_counted(reviews):
     output = reviews.printed_by_import
 
     assert output.count("59 reviews imported, 0 already present") == 2
-    assert output.count("1 rows without a decision skipped") == 2
+    assert output.count("1 row without a decision skipped") == 2
 
 
 def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews):

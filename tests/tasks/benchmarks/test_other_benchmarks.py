@@ -452,6 +452,13 @@ def test_a_table_may_name_its_judge():
     assert [row["judge"] for row in rows] == ["a-judge", "a-judge"]
 
 
+@pytest.mark.parametrize("success", [True, "True", "TRUE", 1, "1"])
+def test_a_call_succeeded_in_every_way_of_writing_it(success):
+    [row] = read(EVALUATION | {"success": success})
+
+    assert row["verdict"] == EVALUATION["verdict"]
+
+
 @pytest.mark.parametrize(
     "row",
     [

@@ -169,6 +169,7 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
     assert not [name for name in names if name.endswith("_hash")]
     assert keys <= set(hash_names)
     assert set(rows[0]) <= {*names, *hash_names}
+    assert book.worksheets[1]["A2"].value == 2  # below the headings
 
 
 def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path):
@@ -206,6 +207,6 @@ def test_a_workbook_of_several_figures_has_a_sheet_for_each():
 def test_a_text_too_long_for_a_cell_is_refused():
     sheet = Sheet("rows", [{"text": "x" * 40_000}])
 
-    reason = "row 1, column text: a workbook has at most"
+    reason = "row 2, column text: a workbook has at most"
     with pytest.raises(PipelineError, match=reason):
         workbook([sheet])

@@ -454,7 +454,7 @@ BRINGS_NOTHING = {
     "no review": (
         _reviews,
         "task,criterion,reviewer,decision\nt1,t1-c0,eva,\n",
-        "1 rows without a decision skipped",
+        "1 row without a decision skipped",
     ),
 }
 

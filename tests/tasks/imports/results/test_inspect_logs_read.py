@@ -223,6 +223,7 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job, tmp_path):
             "plan": {},
         }
         log.writestr("_journal/start.json", json.dumps(start))
+        log.writestr("samples/", "")  # as other programs pack folders
         for name in names[:2]:
             log.writestr(name, json.dumps(_moved_to_attachments(archive.json(name))))
 
@@ -734,6 +735,17 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
     ]
 
     assert names == [name]
+
+
+def test_a_cell_of_m42_that_cannot_be_read_is_refused_with_its_row(finance, tmp_path):
+    file = m42(tmp_path / "x.jsonl", "thorough", rows("healthbench"))
+    lines = file.read_text().splitlines()
+    lines[1] = json.dumps(json.loads(lines[1]) | {"responses": "[{"})
+    file.write_text("\n".join(lines))
+
+    line = refused(finance, [file], model="thorough", judge="llama")
+
+    assert "row 2: `responses` is no list; correct the row" in line
 
 
 def test_a_log_of_another_format_than_the_named_one_is_refused(finance):

@@ -4,6 +4,7 @@ other half.
 
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -261,6 +262,24 @@ def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs():
 
     names = {candidate.name for candidate in candidates}
     assert "weight above 1 or category b" in names
+
+
+def test_one_severity_or_kind_that_only_some_criteria_have_is_a_rule():
+    paired = noise(16, 40)
+    is_even = paired.task % 2 == 0
+    facts = replace(
+        paired.facts,
+        severities=np.where(is_even, "high", "(none)"),
+        kinds=np.where(is_even, "number", ""),
+    )
+
+    candidates = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
+
+    conditions = set(map(attrgetter("when"), candidates))
+    assert {
+        rules.When(severities=("high",)),
+        rules.When(kinds=("number",)),
+    } <= conditions
 
 
 @dataclass(frozen=True)
