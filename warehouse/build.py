@@ -23,7 +23,7 @@ import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import explaining
 from warehouse.files import DIGEST_HEX, append_digest
-from warehouse.parts import Kind, Names, Standing, count_query, names_in
+from warehouse.parts import CurrentParts, Kind, Names, count_query, names_in
 from warehouse.reader import PARTS, STAMP, engine, holds, memory, quoted, stamp
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
@@ -117,11 +117,11 @@ def load(
     connection: duckdb.DuckDBPyConnection,
     table: StoredTable,
     paths: Sequence[Path],
-    standing: Standing,
+    current_parts: CurrentParts,
 ) -> None:
     """Load new parts into a table that may hold rows; tables must come in the order of `TABLES`."""
     view_parts(connection, table, paths, ARRIVED)
-    condition = _not_retracted(connection, table, standing)
+    condition = _not_retracted(connection, table, current_parts)
     if rests_on_response(table) and holds(connection, "from removals"):
         condition = f"not {is_removed(ARRIVED)} and {condition}"
     rows = f"select * exclude (part, part_row) from {ARRIVED} where {condition}"
@@ -141,7 +141,7 @@ def load(
 def _not_retracted(
     connection: duckdb.DuckDBPyConnection,
     table: StoredTable,
-    standing: Standing,
+    current_parts: CurrentParts,
 ) -> str:
     """Return the condition that leaves out retracted imports, and rows about their responses."""
     if not holds(connection, RETRACTED):
@@ -149,8 +149,8 @@ def _not_retracted(
     condition = "true"
     if "import_batch" in table.columns:
         condition = f"coalesce(import_batch not in ({RETRACTED}), true)"
-    if table.name in _ON_RESPONSES and standing["responses"]:
-        view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
+    if table.name in _ON_RESPONSES and current_parts["responses"]:
+        view_parts(connection, TABLES["responses"], current_parts["responses"], "stored_responses")
         connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
         condition += " and coalesce(response_id not in (from withdrawn), true)"
     return condition
@@ -229,7 +229,7 @@ whose symbols would take longer to learn than everything else to write.
 """
 
 
-def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind, int]:
+def build(current_parts: CurrentParts, building: Path, missing_parts: Names) -> dict[Kind, int]:
     """Load the missing parts into a database file, compute its models, and return the number of
     rows of each kind.
 
@@ -238,13 +238,13 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
     """
     if not building.exists():
         building.write_bytes(_empty_database(stamp()))
-    n_bytes = sum(part.stat().st_size for parts in standing.values() for part in parts)
+    n_bytes = sum(part.stat().st_size for parts in current_parts.values() for part in parts)
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        changed_tables = _load_parts(connection, standing, missing_parts)
+        changed_tables = _load_parts(connection, current_parts, missing_parts)
         # Merged parts are recorded by their own names.
-        names = sorted(names_in(standing))
+        names = sorted(names_in(current_parts))
         connection.execute(
             f"create or replace table {PARTS} as"
             " select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part",
@@ -258,15 +258,17 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
 
 def _load_parts(
     connection: duckdb.DuckDBPyConnection,
-    standing: Standing,
+    current_parts: CurrentParts,
     missing_parts: Names,
 ) -> set[str]:
     """Load the missing parts, and return the names of the tables with new rows that models read."""
     changed_tables: set[str] = set()
     for table in TABLES.values():
-        paths = [part for part in standing[table.name] if (table.name, part.name) in missing_parts]
+        paths = [
+            part for part in current_parts[table.name] if (table.name, part.name) in missing_parts
+        ]
         if paths:
-            load(connection, table, paths, standing)
+            load(connection, table, paths, current_parts)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit; begin")

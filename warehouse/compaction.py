@@ -47,7 +47,7 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
             with explaining(f"{folder}: cannot be compacted"):
                 new_parts: set[Path] = set()
                 old_parts: list[Path] = []
-                for group in list(_groups(store.standing(table.name), large_rows)):
+                for group in list(_groups(store.current_parts(table.name), large_rows)):
                     new_parts.add(merge(connection, table, folder, group))
                     old_parts += group
                 _replace(store, table, new_parts, old_parts)
@@ -185,7 +185,7 @@ def _view_stored(
 ) -> None:
     """Create a view of all rows of a table; it is empty if there are none."""
     table = TABLES[table_name]
-    parts = store.standing(table_name)
+    parts = store.current_parts(table_name)
     if parts:
         view_parts(connection, table, parts, view)
     else:
@@ -203,7 +203,7 @@ def responses_where(
     Raises:
         WarehouseError: a part cannot be read.
     """
-    if not store.standing("responses"):
+    if not store.current_parts("responses"):
         return []
     query = sql.template(
         "warehouse/matching_responses",
@@ -237,7 +237,7 @@ def clean(store: PartStore) -> None:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
-    if not store.standing("removals") or not store.standing("responses"):
+    if not store.current_parts("removals") or not store.current_parts("responses"):
         return
     table = TABLES["responses"]
     with _stored_responses(store) as connection:
@@ -247,7 +247,7 @@ def clean(store: PartStore) -> None:
         )
         rows = connection.execute(f"select distinct part from {REPLACED}").fetchall()
         names = {name for (name,) in rows}
-        affected_parts = [part for part in store.standing(table.name) if part.name in names]
+        affected_parts = [part for part in store.current_parts(table.name) if part.name in names]
         for part in affected_parts:
             # A rewritten damaged part would carry the damage under a valid hash.
             if not is_whole(part):
@@ -318,7 +318,7 @@ def _rename_in(
                 value = f'if({is_renamed}, {value}, old_rows."{name}")'
         values.append(f'{value} as "{name}"')
     folder = store.root / table.name
-    for part in store.standing(table.name):
+    for part in store.current_parts(table.name):
         view_parts(connection, table, [part], "old_rows")
         if holds(connection, f"from old_rows where {has_old_id}"):
             rows = f"select {', '.join(values)} from old_rows {joins} order by old_rows.part_row"

@@ -177,7 +177,7 @@ def begin(root: Path) -> None:
         write_sealed(path, {"version": VERSION})
 
 
-Standing = Mapping[str, Sequence[Path]]
+CurrentParts = Mapping[str, Sequence[Path]]
 """Table -> its current parts, oldest first."""
 
 
@@ -216,16 +216,16 @@ class PartStore:
         row_list = list(rows)
         return self.write_table(table_name, _as_arrow(table_name, row_list)) if row_list else None
 
-    def standing(self, table_name: str) -> list[Path]:
+    def current_parts(self, table_name: str) -> list[Path]:
         """Return a table's current parts, oldest first."""
         # Until 0.2.0, merged parts were written to a subfolder, and the parts that they replaced
         # stayed for an hour.
         parts = {path.name: path for path in (self.root / table_name).glob("**/[0-9]*.parquet")}
         return [parts[name] for name in sorted(parts)]
 
-    def all_standing(self) -> dict[str, list[Path]]:
+    def all_current_parts(self) -> dict[str, list[Path]]:
         """Return the current parts of every table."""
-        return {table_name: self.standing(table_name) for table_name in TABLES}
+        return {table_name: self.current_parts(table_name) for table_name in TABLES}
 
     def write_table(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
         """Write rows as one part (see `write`); with `moment`, at the position of a lost part that
@@ -240,7 +240,7 @@ class PartStore:
             ).name
 
     def _moment_for(self, table_name: str, content_hash: str) -> str:
-        parts = self.standing(table_name)
+        parts = self.current_parts(table_name)
         if parts and is_named_after(parts[-1].name, content_hash):
             # The same content replaces the last part, so nothing changes.
             return moment_of(parts[-1])

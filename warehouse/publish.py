@@ -29,10 +29,10 @@ from warehouse.locks import refuse_if_lost
 from warehouse.parts import (
     FILE,
     LIST,
+    CurrentParts,
     Listing,
     Names,
     PartStore,
-    Standing,
     moment_of,
     names_in,
     read_list,
@@ -86,18 +86,18 @@ def _listed_by(database: Path) -> Listing | None:
     return None
 
 
-def lost_parts_of(standing: Standing, listing: Listing | None) -> Names:
+def lost_parts_of(current_parts: CurrentParts, listing: Listing | None) -> Names:
     """Return the listed parts that are missing."""
     if listing is None:
         return set()
-    listed_parts = {(table, name) for table, name in listing.parts if table in standing}
-    return listed_parts - names_in(standing)
+    listed_parts = {(table, name) for table, name in listing.parts if table in current_parts}
+    return listed_parts - names_in(current_parts)
 
 
-def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
+def _damaged_of(current_parts: CurrentParts) -> list[tuple[str, Path]]:
     """Return the parts whose content does not have the hash in their names, each with its table."""
     damaged_parts = []
-    for table_name, parts in standing.items():
+    for table_name, parts in current_parts.items():
         for part in parts:
             # A compaction may have deleted a part since it was listed.
             if not is_whole(part) and part.exists():
@@ -105,12 +105,14 @@ def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
     return damaged_parts
 
 
-def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
+def set_aside_damaged(
+    store: PartStore, current_parts: CurrentParts, listing: Listing | None
+) -> bool:
     """Set aside the damaged parts, and return whether there were any.
 
     The caller holds the publish lock.
     """
-    damaged_parts = _damaged_of(standing)
+    damaged_parts = _damaged_of(current_parts)
     for table_name, part in damaged_parts:
         line = f"{part}: is damaged; it is now {set_aside(store.root.parent, part, table_name)}"
         if listing is None or (table_name, part.name) not in listing.parts:
@@ -122,7 +124,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
     return bool(damaged_parts)
 
 
-def restore_rows(store: PartStore, standing: Standing, lost_parts: Names) -> None:
+def restore_rows(store: PartStore, current_parts: CurrentParts, lost_parts: Names) -> None:
     """Write the rows of lost parts as new parts, as far as the last database has them, if it is not
     damaged itself.
     """
@@ -138,7 +140,9 @@ def restore_rows(store: PartStore, standing: Standing, lost_parts: Names) -> Non
             # A merged part has the moment of one of its parts, so it is found too.
             moments = {moment_of(Path(part)) for table, part in last_parts if table == table_name}
             if moments:
-                parts_left = [part for part in standing[table_name] if moment_of(part) in moments]
+                parts_left = [
+                    part for part in current_parts[table_name] if moment_of(part) in moments
+                ]
                 for rows, is_decided in _lost_rows(connection, TABLES[table_name], parts_left):
                     # A decided row must precede those of later parts; any other row must follow
                     # those of earlier parts.
@@ -184,7 +188,7 @@ def _lost_rows(
 def damage_of(store: PartStore) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
     damage = []
-    standing = store.all_standing()
+    current_parts = store.all_current_parts()
     version = store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         damage.append(f"{version}: is damaged or missing")
@@ -194,10 +198,10 @@ def damage_of(store: PartStore) -> list[str]:
         listing = None
         damage.append(f"{store.root / LIST}: is damaged ({error})")
     listing = listing or _listed_by(store.database)
-    damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
+    damage += [f"{part}: is damaged" for _, part in _damaged_of(current_parts)]
     if is_damaged(store.database):
         damage.append(f"{store.database}: is damaged")
-    for table, name in sorted(lost_parts_of(standing, listing)):
+    for table, name in sorted(lost_parts_of(current_parts, listing)):
         path = store.root / table / name
         if not path.exists():  # else it was written meanwhile
             damage.append(f"{path}: is missing")
@@ -235,15 +239,15 @@ def _publish(
     must_verify: bool,
 ) -> bool:
     while True:
-        standing = store.all_standing()
-        lost_parts = lost_parts_of(standing, listing)
-        part_names = names_in(standing)
+        current_parts = store.all_current_parts()
+        lost_parts = lost_parts_of(current_parts, listing)
+        part_names = names_in(current_parts)
         # None: the database is built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         is_current = published == part_names
         if is_current and not must_verify:
             break
-        if not set_aside_damaged(store, standing, listing):
+        if not set_aside_damaged(store, current_parts, listing):
             break
         # The parts that were set aside are missing in the next round.
     if is_current:
@@ -253,16 +257,16 @@ def _publish(
         return False
     base: Names = set()
     # Only new parts are missing in the database; none that it has was deleted.
-    if published and published < part_names and _can_extend(published, standing):
+    if published and published < part_names and _can_extend(published, current_parts):
         base = published
     if lost_parts:
-        restore_rows(store, standing, lost_parts)
-        standing = store.all_standing()
-    _swap_in(store, standing, base, lost_parts, listing)
+        restore_rows(store, current_parts, lost_parts)
+        current_parts = store.all_current_parts()
+    _swap_in(store, current_parts, base, lost_parts, listing)
     return True
 
 
-def _can_extend(published: Names, standing: Standing) -> bool:
+def _can_extend(published: Names, current_parts: CurrentParts) -> bool:
     """Return whether adding the missing parts gives the same rows as a build from all parts.
 
     No new part may precede a published one of its table, and no removal or retraction may change.
@@ -272,7 +276,7 @@ def _can_extend(published: Names, standing: Standing) -> bool:
     changing = {"retractions", "removals"}
     if any(table == "retractions" for table, _ in published):
         changing.add("responses")
-    for table, parts in standing.items():
+    for table, parts in current_parts.items():
         are_new = [(table, part.name) not in published for part in parts]
         # False sorts before True: in a sorted list, no new part comes before a published one.
         if any(are_new) and (table in changing or are_new != sorted(are_new)):
@@ -282,7 +286,7 @@ def _can_extend(published: Names, standing: Standing) -> bool:
 
 def _swap_in(
     store: PartStore,
-    standing: Standing,
+    current_parts: CurrentParts,
     base: Names,
     lost_parts: Names,
     listing: Listing | None,
@@ -294,10 +298,10 @@ def _swap_in(
     """
     database = store.database
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
-    part_names = names_in(standing)
+    part_names = names_in(current_parts)
     if base:
         shutil.copyfile(database, building)
-    n_rows = build(standing, building, part_names - base)
+    n_rows = build(current_parts, building, part_names - base)
     sync(building)
     # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before
     # are expected.

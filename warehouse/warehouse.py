@@ -88,7 +88,7 @@ class Warehouse:
         Rows about runs, checks and costs wait for the next publication.
         """
         published = published_parts(self.database)
-        changed_parts = names_in(self.store.all_standing()) ^ (published or set())
+        changed_parts = names_in(self.store.all_current_parts()) ^ (published or set())
         has_results = any(table not in _ABOUT_RUNS for table, _ in changed_parts)
         return (published is None or has_results) and self.publish()
 
@@ -185,7 +185,9 @@ class Warehouse:
         reading slow.
         """
         return [
-            part.stat().st_size for parts in self.store.all_standing().values() for part in parts
+            part.stat().st_size
+            for parts in self.store.all_current_parts().values()
+            for part in parts
         ]
 
     def compact(self) -> None:

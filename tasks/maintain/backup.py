@@ -154,7 +154,7 @@ def _stage_files(
     with file_lock(warehouse.root / "publish.lock", wait=True):
         parts = {
             path.relative_to(warehouse.root).as_posix(): path
-            for paths in warehouse.store.all_standing().values()
+            for paths in warehouse.store.all_current_parts().values()
             for path in paths
         }
         # The list of the expected parts, and the version of the warehouse.

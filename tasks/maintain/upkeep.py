@@ -386,7 +386,7 @@ def disk_use(job: Job) -> list[Row]:
 
     warehouse = Warehouse(job.warehouse)
     users = {warehouse.database: "database"}
-    for table, parts in warehouse.store.all_standing().items():
+    for table, parts in warehouse.store.all_current_parts().items():
         users |= dict.fromkeys(parts, f"table {table}")
     sizes = defaultdict(list)
     for name, n_bytes in Folder(warehouse.root).files().items():

@@ -57,7 +57,7 @@ def fill(folder: Path, size: Size):
 
 def one_night_more(folder: Path, size: Size):
     """Add a new sampling of one model, and publish it."""
-    night = f"night-{len(Warehouse(folder).store.standing('responses')):03d}"
+    night = f"night-{len(Warehouse(folder).store.current_parts('responses')):03d}"
     add_night(Warehouse(folder), size, "model-00", night)
     aggregate(job_of(folder))
 

@@ -68,7 +68,7 @@ def build(folder: Path, size: Size) -> Build:
     """Publish a made-up warehouse, all marts and intervals, from its parts."""
     warehouse = Warehouse(folder)
     forget_parts(warehouse)
-    for part in warehouse.store.standing("measures"):
+    for part in warehouse.store.current_parts("measures"):
         part.unlink()
     job = job_on("sample", folder)
     clock = Clock()

@@ -255,7 +255,7 @@ def copy_rows(
     for name in TABLES[table_name].columns:
         value = name if name in stored_names else "null"
         columns.append(f"{value}::{_sql_type(name)} as {name}")
-    number = len(warehouse.store.standing(table_name)) + 1
+    number = len(warehouse.store.current_parts(table_name)) + 1
     unnamed = folder / ".written"
     connection.execute(
         f"copy (select {', '.join(columns)} from made_rows) to '{unnamed}'"

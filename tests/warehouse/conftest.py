@@ -43,9 +43,9 @@ def seen(monkeypatch, quick: None) -> list[bool]:
 def watched(monkeypatch) -> list[bool]:
     copies = []
 
-    def build_and_note(standing, building, parts):
+    def build_and_note(current_parts, building, parts):
         copies.append(building.exists())
-        return build(standing, building, parts)
+        return build(current_parts, building, parts)
 
     monkeypatch.setattr("warehouse.publish.build", build_and_note)
     return copies

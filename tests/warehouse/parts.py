@@ -87,7 +87,7 @@ def forget_parts(warehouse: Warehouse):
 def stored(store: PartStore, table_name: str) -> list[Row]:
     """All rows of the current parts, in the order of parts."""
     rows = []
-    for part in store.standing(table_name):
+    for part in store.current_parts(table_name):
         rows += pq.read_table(part).to_pylist()
     return rows
 

@@ -44,8 +44,8 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse, quick):
 
     warehouse.compact()
 
-    assert len(warehouse.store.standing("runs")) == 1
-    assert len(warehouse.store.standing("labels")) == 1
+    assert len(warehouse.store.current_parts("runs")) == 1
+    assert len(warehouse.store.current_parts("labels")) == 1
     runs = [(run["run_id"], run["command"]) for run in stored(warehouse.store, "runs")]
     assert runs == [("a", "run"), ("c", "run"), ("b", "again")]
 
@@ -69,7 +69,7 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
     store = PartStore(tmp_path)
     compact(store, large_rows=5)
 
-    parts = store.standing("responses")
+    parts = store.current_parts("responses")
     assert [pq.read_metadata(part).num_rows for part in parts] == [3, 5, 4, 9, 1]
     assert [moment_of(part).lstrip("0") for part in parts] == ["2", "3", "6", "7", "8"]
     assert {part.name for part in parts} > {names[2], names[6], names[7]}
@@ -83,7 +83,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path):
             rows = [response(f"t{moment * number % 50}") for number in range(moment)]
             put(tmp_path / side, "responses", moment, rows)
         compact(store, large_rows=100)
-        names[side] = [part.name for part in store.standing("responses")]
+        names[side] = [part.name for part in store.current_parts("responses")]
 
     assert names["first"] == names["second"]
     assert 1 < len(names["first"]) < 39
@@ -157,9 +157,11 @@ def test_merging_parts_leaves_what_stands(parts, large_rows, n_before):
 def with_subfolder(warehouse: Warehouse, quick: None) -> Warehouse:
     """A warehouse whose parts an earlier version merged into a subfolder, less than an hour ago."""
     write_runs(warehouse, "a", "b")
-    contents = {part: part.read_bytes() for part in warehouse.store.standing("runs")}
+    contents = {
+        part: part.read_bytes() for part in warehouse.store.current_parts("runs")
+    }
     warehouse.compact()
-    (merged,) = warehouse.store.standing("runs")
+    (merged,) = warehouse.store.current_parts("runs")
     folder = merged.with_name("g0001")
     folder.mkdir()
     merged.rename(folder / merged.name)
@@ -212,7 +214,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
         put(tmp_path / "base", "runs", moment, runs)
     compact(base)
     put(tmp_path / "base", "runs", 7, [row("runs", run_id="a", command="7")])
-    write_list(base.root, Listing(frozenset(names_in(base.all_standing())), {}))
+    write_list(base.root, Listing(frozenset(names_in(base.all_current_parts())), {}))
     expected = standing("runs", stored(base, "runs"))
 
     folders = killed_at_every_step(
@@ -226,10 +228,10 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
     assert len(folders) > 5
     for step, store in enumerate(map(PartStore, folders), start=1):
         assert standing("runs", stored(store, "runs")) == expected, step
-        assert not lost_parts_of(store.all_standing(), read_list(store.root)), step
+        assert not lost_parts_of(store.all_current_parts(), read_list(store.root)), step
         compact(store)
         assert standing("runs", stored(store, "runs")) == expected, step
-        (part,) = store.standing("runs")
+        (part,) = store.current_parts("runs")
         files = [path for path in part.parent.rglob("*") if path.is_file()]
         unfinished = list(part.parent.glob("*.tmp"))
         assert set(files) - set(unfinished) == {part}, step

@@ -71,7 +71,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     filled,
     name,
 ):
-    part = filled.store.standing("verdicts")[0]
+    part = filled.store.current_parts("verdicts")[0]
     checks = {
         "the version": lambda: refuse_other_version(filled.root),
         "a part": lambda: is_whole(part),
@@ -136,7 +136,7 @@ def full(warehouse: Warehouse, monkeypatch) -> Warehouse:
 def test_damaged_parts_of_any_table_are_restored(full, damage):
     dice = random.Random(8)
     rows = rows_of(full)
-    parts = {name: dice.choice(full.store.standing(name)) for name in TABLES}
+    parts = {name: dice.choice(full.store.current_parts(name)) for name in TABLES}
     for part in parts.values():
         if damage == "a flipped bit":
             flip(
@@ -164,7 +164,7 @@ def test_damaged_parts_of_any_table_are_restored(full, damage):
 
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(filled):
-    flip(filled.store.standing("runs")[-1])
+    flip(filled.store.current_parts("runs")[-1])
     filled.write("runs", [row("runs", run_id="r", command="newer")])
 
     filled.verify()
@@ -180,7 +180,7 @@ def failed_rows(warehouse: Warehouse) -> list[Path]:
         later = response(status, status="timeout")
         warehouse.write("responses", [response("t", status=status), later])
     warehouse.publish()
-    return warehouse.store.standing("responses")[1:]
+    return warehouse.store.current_parts("responses")[1:]
 
 
 def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
@@ -189,7 +189,7 @@ def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
         warehouse.write("runs", [row("runs", run_id="r", outcome=outcome)])
     warehouse.publish()
     warehouse.compact()
-    return warehouse.store.standing("runs")
+    return warehouse.store.current_parts("runs")
 
 
 @pytest.mark.parametrize("fill", [failed_rows, last_of_its_kind])
@@ -214,7 +214,7 @@ def test_a_part_damaged_before_a_compaction_is_restored(filled, n_compactions):
     rows = rows_of(filled)
     for _ in range(n_compactions):
         filled.compact()
-    part = filled.store.standing("verdicts")[0]
+    part = filled.store.current_parts("verdicts")[0]
     flip(part)
 
     filled.compact()
@@ -258,7 +258,7 @@ def test_a_damaged_list_of_parts_is_written_anew(filled):
 def test_a_missing_part_is_named_though_the_list_of_parts_is_damaged(filled):
     rows_of(filled)
     flip(filled.store.root / "list.json")
-    [part] = filled.store.standing("labels")
+    [part] = filled.store.current_parts("labels")
     part.unlink()
 
     assert part.name in "\n".join(filled.damage())
@@ -269,7 +269,7 @@ def test_a_missing_part_is_named_though_the_list_of_parts_is_damaged(filled):
 
 def lose_verdicts(warehouse: Warehouse):
     """Lose a part together with the database, so that nothing has its rows."""
-    warehouse.store.standing("verdicts")[1].unlink()
+    warehouse.store.current_parts("verdicts")[1].unlink()
     warehouse.database.unlink()
     warehouse.publish()
 
@@ -347,7 +347,7 @@ def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_p
     rows_of(filled)  # the published state is known, so the file is not read again
     for block in range(12_288, filled.database.stat().st_size - 64, 262_144):
         flip(filled.database, block + 4_000)
-    flip(filled.store.standing("labels")[0])
+    flip(filled.store.current_parts("labels")[0])
 
     reason = "is damaged; `prbench aggregate` rebuilds it"
     with pytest.raises(WarehouseError, match=one_line(reason)):

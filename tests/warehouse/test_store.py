@@ -34,7 +34,7 @@ def test_parts_are_in_the_order_in_which_they_were_written(warehouse):
     time.sleep(0.002)  # names begin with the time in milliseconds
     second_name = warehouse.write("responses", [response("u")])
 
-    parts = warehouse.store.standing("responses")
+    parts = warehouse.store.current_parts("responses")
     assert [part.name for part in parts] == [name, second_name]
 
 
@@ -119,5 +119,5 @@ def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(
 
     assert len(list(warehouse.store.root.rglob(".*.tmp"))) == 1
     [part] = visible(warehouse)
-    assert warehouse.store.standing("responses") == [part]
+    assert warehouse.store.current_parts("responses") == [part]
     assert pq.read_table(part).num_rows == 1

@@ -273,7 +273,7 @@ def test_members_of_earlier_versions_have_no_probability(server, folder):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     warehouse = Warehouse(job.warehouse)
-    [part] = warehouse.store.standing("control_set")
+    [part] = warehouse.store.current_parts("control_set")
     part_table = pq.read_table(part).drop_columns("probability")
     part.unlink()
     forget_parts(warehouse)
@@ -394,7 +394,7 @@ def replace_response(
 ):
     """Change the columns of a stored response, or without changes remove it."""
     warehouse = Warehouse(job.warehouse)
-    for path in warehouse.store.standing("responses"):
+    for path in warehouse.store.current_parts("responses"):
         rows = []
         for row in pq.read_table(path).to_pylist():
             if row["response_id"] != response_id:
@@ -426,9 +426,9 @@ def test_members_without_their_response_are_lost(server, folder, changes):
         ("2026-11-20", N, 0, 0),
         ("2026-11-21", n_decided, 0, n_lost),
     ]
-    parts = Warehouse(job.warehouse).store.standing("control_verdicts")
+    parts = Warehouse(job.warehouse).store.current_parts("control_verdicts")
     assert night(server, job, "2026-11-21").calls == []
-    assert Warehouse(job.warehouse).store.standing("control_verdicts") == parts
+    assert Warehouse(job.warehouse).store.current_parts("control_verdicts") == parts
 
 
 def test_the_bar_is_the_one_that_was_configured_in_its_night(server, folder):

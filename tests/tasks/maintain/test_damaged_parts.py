@@ -83,7 +83,7 @@ def facts(job: Job, table: str) -> list[dict[str, Any]]:
 
 
 def victim(job: Job, table: str) -> Path:
-    return Warehouse(job.warehouse).store.standing(table)[0]
+    return Warehouse(job.warehouse).store.current_parts(table)[0]
 
 
 def test_aggregate_reports_damage_and_restores_rows(job, calls, capsys):

@@ -320,7 +320,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export(job, tmp_path):
     assert not is_in_ledger(restored)
     assert values_in(imported_copy, COUNTS) == counts
     assert values_in(job, COUNTS) == counts
-    for part in Warehouse(job.warehouse).store.standing("responses"):
+    for part in Warehouse(job.warehouse).store.current_parts("responses"):
         assert response_id not in pq.read_table(part)["response_id"].to_pylist()
 
 
@@ -346,7 +346,7 @@ def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job, monkeypatc
 
     assert rows_in(job, "from responses where response_id = ?", response_id) == []
     assert not is_in_ledger(job)
-    for part in Warehouse(job.warehouse).store.standing("responses"):
+    for part in Warehouse(job.warehouse).store.current_parts("responses"):
         assert b"blah" not in part.read_bytes()
 
 
@@ -411,7 +411,7 @@ def test_nothing_is_removed_during_a_run(job):
 @without_scores
 def test_nothing_is_removed_while_a_part_is_damaged(job):
     warehouse = Warehouse(job.warehouse)
-    [part] = warehouse.store.standing("verdicts")
+    [part] = warehouse.store.current_parts("verdicts")
     flip(part)
 
     reason = f"{part.name}: is damaged; run `prbench aggregate` to repair it"
@@ -421,7 +421,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job):
             ResponseChoice([longest(job)["response_id"]]),
             "too long",
         )
-    assert warehouse.store.standing("removals") == []
+    assert warehouse.store.current_parts("removals") == []
 
     warehouse.verify()
     remove_longest(job)

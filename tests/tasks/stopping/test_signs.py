@@ -129,14 +129,14 @@ def test_looks_are_turned_once_when_parts_are_merged(old):
     old.compact()
     old.compact()
 
-    assert len(old.store.standing("stopping_looks")) == 1
+    assert len(old.store.current_parts("stopping_looks")) == 1
     assert differences_in(old) == [*TURNED, TURNED[-1]]
 
 
 def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old):
     put_old(old.root, OF_MODELS | {"compared_model": "zero"}, moment=2)
     old.publish()
-    old.store.standing("stopping_looks")[0].unlink()
+    old.store.current_parts("stopping_looks")[0].unlink()
 
     old.verify()
 
