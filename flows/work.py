@@ -31,7 +31,7 @@ from tasks.judge.neighbours import missing_arrangements
 from tasks.judge.panels import lacks_panel_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.run.calls import Analysis
-from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.run.missing_work import criteria_to_rewrite, missing_splits, wanted_rubrics, wanted_tasks
 from tasks.run.run_context import refuse_uninstalled, refuse_unready
 from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
@@ -57,7 +57,7 @@ def _lacks_responses(job: Job, _: Reader) -> bool:
 
 def _lacks_rewordings(job: Job, reader: Reader) -> bool:
     tasks = wanted_tasks(job, reader)
-    return any(unworded_criteria(job, tasks, reader, rubric) for rubric in wanted_rubrics(job))
+    return any(criteria_to_rewrite(job, tasks, reader, rubric) for rubric in wanted_rubrics(job))
 
 
 def _lacks_verdicts(job: Job, reader: Reader) -> bool:

@@ -23,7 +23,7 @@ import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import explaining
 from warehouse.files import DIGEST_HEX, append_digest
-from warehouse.parts import CurrentParts, Kind, Names, count_query, names_in
+from warehouse.parts import CurrentParts, Kind, PartNames, count_query, names_in
 from warehouse.reader import PARTS, STAMP, engine, holds, memory, quoted, stamp
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
@@ -98,7 +98,7 @@ def view_parts(
     query = sql.template(
         "warehouse/rows_of_parts",
         view=name,
-        columns=table.selected,
+        columns=table.select_list,
         files=", ".join(map(quoted, paths)),
         has_key=" and ".join(f'"{column}" is not null' for column in table.key),
     )
@@ -229,7 +229,7 @@ whose symbols would take longer to learn than everything else to write.
 """
 
 
-def build(current_parts: CurrentParts, building: Path, missing_parts: Names) -> dict[Kind, int]:
+def build(current_parts: CurrentParts, building: Path, missing_parts: PartNames) -> dict[Kind, int]:
     """Load the missing parts into a database file, compute its models, and return the number of
     rows of each kind.
 
@@ -259,7 +259,7 @@ def build(current_parts: CurrentParts, building: Path, missing_parts: Names) -> 
 def _load_parts(
     connection: duckdb.DuckDBPyConnection,
     current_parts: CurrentParts,
-    missing_parts: Names,
+    missing_parts: PartNames,
 ) -> set[str]:
     """Load the missing parts, and return the names of the tables with new rows that models read."""
     changed_tables: set[str] = set()

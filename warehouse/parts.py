@@ -33,7 +33,7 @@ VERSION = 4
 """The version that this code writes; version 4 is that of November 2026. It does not cover the
 published database.
 """
-Names = set[tuple[str, str]]
+PartNames = set[tuple[str, str]]
 """Pairs of a table and the name of a part."""
 
 
@@ -181,7 +181,7 @@ CurrentParts = Mapping[str, Sequence[Path]]
 """Table -> its current parts, oldest first."""
 
 
-def names_in(parts_by_table: Mapping[str, Iterable[Path]]) -> Names:
+def names_in(parts_by_table: Mapping[str, Iterable[Path]]) -> PartNames:
     """Return the names of parts."""
     return {(table, part.name) for table, parts in parts_by_table.items() for part in parts}
 

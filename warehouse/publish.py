@@ -31,7 +31,7 @@ from warehouse.parts import (
     LIST,
     CurrentParts,
     Listing,
-    Names,
+    PartNames,
     PartStore,
     moment_of,
     names_in,
@@ -86,7 +86,7 @@ def _listed_by(database: Path) -> Listing | None:
     return None
 
 
-def lost_parts_of(current_parts: CurrentParts, listing: Listing | None) -> Names:
+def lost_parts_of(current_parts: CurrentParts, listing: Listing | None) -> PartNames:
     """Return the listed parts that are missing."""
     if listing is None:
         return set()
@@ -124,7 +124,7 @@ def set_aside_damaged(
     return bool(damaged_parts)
 
 
-def restore_rows(store: PartStore, current_parts: CurrentParts, lost_parts: Names) -> None:
+def restore_rows(store: PartStore, current_parts: CurrentParts, lost_parts: PartNames) -> None:
     """Write the rows of lost parts as new parts, as far as the last database has them, if it is not
     damaged itself.
     """
@@ -167,7 +167,9 @@ def _lost_rows(
     columns = ", ".join(f'"{column}"' for column in table.columns)
     # Other code may have built the database, before a column was added.
     connection.register("contract", table.schema.empty_table())
-    lost = f"select {table.selected} from (from contract union all by name from last.{table.name})"
+    lost = (
+        f"select {table.select_list} from (from contract union all by name from last.{table.name})"
+    )
     if parts_left:
         view_parts(connection, table, parts_left, "left_parts")
         note_replaced(connection, table, "left_parts", table.key)
@@ -255,7 +257,7 @@ def _publish(
         if listing and (listing.parts != part_names or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(part_names), listing.rows))
         return False
-    base: Names = set()
+    base: PartNames = set()
     # Only new parts are missing in the database; none that it has was deleted.
     if published and published < part_names and _can_extend(published, current_parts):
         base = published
@@ -266,7 +268,7 @@ def _publish(
     return True
 
 
-def _can_extend(published: Names, current_parts: CurrentParts) -> bool:
+def _can_extend(published: PartNames, current_parts: CurrentParts) -> bool:
     """Return whether adding the missing parts gives the same rows as a build from all parts.
 
     No new part may precede a published one of its table, and no removal or retraction may change.
@@ -287,8 +289,8 @@ def _can_extend(published: Names, current_parts: CurrentParts) -> bool:
 def _swap_in(
     store: PartStore,
     current_parts: CurrentParts,
-    base: Names,
-    lost_parts: Names,
+    base: PartNames,
+    lost_parts: PartNames,
     listing: Listing | None,
 ) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.

@@ -15,7 +15,7 @@ import duckdb
 import sql
 from warehouse.errors import WarehouseError, explaining, nothing_in
 from warehouse.files import is_database_whole
-from warehouse.parts import Names
+from warehouse.parts import PartNames
 from warehouse.tables import TABLES
 
 PARTS = "published_parts"
@@ -219,12 +219,12 @@ def _close_idle() -> None:
         _IDLE.pop().close()
 
 
-def parts_of(reader: Reader) -> Names:
+def parts_of(reader: Reader) -> PartNames:
     """Return the parts that a database contains, as recorded in it."""
     return {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")}
 
 
-def published_parts(database: Path) -> Names | None:
+def published_parts(database: Path) -> PartNames | None:
     """Return the parts of a database; None if it is missing or must be rebuilt from the parts."""
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
         if stamp_of(reader) == stamp():
@@ -252,7 +252,7 @@ def stamp() -> str:
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     # The first text stands for the form of the file.
     texts = ["ends with its digest", duckdb.__version__, *macros]
-    texts += [table.text for table in tables]
+    texts += [table.definition for table in tables]
     texts += map(repr, sql.models())
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

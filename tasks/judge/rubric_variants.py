@@ -15,7 +15,7 @@ from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, wi
 from tasks.run import missing_work
 from tasks.run.calls import read_reply, run_all
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
+from tasks.run.missing_work import Conversation, CriterionToRewrite, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import NO_CALL, STAGES, PartWriter, StageReport, call_columns
 from warehouse import Row, Warehouse
@@ -31,19 +31,19 @@ async def derive(job: Job) -> StageReport:
     """
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
-    unworded_by_rubric: dict[str, list[UnwordedCriterion]] = {}
+    criteria_by_rubric: dict[str, list[CriterionToRewrite]] = {}
     with warehouse.reader() as reader:
         tasks = missing_work.wanted_tasks(job, reader)
         for rubric in missing_work.wanted_rubrics(job):
-            criteria = missing_work.unworded_criteria(job, tasks, reader, rubric)
-            unworded_by_rubric[rubric] = criteria
-        to_augment = unworded_by_rubric.get(AUGMENTED, [])
+            criteria = missing_work.criteria_to_rewrite(job, tasks, reader, rubric)
+            criteria_by_rubric[rubric] = criteria
+        to_augment = criteria_by_rubric.get(AUGMENTED, [])
         conversations = missing_work.conversations_of(
             reader, tasks, {criterion.task_id for criterion in to_augment}
         )
         task_rows = reader.select("tasks", "n_criteria", task_id=list(tasks.task_ids), **tasks.key)
     rows = []
-    for criterion in unworded_by_rubric.get(EXAMPLES_REMOVED, []):
+    for criterion in criteria_by_rubric.get(EXAMPLES_REMOVED, []):
         text = without_examples(criterion.criterion_text)
         rows.append(_variant_row(job, tasks, EXAMPLES_REMOVED, criterion, text, NO_CALL))
     warehouse.write("criterion_variants", rows)
@@ -55,7 +55,7 @@ async def derive(job: Job) -> StageReport:
     n_criteria = sum(row["n_criteria"] for row in task_rows)
     n_failed = report.failures.total()
     report.is_below_bar = 1 - n_failed / max(1, n_criteria) < job.settings.coverage.min
-    rubrics = ", ".join(unworded_by_rubric) or "no judge needs it"
+    rubrics = ", ".join(criteria_by_rubric) or "no judge needs it"
     report.notes.append(f"{report.rows - n_failed} criteria rewritten ({rubrics})")
     return report
 
@@ -63,7 +63,7 @@ async def derive(job: Job) -> StageReport:
 async def _augment(
     job: Job,
     tasks: WantedTasks,
-    criteria: Sequence[UnwordedCriterion],
+    criteria: Sequence[CriterionToRewrite],
     conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:
@@ -79,7 +79,7 @@ async def _call_writer(
     job: Job,
     tasks: WantedTasks,
     context: RunContext,
-    criteria: Sequence[UnwordedCriterion],
+    criteria: Sequence[CriterionToRewrite],
     conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:
@@ -95,7 +95,7 @@ async def _call_writer(
     gateway = context.gateway(report.stage, rubric_writer.label)
     with PartWriter(context.warehouse, "criterion_variants", context.ledger, report) as writer:
 
-        async def augment(index: int, criterion: UnwordedCriterion) -> None:
+        async def augment(index: int, criterion: CriterionToRewrite) -> None:
             title = criterion.criterion_text
             prompt = prompt_on(template, conversations[criterion.task_id].messages, title)
             messages = [{"role": "user", "content": prompt}]
@@ -117,7 +117,7 @@ def _variant_row(
     job: Job,
     tasks: WantedTasks,
     rubric: str,
-    criterion: UnwordedCriterion,
+    criterion: CriterionToRewrite,
     text: str | None,
     reply: Reply,
 ) -> Row:

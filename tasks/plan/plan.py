@@ -114,8 +114,8 @@ def _plan_rewriting(planning: Planning) -> Iterator[PlannedWork]:
     reader = planning.reader
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
-        unworded = missing_work.unworded_criteria(job, planning.job_tasks, reader, AUGMENTED)
-        yield PlannedWork(_calls(reader, "derive", writer, len(unworded), "criterion_variants"))
+        to_rewrite = missing_work.criteria_to_rewrite(job, planning.job_tasks, reader, AUGMENTED)
+        yield PlannedWork(_calls(reader, "derive", writer, len(to_rewrite), "criterion_variants"))
 
 
 def _plan_verdicts(

@@ -23,7 +23,7 @@ from tasks.run.missing_work import (
     Conversation,
     MissingVerdicts,
     WantedTasks,
-    unworded_criteria,
+    criteria_to_rewrite,
 )
 from warehouse import Reader
 
@@ -222,9 +222,9 @@ def _with_notes(
         )
     rubric = judge_config.judge.rubric
     if rubric != ORIGINAL:
-        unworded = unworded_criteria(planning.job, planning.job_tasks, planning.reader, rubric)
-        if unworded:
-            notes.append(f"verdicts on {len(unworded)} criteria that are not rewritten yet")
+        to_rewrite = criteria_to_rewrite(planning.job, planning.job_tasks, planning.reader, rubric)
+        if to_rewrite:
+            notes.append(f"verdicts on {len(to_rewrite)} criteria that are not rewritten yet")
     repeated = ""
     if planned.calls:
         repeated = judged_before(planning.reader, planning.job_tasks, judge_config)

@@ -287,7 +287,7 @@ def wanted_rubrics(job: Job) -> list[str]:
     return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
 
 
-class UnwordedCriterion(NamedTuple):
+class CriterionToRewrite(NamedTuple):
     """A criterion without a wording in a rubric variant."""
 
     task_id: str
@@ -296,12 +296,12 @@ class UnwordedCriterion(NamedTuple):
     criterion_text: str
 
 
-def unworded_criteria(
+def criteria_to_rewrite(
     job: Job,
     job_tasks: WantedTasks,
     reader: Reader,
     rubric: str,
-) -> list[UnwordedCriterion]:
+) -> list[CriterionToRewrite]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the
     rubric's order.
     """
@@ -314,7 +314,7 @@ def unworded_criteria(
         "tasks": list(job_tasks.task_ids),
     }
     rows = reader.query("queries/run/missing_variants", parameters)
-    return [UnwordedCriterion(**row) for row in rows]
+    return [CriterionToRewrite(**row) for row in rows]
 
 
 def responses_key(vintage: str, config_hash: str, label: str) -> str:

@@ -117,7 +117,7 @@ def _labels_with_calls(
             labels[MODEL].add(model.label)
     writer = job.settings.rubric_writer
     for rubric in missing_work.wanted_rubrics(job):
-        if writer is not None and missing_work.unworded_criteria(job, job_tasks, reader, rubric):
+        if writer is not None and missing_work.criteria_to_rewrite(job, job_tasks, reader, rubric):
             labels[RUBRIC_WRITER].add(writer.label)
     if JUDGE in called_kinds:
         for judge_config in judge_configs(job, job_tasks.benchmark):

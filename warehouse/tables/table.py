@@ -78,7 +78,7 @@ class StoredTable:
         return pa.schema([(column, COLUMNS[column].type) for column in self.columns])
 
     @property
-    def selected(self) -> str:
+    def select_list(self) -> str:
         """The list of columns for a query of stored rows, converted to the present convention."""
         values = []
         for column in self.columns:
@@ -87,6 +87,6 @@ class StoredTable:
         return ", ".join(values)
 
     @property
-    def text(self) -> str:
+    def definition(self) -> str:
         """The full definition of the table and its columns."""
         return repr((self, [COLUMNS[column] for column in self.columns]))
