@@ -26,6 +26,7 @@ from tasks.alerts.findings import (
 )
 from tasks.alerts.message import Message, Results, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, ping, store
+from tasks.benchmarks import load_benchmark
 from tasks.compare.vintages import comparable_pairs, differences_of
 from tasks.config.job import Job
 from tasks.console import notice
@@ -34,6 +35,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import leaderboard
 from tasks.figures.shown.successions import shown_effects
 from tasks.run.coverage import low_coverage
+from tasks.run.judge_configs import first_judge_config
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.run_context import Retirement, retirements
 from tasks.run.writing import JUDGE, StageReport
@@ -257,19 +259,21 @@ _SCORE_COLUMNS = ("split", "model", "judge", "mean_score", "coverage", "is_below
 
 
 def _results(job: Job) -> Results:
-    """Return the scores of the night under the first judge with any, in its first repetition, and
-    the cost of the night's runs.
+    """Return the scores of the night under the first judge configuration with any, and the cost of
+    the night's runs.
     """
     is_resampled = any(model.resample == "nightly" for model in job.settings.models)
-    scores_by_judge: dict[str, list[Row]] = {judge.label: [] for judge in job.settings.judges}
-    for row in leaderboard(job, vintage=job.night if is_resampled else None):
-        if row["mean_score"] is not None and row["judge_trial"] == 1:
-            score = {name: row[name] for name in _SCORE_COLUMNS}
-            scores_by_judge.setdefault(row["judge"], []).append(score)
+    board = leaderboard(job, vintage=job.night if is_resampled else None)
+    scored = [row for row in board if row["mean_score"] is not None]
+    config = first_judge_config(job, load_benchmark(job.benchmark), scored)
+    scores = []
+    for row in scored:
+        if config is not None and row["judge_config"] == config["judge_config"]:
+            scores.append({name: row[name] for name in _SCORE_COLUMNS})
     runs = runs_of_night(job)
     costs = [run["cost_usd"] for run in runs]
     return Results(
-        scores=next(filter(None, scores_by_judge.values()), []),
+        scores=scores,
         cost_usd=None if None in costs else sum(costs),
         calls=sum(run["calls"] or 0 for run in runs),
         judge_change=_judge_change(job),

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 327_006,
-    "SQL": 59_392,
+    "source": 327_168,
+    "SQL": 59_394,
     "pages": 27_789,
-    "tests": 431_054,
+    "tests": 431_446,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

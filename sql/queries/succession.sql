@@ -95,7 +95,9 @@ where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and ($old is null or judge = $old)
     and ($new is null or new_judge = $new)
-qualify row_number() over (partition by judge, new_judge order by created_at desc) = 1
+qualify row_number() over (
+    partition by judge, new_judge order by created_at desc, succession_id
+) = 1
 order by judge, new_judge, succession_id;
 
 -- name: succession

@@ -132,7 +132,7 @@ CoverageRow = Mapping[str, Any]
 """The number of a model's responses, or of verdicts on them, in a trial with a status."""
 JudgeColumns = Mapping[str, Any]
 """The columns that identify a judge configuration."""
-DueCounts = Mapping[tuple[str, int], int]
+DueCounts = Counter[tuple[str, int]]
 """By model and trial: how many responses, or verdicts of a judge configuration, are due."""
 
 
@@ -283,16 +283,35 @@ class _Matrix:
         for model, task_ids in self._job_tasks.left_out.items():
             counts = self._counts(judge_columns, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
-            for cell in cells.values():
-                if cell.model == model:
-                    _skip(cell, n_left_out, counts)
+            due_left_out = self._due_left_out(judge_columns, task_ids, n_left_out)
+            for (label, trial), cell in cells.items():
+                if label == model:
+                    _skip(cell, n_left_out, due_left_out[label, trial], counts)
         return list(cells.values())
 
+    def _due_left_out(
+        self,
+        judge_columns: JudgeColumns | None,
+        task_ids: Iterable[str],
+        n_per_trial: int,
+    ) -> DueCounts:
+        """Return how many of the due ones are about tasks that no comparison needs."""
+        responses = self._counts(None, task_ids)
+        if judge_columns is None:
+            return self._due(responses, n_per_trial, "n")
+        return self._due(responses, n_per_trial, "n_criteria")
 
-def _skip(cell: CoverageCell, n_left_out: int, counts: Iterable[CoverageRow]) -> None:
-    """Count what no comparison needs as skipped, not as wanted, unless it is stored.
 
-    `n_left_out` is the number of all that no comparison needs; `counts` are of the stored ones.
+def _skip(
+    cell: CoverageCell,
+    n_left_out: int,
+    n_due_left_out: int,
+    counts: Iterable[CoverageRow],
+) -> None:
+    """Count what no comparison needs as skipped, not as wanted or due, unless it is stored.
+
+    `n_left_out` is the number of all that no comparison needs, `n_due_left_out` that of the due
+    ones among them; `counts` are of the stored ones.
     """
     n_stored = 0
     for row in counts:
@@ -300,5 +319,4 @@ def _skip(cell: CoverageCell, n_left_out: int, counts: Iterable[CoverageRow]) ->
             n_stored += row["n"]
     cell.skipped = n_left_out - n_stored
     cell.wanted -= cell.skipped
-    # The due ones of an imported model already lack the tasks without a response.
-    cell.due = min(cell.due, cell.wanted)
+    cell.due -= n_due_left_out - n_stored

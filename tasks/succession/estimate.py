@@ -184,8 +184,8 @@ _NO_ESTIMATE = dict.fromkeys(
         "new_rank_low",
         "new_rank_high",
         "keeps_order",
-        "pair_width",
-        "undecided_pair_width",
+        "pair_widths",
+        "undecided_pair_widths",
         "interaction_p_value",
     )
 )
@@ -231,8 +231,8 @@ def _effect_columns(models: Sequence[SampledModel], succession: Row) -> pl.DataF
             "new_rank_low": 1 + is_above.sum(axis=0),
             "new_rank_high": len(models) - is_above.sum(axis=1),
             "keeps_order": keeps_lead.all(axis=0) & keeps_lead.all(axis=1),
-            "pair_width": 2.0 * pair_half_widths.max(axis=1),
-            "undecided_pair_width": 2.0 * effects.pair_undecided.max(axis=1),
+            "pair_widths": (2.0 * pair_half_widths).tolist(),
+            "undecided_pair_widths": (2.0 * effects.pair_undecided).tolist(),
         }
     ).with_columns(interaction_p_value=pl.lit(effects.interaction_p_value))
 
@@ -264,9 +264,10 @@ def _is_too_wide(row: Row, succession: Succession) -> bool:
         return False
     if row["no_figure"] is not None:
         return True
-    undecided_width = row["undecided_width"]
-    width = row["effect_ci_high"] - row["effect_ci_low"]
+    undecided_widths = np.array(row["undecided_width"])
+    widths = np.array(row["effect_ci_high"] - row["effect_ci_low"])
     if succession.interval == "ranks":
-        undecided_width = row["undecided_pair_width"]
-        width = row["pair_width"]
-    return bool(undecided_width <= succession.width < width)
+        undecided_widths = np.array(row["undecided_pair_widths"])
+        widths = np.array(row["pair_widths"])
+    may_narrow = undecided_widths <= succession.width
+    return bool((may_narrow & (widths > succession.width)).any())

@@ -18,7 +18,7 @@ def _successions(scope: Scope, parameters: Parameters) -> list[Row]:
 
 
 _JUDGES = ("succession", "judge", "new_judge", "successor_id")
-_KEYS = ("successor_id", "model_run_id", "mean_floor")
+_KEYS = ("successor_id", "model_run_id", "mean_floor", "pair_widths", "undecided_pair_widths")
 """Columns of effects that are no figures."""
 
 

@@ -205,7 +205,7 @@ def _example_of_m42(where: str, row: LogRow) -> LogRow:
     if isinstance(stored_grades, str):
         try:
             stored_grades = ast.literal_eval(stored_grades)
-        except (ValueError, SyntaxError) as error:
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
             raise ImportRefused(f"{where}: `responses` is no list; correct the row") from error
     grades = as_list(stored_grades)
     if grades and len(grades) != len(rubric):

@@ -4,7 +4,7 @@ They are the same in replays and live runs. The module also has the input of a r
 of two judges on the same criteria, as arrays) and the rules that an evaluation tries.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
@@ -230,7 +230,7 @@ def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
     facts = paired.facts
     by_weight = [When(weight_above=weight) for weight in _tried_weights(facts.weights)]
     by_categories = [When(categories=names) for names in _category_sets(paired)]
-    by_category = [When(categories=(name,)) for name in _different(facts.categories)]
+    by_category = [When(categories=(name,)) for name in _different(facts.categories.tolist())]
     levels = _separating(CONFIDENCES, facts.confidence)
     by_confidence = [When(confidence_below=level) for level in levels]
     by_severity_or_kind = _by_severity_or_kind(facts)
@@ -254,10 +254,14 @@ def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
 
 def _by_severity_or_kind(facts: Facts) -> list[When]:
     """Return the conditions on a severity or a kind that only some criteria have."""
-    severities = _different(facts.severities)
+    severities = _different(facts.severities.tolist())
     conditions = [When(severities=(name,)) for name in severities if name != "(none)"]
-    kinds = set(" ".join(_different(facts.kinds)).split())
-    return conditions + [When(kinds=(name,)) for name in sorted(kinds)]
+    kinds_of_criteria = [set(names.split()) for names in _different(facts.kinds.tolist())]
+    if kinds_of_criteria:
+        common = kinds_of_criteria[0].intersection(*kinds_of_criteria)
+        kinds = kinds_of_criteria[0].union(*kinds_of_criteria)
+        conditions += [When(kinds=(name,)) for name in sorted(kinds - common)]
+    return conditions
 
 
 def _tried_weights(weights: Floats) -> list[float]:
@@ -275,7 +279,7 @@ def _separating(bounds: Sequence[float], values: Floats) -> list[float]:
     return [bound for bound in bounds if 0 < (values < bound).sum() < n_values]
 
 
-def _different(names: Iterable[str]) -> list[str]:
+def _different(names: Sequence[str]) -> list[str]:
     """Return the names without duplicates; none if all are the same."""
     different = sorted(set(names))
     return different if len(different) > 1 else []

@@ -737,10 +737,13 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
     assert names == [name]
 
 
-def test_a_cell_of_m42_that_cannot_be_read_is_refused_with_its_row(finance, tmp_path):
+@pytest.mark.parametrize("cell", ["[{", "[{[]: 1}]"])
+def test_a_cell_of_m42_that_cannot_be_read_is_refused_with_its_row(
+    cell, finance, tmp_path
+):
     file = m42(tmp_path / "x.jsonl", "thorough", rows("healthbench"))
     lines = file.read_text().splitlines()
-    lines[1] = json.dumps(json.loads(lines[1]) | {"responses": "[{"})
+    lines[1] = json.dumps(json.loads(lines[1]) | {"responses": cell})
     file.write_text("\n".join(lines))
 
     line = refused(finance, [file], model="thorough", judge="llama")

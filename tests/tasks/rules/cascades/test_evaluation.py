@@ -270,12 +270,13 @@ def test_one_severity_or_kind_that_only_some_criteria_have_is_a_rule():
     facts = replace(
         paired.facts,
         severities=np.where(is_even, "high", "(none)"),
-        kinds=np.where(is_even, "number", ""),
+        kinds=np.where(is_even, "list number", "list"),
     )
 
     candidates = rules.candidates(replace(paired, facts=facts), has_repetitions=False)
 
     conditions = set(map(attrgetter("when"), candidates))
+    assert rules.When(kinds=("list",)) not in conditions
     assert {
         rules.When(severities=("high",)),
         rules.When(kinds=("number",)),
