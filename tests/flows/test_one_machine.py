@@ -18,7 +18,7 @@ from warehouse.locks import Machine, Owner
 
 pytestmark = pytest.mark.slow
 FAST = {
-    "every_s": 0.3,
+    "interval_s": 0.3,
     "takeover_after_s": 2.7,
     "settling_s": 2.1,
 }

@@ -258,7 +258,7 @@ def test_a_damaged_list_of_parts_is_written_anew(filled):
 def test_a_missing_part_is_named_though_the_list_of_parts_is_damaged(filled):
     rows_of(filled)
     flip(filled.store.root / "list.json")
-    [part] = filled.store.current_parts("labels")
+    part = filled.store.current_parts("labels")[0]
     part.unlink()
 
     assert part.name in "\n".join(filled.damage())
