@@ -125,8 +125,8 @@ def test_the_plan_says_how_many_verdicts_another_template_judges_again_and_how_t
     assert note_at_first == ""  # the first judge configuration replaces none
     assert planned.calls == n_criteria > 0
     assert planned.judged_before == (
-        f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on"
-        " with it); they are kept together with the new ones"
+        f"{n_criteria} verdicts were made with template binary_v1 (set `template: binary_v1` to"
+        " keep it); they are kept together with the new ones"
     )
     assert plan(earlier_job)[-1].calls == 0
     assert plan(earlier_job)[-1].judged_before == ""
