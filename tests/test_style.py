@@ -21,7 +21,7 @@ TOKENS = {
     "source": 327_168,
     "SQL": 59_394,
     "pages": 27_789,
-    "tests": 431_446,
+    "tests": 431_447,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
