@@ -116,9 +116,10 @@ def reported(work: StageWork[Parameters, Result]) -> StageWork[Parameters, Resul
 
 
 def _final_state(context: FlowRunContext, result: Any) -> State[Any]:
-    """Return the state of a flow run with these reports; on a damaged warehouse it is below the bar.
+    """Return the state of a flow run with these reports.
 
-    The run as a whole shows the damage, not each of its stages.
+    On a damaged warehouse it is below the bar: the run as a whole shows the damage, not each of its
+    stages.
     """
     reports = result if isinstance(result, list) else [result]
     outcome = outcome_of(reports)
@@ -178,7 +179,9 @@ def _give_up(error: BaseException) -> None:
 
 @contextmanager
 def beside_the_work() -> Iterator[None]:
-    """Run code for Prefect's UI, whose errors must not end the work; a lost server ends recording."""
+    """Run code for Prefect's UI, whose errors must not end the work; a lost server ends the
+    recording.
+    """
     try:
         yield
     except httpx.TransportError as error:

@@ -244,7 +244,7 @@ def _publish(
         current_parts = store.all_current_parts()
         lost_parts = lost_parts_of(current_parts, listing)
         part_names = names_in(current_parts)
-        # None: the database is built from the parts alone, as after a change of contracts or models.
+        # None: built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         is_current = published == part_names
         if is_current and not must_verify:

@@ -539,12 +539,9 @@ def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
     unlisted = []
     for panel in judges:
         for member in panel.majority:
-            if isinstance(member, Judge) and member.label not in judges_by_label:
-                if member.majority or member.cascade:
-                    raise ValueError(
-                        f"judge {panel.label}: `majority`: {member.label} is a panel or a cascade;"
-                        " a member is a model, or a cascade's label"
-                    )
+            if not isinstance(member, Judge) or member.majority or member.cascade:
+                continue
+            if member.label not in judges_by_label:
                 judges_by_label[member.label] = member.model_copy(update={"has_board": False})
                 unlisted.append(judges_by_label[member.label])
     resolved = []
@@ -581,6 +578,8 @@ def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Itera
 def _member_problem(member: str | Judge, judges_by_label: Mapping[str, Judge]) -> str | None:
     label = _label_of(member)
     if label not in judges_by_label:
+        if isinstance(member, Judge):
+            return f"{label} is a panel or a cascade; a member is a model, or a cascade's label"
         labels = ", ".join(sorted(judges_by_label))
         return f"there is no judge {label!r}; there are {labels or 'none'}"
     judge = judges_by_label[label]

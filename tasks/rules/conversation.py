@@ -6,9 +6,9 @@ behaviour.
 A judge gets a filled template whose quoted texts cannot be mistaken for its own. If a template has
 `<<marker>>`, each message of the conversation is between lines with a marker: a number hashed from
 the quoted texts and a counter, which grows until no text contains it. So no text can end its own
-quotation or begin a turn. The marker depends only on the conversation, so that the prompts on all criteria of
-one response begin alike (for the provider's prompt cache); the criterion, which comes last, has its
-own marker, `<<criterion_marker>>`.
+quotation or begin a turn. The marker depends only on the conversation, so that the prompts on all
+criteria of one response begin alike (for the provider's prompt cache); the criterion, which comes
+last, has its own marker, `<<criterion_marker>>`.
 """
 
 import re

@@ -5,8 +5,8 @@
 Means without the bias of stopping: stopping as soon as a difference looks large gives differences
 that are too large. The first block's mean has no such bias, but few tasks. The average of this mean
 over all possible orders of the evaluated tasks has no bias either, and less variance (Rao and
-Blackwell), because the set of evaluated tasks is sufficient for the true mean. Orders in which the comparison
-would have stopped earlier are not possible.
+Blackwell), because the set of evaluated tasks is sufficient for the true mean. Orders in which the
+comparison would have stopped earlier are not possible.
 """
 
 import hashlib
@@ -302,7 +302,8 @@ def unbiased_means(
     """Return the mean of each figure without the bias of stopping.
 
     Args:
-        differences: shape (n_tasks,), of the tasks evaluated until the comparison stopped, in order.
+        differences: shape (n_tasks,), of the tasks that were evaluated until the comparison
+            stopped, in their order.
         figures: shape (n_tasks, n_figures), in the same order; the values to estimate, such as the
             differences themselves, or a model's scores. NaN if a task does not count.
         strata: the number of each task's stratum; only tasks of one stratum are permuted.
