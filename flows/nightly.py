@@ -178,9 +178,9 @@ def _alerts_of(execution: Execution) -> list[Alert]:
 
 def _with_effects(scope: Scope, end: Retirement) -> Retirement:
     """Return the end of a model; the line on a judge also says what its successions show."""
-    effects = ""
-    if end.callee.kind == JUDGE:
-        effects = shown_effects(scope, end.callee.label)
+    if end.callee.kind != JUDGE:
+        return end
+    effects = shown_effects(scope, end.callee.label)
     return end._replace(line=". ".join(filter(None, (end.line, effects))))
 
 

@@ -539,7 +539,7 @@ def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
     unlisted = []
     for panel in judges:
         for member in panel.majority:
-            if not isinstance(member, Judge) or member.majority or member.cascade:
+            if isinstance(member, str) or member.majority or member.cascade:
                 continue
             if member.label not in judges_by_label:
                 judges_by_label[member.label] = member.model_copy(update={"has_board": False})
@@ -559,7 +559,7 @@ def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
 def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Iterator[str]:
     for member in panel.majority:
         problem = _member_problem(member, judges_by_label)
-        if problem is not None:
+        if problem:
             yield f"`majority`: {problem}"
             return
     members = _members_of(panel, judges_by_label)
@@ -583,10 +583,10 @@ def _member_problem(member: str | Judge, judges_by_label: Mapping[str, Judge]) -
         labels = ", ".join(sorted(judges_by_label))
         return f"there is no judge {label!r}; there are {labels or 'none'}"
     judge = judges_by_label[label]
-    if isinstance(member, Judge):
-        settings = member.model_copy(update={"has_board": judge.has_board})
-        if settings != judge:
-            return f"{label} has other settings elsewhere; give it another label"
+    if isinstance(member, Judge) and (
+        member.model_copy(update={"has_board": judge.has_board}) != judge
+    ):
+        return f"{label} has other settings elsewhere; give it another label"
     return None
 
 
