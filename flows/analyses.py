@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flows.recorded import call
 from flows.stage_runs import Batch, batch, log_stage, numbered_parts, prefect_task, run_batches
-from flows.stages import aggregate_flow, judge_batch
+from flows.stages import aggregate_flow, judge_batch, with_votes
 from flows.ui import recorded_flow
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
@@ -97,22 +97,24 @@ async def succeed_flow(job: Job) -> list[StageReport]:
         sample = await to_thread(store_sample, job)
         batches: list[Batch] = []
         totals: Counter[str] = Counter()
-        for number, responses in numbered_parts(sample.responses, RESPONSES_A_BATCH):
-            response_ids = [response.response_id for response in responses]
-            batches.append(
-                batch(
-                    judge_batch,
-                    f"succeed {sample.judges.new_judge.judge.label} {number}",
-                    job,
-                    sample.judges.new_judge,
-                    response_ids,
-                    batch_index=len(batches),
-                    sampled=sample.criterion_keys,
+        for config, responses in sample.missing:
+            for number, part in numbered_parts(responses, RESPONSES_A_BATCH):
+                response_ids = [response.response_id for response in part]
+                batches.append(
+                    batch(
+                        judge_batch,
+                        f"succeed {config.judge.label} {number}",
+                        job,
+                        config,
+                        response_ids,
+                        batch_index=len(batches),
+                        sampled=sample.criterion_keys,
+                    )
                 )
-            )
-        for response in sample.responses:
-            totals[response.model] += response.n_criteria
-        reports.append(await run_batches(job, "judge", "verdicts", batches, totals))
+            for response in responses:
+                totals[response.model] += response.n_criteria
+        report = await run_batches(job, "judge", "verdicts", batches, totals)
+        reports.append(await with_votes(job, report))
         larger = await to_thread(next_look, job, sample)
         if larger is None or reports[-1].skipped:
             return await _update_measures(job, reports)

@@ -108,6 +108,11 @@ async def judge_flow(job: Job) -> StageReport:
         for response in responses:
             totals[response.model] += response.n_criteria
     report = await run_batches(job, "judge", "verdicts", batches, totals, first_batches)
+    return await with_votes(job, report)
+
+
+async def with_votes(job: Job, report: StageReport) -> StageReport:
+    """Count the votes of all panels after their members' calls, and return the report on both."""
     panel_report = await to_thread(count_votes, job)
     if panel_report.rows:
         await log_stage(job, panel_report)

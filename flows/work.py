@@ -104,7 +104,9 @@ def _lacks_analysis(analysis: Analysis, job: Job, reader: Reader) -> bool:
 def _lacks_succession(job: Job, reader: Reader) -> bool:
     """Return whether the sample of a succession is not stored, not judged, or may have to grow."""
     assert job.succession is not None
-    return job.succession.width is not None or not is_done(sample_of(job, reader), reader)
+    if job.succession.width is not None or lacks_panel_verdicts(job, reader):
+        return True
+    return not is_done(sample_of(job, reader), reader)
 
 
 def _lacks_capabilities(job: Job, reader: Reader) -> bool:

@@ -33,7 +33,8 @@ order by criteria.task_id, criteria.position;
 -- name: judged_responses
 -- One row: a usable response of a revision with verdicts of a judge, and the number
 -- of its criteria without one. People who label are no judges. A response that a
--- judge decided only for a succession, on drawn criteria, is not begun.
+-- judge (or a member of a panel) decided only on criteria that a succession drew is
+-- not begun.
 with run_responses as (
     select response_id, model_run_id, judging_id
     from intermediate.wanted_responses
@@ -45,7 +46,7 @@ with run_responses as (
 ),
 
 drawn as (
-    select distinct successor_id as judging_id, task_id, criterion_id, true as is_drawn
+    select distinct task_id, criterion_id, true as is_drawn
     from intermediate.latest_successions
     inner join succession_draws using (succession_id, benchmark, dataset_revision)
     where benchmark = $benchmark and dataset_revision = $dataset_revision
@@ -64,7 +65,7 @@ numbers as (
     select response_id, model_run_id, count(*) - count(verdict_id) as n_missing
     from intermediate.judged_criteria
     inner join undecided using (model_run_id, response_id)
-    left join drawn using (judging_id, task_id, criterion_id)
+    left join drawn using (task_id, criterion_id)
     where status <> 'no_response'
     group by response_id, model_run_id
     having count(verdict_id) filter (is_drawn is null) > 0

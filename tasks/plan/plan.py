@@ -240,22 +240,21 @@ def plan_succession(job: Job) -> list[Planned]:
     with Warehouse(job.warehouse).reader() as reader:
         sample = sample_of(job, reader)
         job_tasks = missing_work.wanted_tasks(job, reader)
-        task_ids = [response.task_id for response in sample.responses]
+        task_ids = [row.task_id for _, responses in sample.missing for row in responses]
         conversations = missing_work.conversations_of(reader, job_tasks, task_ids)
         planning = Planning(job, reader, job_tasks, conversations)
-        models = sorted({response.model for response in sample.responses})
         planned = []
-        for judge_calls in judges_to_call(
-            reader, job_tasks, sample.judges.new_judge, sample.responses
-        ):
-            for model in models:
-                responses = ResponsesToJudge(
-                    model=model,
-                    stored_responses=[row for row in sample.responses if row.model == model],
-                    expected_tasks=(),
-                    n_criteria={},
-                )
-                planned.append(plan_verdicts(planning, judge_calls, responses).planned)
+        for config, missing_responses in sample.missing:
+            models = sorted({response.model for response in missing_responses})
+            for judge_calls in judges_to_call(reader, job_tasks, config, missing_responses):
+                for model in models:
+                    responses = ResponsesToJudge(
+                        model=model,
+                        stored_responses=[row for row in missing_responses if row.model == model],
+                        expected_tasks=(),
+                        n_criteria={},
+                    )
+                    planned.append(plan_verdicts(planning, judge_calls, responses).planned)
         return planned
 
 

@@ -36,6 +36,11 @@ class Judges(NamedTuple):
     new_judge: JudgeConfig
 
     @property
+    def called(self) -> list[JudgeConfig]:
+        """The judges whose calls decide for the new judge: itself, or the members of a panel."""
+        return [config.live for config in self.new_judge.panel or (self.new_judge,)]
+
+    @property
     def columns(self) -> Row:
         """The columns that identify both on a row of `successions`."""
         columns = {name: value for name, value in self.old_judge.items() if name != "judging_id"}
@@ -53,13 +58,14 @@ class Sample:
         judges: the old judge and the new one.
         succession: the row of `successions`.
         criteria: the rows of `succession_draws`.
-        responses: those that lack verdicts of the new judge on these criteria.
+        missing: each judge to call (the new one, or the members of a panel), with the responses
+            that lack its verdicts on these criteria.
     """
 
     judges: Judges
     succession: Row
     criteria: list[Row]
-    responses: list[MissingVerdicts]
+    missing: list[tuple[JudgeConfig, list[MissingVerdicts]]]
 
     @property
     def criterion_keys(self) -> frozenset[tuple[str, str]]:
@@ -82,9 +88,7 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         hint = did_you_mean(new_label, job.configured_labels.get("judge", ()))
         raise UsageError(f"{new_label}: is not configured as a judge{hint}")
     new_judge = configs[new_label]
-    if new_judge.panel:
-        raise UsageError(f"{new_label}: a panel makes no calls; let each member succeed instead")
-    if new_judge.judge.rubric != ORIGINAL:
+    if any(config.judge.rubric != ORIGINAL for config in (new_judge, *new_judge.panel)):
         raise UsageError(
             f"{new_label}: judges rewritten criteria; to succeed another judge, it"
             f" needs `rubric: {ORIGINAL}`"
@@ -106,7 +110,7 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
             f"{old_judge['judge']} grades {old_judge['grading']}, {new_label}"
             f" {new_judge.grading}; give it the same `grading`"
         )
-    return Judges(old_judge, new_judge.live)
+    return Judges(old_judge, new_judge)
 
 
 def sample_of(job: Job, reader: Reader) -> Sample:
@@ -127,13 +131,6 @@ def sample_of(job: Job, reader: Reader) -> Sample:
     }
     frame = reader.arrays(sql.read("queries/succession/frame"), parameters)
     criteria = _drawn_criteria(frame, job.succession.n_verdicts, job.succession.seed)
-    missing_parameters = {
-        **parameters,
-        **undecided_parameters(job, judges.new_judge),
-        "drawn_tasks": [row["task_id"] for row in criteria],
-        "drawn_criteria": [row["criterion_id"] for row in criteria],
-    }
-    rows = reader.query("queries/succession/missing", missing_parameters)
     succession = {
         **tasks.key,
         **judges.columns,
@@ -146,7 +143,17 @@ def sample_of(job: Job, reader: Reader) -> Sample:
     }
     keys = [(row["task_id"], row["criterion_hash"], row["probability"]) for row in criteria]
     succession["succession_id"] = digest("succession", sorted(succession.items()), keys)
-    return Sample(judges, succession, criteria, [MissingVerdicts(**row) for row in rows])
+    missing = []
+    for config in judges.called:
+        missing_parameters = {
+            **parameters,
+            **undecided_parameters(job, config),
+            "drawn_tasks": [row["task_id"] for row in criteria],
+            "drawn_criteria": [row["criterion_id"] for row in criteria],
+        }
+        rows = reader.query("queries/succession/missing", missing_parameters)
+        missing.append((config, [MissingVerdicts(**row) for row in rows]))
+    return Sample(judges, succession, criteria, missing)
 
 
 def _drawn_criteria(
@@ -201,7 +208,7 @@ def refuse_impossible_succession(job: Job) -> None:
 
 def is_done(sample: Sample, reader: Reader) -> bool:
     """Return whether a sample is the latest one of its judges, and judged."""
-    return not sample.responses and _is_latest(sample, reader)
+    return not any(responses for _, responses in sample.missing) and _is_latest(sample, reader)
 
 
 def _is_latest(sample: Sample, reader: Reader) -> bool:

@@ -13,7 +13,7 @@ select
     judging_id,
     value,
     probability,
-    cost_usd,
+    coalesce(cost_usd, members_usd) as cost_usd,
     weight,
     coalesce(category, '(none)') as category,
     coalesce(severity, '(none)') as severity

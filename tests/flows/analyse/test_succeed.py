@@ -45,7 +45,13 @@ def command(server, tmp_path_factory) -> Command:
         dataset={"source": str(command.folder / "data.jsonl")},
         warehouse="data",
         models=[endpoint("alpha", server.api_base), endpoint("beta", server.api_base)],
-        judges=[endpoint("older", server.api_base), endpoint("newer", server.api_base)],
+        judges=[
+            *(
+                endpoint(label, server.api_base)
+                for label in ("older", "newer", "third")
+            ),
+            {"label": "panel", "majority": ["older", "newer", "third"]},
+        ],
     )
     command(
         "run",
@@ -128,6 +134,24 @@ def test_a_sample_grows_until_its_intervals_are_as_narrow_as_wanted(command):
     widths = [row["effect_ci_high"] - row["effect_ci_low"] for row in result["models"]]
     assert look["look"] > 1
     assert max(widths) <= 0.12
+
+
+def test_a_panel_succeeds_by_the_votes_of_its_members(command, server):
+    planned = command.json("succeed", "older", "panel", "-n", "100", "--dry-run")
+    n_before = len(server.judge_requests)
+
+    result = command.json(
+        "succeed", "older", "panel", "-n", "100", "-q", "--no-prefect"
+    )
+    n_calls = len(server.judge_requests) - n_before
+    command("succeed", "older", "panel", "-n", "100", "-q", "--no-prefect")
+
+    # Two members decide as the old judge does, so the panel does too.
+    assert {row["effect"] for row in result["models"]} == {0.0}
+    assert {row["n_verdicts"] for row in result["models"]} == {50}
+    assert result["stages"][0]["warnings"] == []
+    assert sum(row["calls"] for row in planned) == n_calls
+    assert len(server.judge_requests) == n_before + n_calls
 
 
 def test_an_unknown_judge_is_refused_before_anything_starts(command):

@@ -168,8 +168,9 @@ def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
             reader,
         )
 
+    [(_, missing)] = sample.missing
     tasks = {"a": [], "b": []}
-    for work in sample.responses:
+    for work in missing:
         tasks[work.model] += [work.task_id] * work.n_criteria
     assert len(sample.criteria) == 20
     assert tasks["a"] == tasks["b"]
@@ -220,8 +221,10 @@ def test_what_the_new_judge_has_decided_is_not_missing(job):
             reader,
         )
 
-    assert small_sample.responses == []
-    assert sum(response.n_criteria for response in large_sample.responses) == 20
+    [(_, missing_of_small)] = small_sample.missing
+    [(_, missing_of_large)] = large_sample.missing
+    assert missing_of_small == []
+    assert sum(response.n_criteria for response in missing_of_large) == 20
 
 
 def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
