@@ -27,7 +27,9 @@ from warehouse import Warehouse
 from warehouse.files import hash_of_document
 
 _LISTED = frozenset({"runs", "alerts", "alert_deliveries"})
-"""The tables that only pages show, not data files; except which nights there were."""
+"""Tables that only lists of runs and alerts show: new rows in them do not make a report's results
+outdated. The names of nights do, so they are hashed separately.
+"""
 
 
 def write_report(job: Job, folder: Path | None = None, vintage: str | None = None) -> int:

@@ -39,8 +39,8 @@ from tasks.stopping import is_unfinished
 from tasks.succession.sample import is_done, refuse_impossible_succession, sample_of
 from warehouse import Reader, Warehouse, WarehouseError
 
-# Whether a job has work, from published data and configuration. If all of a flow's checks miss some
-# work, it is not done.
+# Checks whether a job has work, from published data and configuration. Work that none of a flow's
+# checks finds is never done.
 
 
 def _lacks_data(job: Job, reader: Reader) -> bool:
@@ -199,7 +199,6 @@ FLOWS = {
     ),
     "capabilities": CommandFlow(
         (_lacks_capabilities,),
-        calls=STAGES["capabilities"].calls,
         refuse=phrases.refuse_unready_capabilities,
     ),
     "check": CommandFlow(),

@@ -192,13 +192,12 @@ def show_figure(figure: "Figure", rows: "Rows", *, title: str = "", is_wide: boo
     boards = [column for column in columns if column.name in figure.boards]
     if not is_wide:
         columns = [column for column in columns if column not in boards]
-    # The only figure that a command without --wide shows, such as `run`, is the leaderboard.
     print_table(
         columns,
         boards,
         title=title,
         is_wide=is_wide,
-        wide_option=wide_option() or "prbench leaderboard --wide",
+        wide_option=wide_option() or f"prbench figure {figure.name} --wide",
     )
 
 

@@ -71,14 +71,14 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
         from flows.report import write_report
         from warehouse import Warehouse
 
-        evaluated_job = context.stored_job()
-        job = evaluated_job if arguments.splits else evaluated_job.on_splits(())
-        index = (out or job.report_folder) / job.benchmark / "index.html"
-        warehouse = Warehouse(job.warehouse)
+        stored_job = context.stored_job()
+        report_job = stored_job if arguments.splits else stored_job.on_splits(())
+        index = (out or stored_job.report_folder) / stored_job.benchmark / "index.html"
+        warehouse = Warehouse(stored_job.warehouse)
         n_bytes = None
         # A run in progress writes the report at its own end.
         if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
-            n_bytes = write_report(job, out, arguments.vintage)
+            n_bytes = write_report(report_job, out, arguments.vintage)
     if context.as_json:
         show_json(context, {"index": str(index), "bytes": n_bytes})
     elif n_bytes is not None and not arguments.is_quiet:
@@ -88,7 +88,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
 
         # Compare and the ranking so far use the configured splits, as `prbench diff` and
         # `leaderboard` do.
-        serve_report(evaluated_job, index, port, is_live=is_live)
+        serve_report(stored_job, index, port, is_live=is_live)
 
 
 _DOCTOR_WIDTH = 100
@@ -222,8 +222,8 @@ def _show_accepted(context: Context) -> int:
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> None:
     """Run the nights on schedule, until interrupted.
 
-    Nights start on the schedule in the configuration. Backfills, checks and compactions can be
-    started in Prefect's UI.
+    Nights start on the schedule in the configuration. Runs, backfills, checks and compactions can
+    be started in Prefect's UI.
 
     Examples:
       prbench serve --config prbench.yaml

@@ -86,13 +86,17 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     if fail_if is None and summary is None:
         return _OPEN
     from flows.nightly import comparisons
-    from tasks.compare.regressions import untested
+    from tasks.compare.regressions import as_markdown, untested
     from tasks.rules.statistics.comparison import holm
 
     night = execution.job.night
-    rows = []
-    if execution.outcome not in {SKIPPED, INTERRUPTED}:
-        rows = comparisons(execution.job)
+    title = f"{execution.job.benchmark}, night {night}"
+    if execution.outcome in {SKIPPED, INTERRUPTED}:
+        if summary is not None:
+            state = ENDINGS[execution.outcome].state_name
+            summary.write(as_markdown(title, [f"{state}: no score is compared."], []))
+        return _OPEN  # the night fails by its own exit code
+    rows = comparisons(execution.job)
     adjusted = holm([row["p_value"] for row in rows])
     # The names in rows of `prbench diff`, which `untested` and `as_markdown` read.
     for row, p_adjusted in zip(rows, adjusted, strict=True):
@@ -110,8 +114,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
             lines.append(f"{alert['kind']}: {alert['line']}")
     uncompared = untested(rows)
     if not rows and not lower:
-        uncompared.append(f"the night of {night} has no earlier one to compare with")
-    title = f"{execution.job.benchmark}, night {night}"
+        uncompared.append(f"no score of the night of {night} can be compared with an earlier one")
     return _conclude(title, lines, rows, lower, uncompared, fail_if=fail_if, summary=summary)
 
 

@@ -148,16 +148,23 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     """Return the document with the values of arguments; they are validated together."""
     narrowed = dict(document)
     if arguments.splits:
-        narrowed["dataset"] = {**(document.get("dataset") or {}), "splits": list(arguments.splits)}
+        _set(narrowed, "dataset", "splits", list(arguments.splits))
     for name in ("max_usd", "max_tokens"):
         cap = getattr(arguments, name)
         if cap is not None:
-            narrowed["limits"] = {**(narrowed.get("limits") or {}), name: cap}
+            _set(narrowed, "limits", name, cap)
     if arguments.trials is not None:
         narrowed["trials"] = arguments.trials
     if arguments.is_unrecorded:
         narrowed["prefect"] = "off"
     return narrowed
+
+
+def _set(document: dict[str, Any], section: str, name: str, value: object) -> None:
+    """Give a section a setting; a section that is no mapping stays, for the validation to refuse."""
+    settings = document.get(section) or {}
+    if isinstance(settings, dict):
+        document[section] = {**settings, name: value}
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:

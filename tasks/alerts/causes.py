@@ -11,7 +11,7 @@ from tasks.llm.replies import UNANSWERED
 from tasks.rules.variants import AUGMENTED
 from tasks.run.coverage import CoverageCell, LowCoverage, import_line
 from tasks.run.run_context import Callee, callees
-from tasks.run.writing import JUDGE, MODEL, RUBRIC_WRITER, StageReport
+from tasks.run.writing import CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, StageReport
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Stop:
 def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
     """Return the models, judges and rubric writers whose endpoints were stopped in a run."""
     stops: dict[str, Stop] = {}
-    for callee in callees(job, ()):
+    for callee in callees(job, CALLED_KINDS):
         # As `RunContext.add_notices` writes it.
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:

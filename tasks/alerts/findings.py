@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -13,7 +14,7 @@ from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
 from tasks.llm.retirement import ANNOUNCED_DAYS, retirement_text
 from tasks.rules.identity import digest
-from tasks.rules.statistics.comparison import holm, is_significant
+from tasks.rules.statistics.comparison import holm, is_drop, is_significant
 from tasks.rules.statistics.control import drift_line
 from tasks.rules.text.characters import one_line, storable
 from tasks.rules.text.numbers import list_text, p_value_text
@@ -136,8 +137,7 @@ def drops(
     for comparison, p_adjusted in zip(comparisons, holm(p_values), strict=True):
         if p_adjusted is None or not is_significant(p_adjusted, alpha):
             continue
-        fall = -comparison["difference"]
-        if fall > 0 and fall >= least_drop:
+        if is_drop(comparison["difference"], least_drop):
             row = {**comparison, "p_adjusted": p_adjusted}
             means = _means(row["first_mean"], row["second_mean"])
             happened = f"fell on {row['split']}: {means}"
@@ -261,7 +261,9 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     for report in reports:
         reasons += [line for line in report.warnings if line.startswith("stopped at")]
     reasons = list(dict.fromkeys(reasons))
-    n_skipped = {report.stage: report.skipped for report in reports}
+    n_skipped = Counter[str]()  # a stage has several reports, of different models
+    for report in reports:
+        n_skipped[report.stage] += report.skipped
     skipped_text = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
     line = "; ".join([f"the run reached {limit}; skipped: {skipped_text}", *reasons])
     n_done = sum(report.rows for report in reports)

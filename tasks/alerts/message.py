@@ -159,7 +159,7 @@ def _events(causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: 
 
 
 _NOUNS = {
-    "coverage": "endpoints",
+    "coverage": "models or judges",
     "judge_drift": "judges",
     "score_drop": "models",
 }
@@ -215,7 +215,7 @@ _COMMANDS = {
         "status --night {night}",
         "shows the errors; `prbench nightly` with the same options tries again",
     ),
-    "judge_drift": ("sql 'from judge_drift order by night desc'", "shows since when"),
+    "judge_drift": ("figure judge_drift", "shows since when"),
     "score_drop": (
         "diff {first_vintage} {second_vintage} --model {model}",
         "shows the changed verdicts",
@@ -223,7 +223,7 @@ _COMMANDS = {
     "look": ("leaderboard --vintage all --model {model}", "shows its nights"),
     "quality": ("check", "shows the rows"),
     "retirement": ("doctor", "shows what to do"),
-    "": ("leaderboard --vintage {night}", "shows more"),
+    "": ("leaderboard", "shows more"),
 }
 """Kind of alert -> the command that shows more about it or continues the night, and what it does.
 

@@ -6,6 +6,7 @@ Rows are differences, with the names and figures of `tasks.compare.differences.r
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasks.rules.statistics.comparison import is_drop
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.cells import markdown_cell
 from tasks.rules.text.characters import one_line, visible
@@ -13,8 +14,6 @@ from tasks.rules.text.numbers import counted, number
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-_ROUNDING = 1e-12
-"""The tolerance for errors of rounding when a drop is compared with the least one."""
 _HEADINGS = (
     "Compared",
     "Split",
@@ -32,8 +31,8 @@ def worse(rows: Rows, least_drop: float) -> list[Row]:
     """Return the differences in which the second side is significantly lower, by at least
     `least_drop`.
     """
-    lower = [row for row in rows if row["is_significant"] and row["difference"] < 0]
-    return [row for row in lower if -row["difference"] >= least_drop - _ROUNDING]
+    significant = [row for row in rows if row["is_significant"]]
+    return [row for row in significant if is_drop(row["difference"], least_drop)]
 
 
 def untested(rows: Rows) -> list[str]:

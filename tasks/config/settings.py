@@ -192,7 +192,7 @@ class Calls(Strict):
     """
 
     where: Literal["here", "ray"] = "here"
-    address: Annotated[str, Field(pattern=r"auto|local|ray://.+")] = "auto"
+    address: Annotated[str, Field(pattern=r"^(auto|local|ray://.+)$")] = "auto"
     senders: Size | Literal["auto"] = "auto"
 
     def problems(self) -> Iterator[str]:
@@ -414,8 +414,8 @@ class Retention(Strict):
     """The time for which data other than results is kept, in days; null: forever.
 
     `replies_days` is for raw replies in the ledger that have become rows (those of decision models
-    are kept for another threshold), `prefect_days` for runs in the database of a Prefect server
-    that `prbench serve` starts.
+    are kept for another threshold), `prefect_days` for runs in the database of the project's own
+    Prefect server.
     """
 
     replies_days: Size | None = None

@@ -262,7 +262,8 @@ def chosen_responses(job: Job, choice: ResponseChoice) -> list[Row]:
     """
     if not choice.conditions:
         raise UsageError(
-            "name the responses to remove: their ids, or --model, --task, --trial, --longer-than"
+            "name the responses to remove: their ids, or --model, --task, --trial, --vintage,"
+            " --longer-than"
         )
     values = list(choice.conditions.values())
     rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)

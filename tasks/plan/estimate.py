@@ -24,8 +24,8 @@ UNKNOWN = "unknown"
 lengths, or none.
 """
 COUNTED_PROMPTS = 40
-"""If no call was measured, all of so many prompts are counted, and of more, fewer than twice as
-many: tokenizing all would take too long.
+"""Without measured calls, the tokens of some prompts are counted, spread evenly over all: of all if
+they are fewer than twice this number, else of at least this many. Counting all would take too long.
 """
 
 

@@ -158,9 +158,8 @@ def _plan_control_sets(planning: Planning) -> Iterator[PlannedWork]:
     if job.night is None or not job.settings.drift.verdicts:
         return
     for judge_config in judge_configs(job, planning.job_tasks.benchmark):
-        if (
-            judge_config.judge_trial == 1 and not judge_config.panel
-        ):  # only the first repetition has a control set
+        # Only the first repetition has a control set, and a panel has none.
+        if judge_config.judge_trial == 1 and not judge_config.panel:
             for judge_calls in judges_to_call(planning.reader, planning.job_tasks, judge_config):
                 yield PlannedWork(_plan_control_set(planning, judge_config, judge_calls))
 

@@ -281,25 +281,14 @@ class _Matrix:
             else:
                 cell.failures[row["status"]] += row["n"]
         for model, task_ids in self._job_tasks.left_out.items():
-            counts = self._counts(judge_columns, task_ids)
+            responses = self._counts(None, task_ids)
+            counts = self._counts(judge_columns, task_ids) if judge_columns else responses
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
-            due_left_out = self._due_left_out(judge_columns, task_ids, n_left_out)
+            due_left_out = self._due(responses, n_left_out, "n_criteria" if judge_columns else "n")
             for (label, trial), cell in cells.items():
                 if label == model:
                     _skip(cell, n_left_out, due_left_out[label, trial], counts)
         return list(cells.values())
-
-    def _due_left_out(
-        self,
-        judge_columns: JudgeColumns | None,
-        task_ids: Iterable[str],
-        n_per_trial: int,
-    ) -> DueCounts:
-        """Return how many of the due ones are about tasks that no comparison needs."""
-        responses = self._counts(None, task_ids)
-        if judge_columns is None:
-            return self._due(responses, n_per_trial, "n")
-        return self._due(responses, n_per_trial, "n_criteria")
 
 
 def _skip(

@@ -62,12 +62,17 @@ class Callee(NamedTuple):
         return self.kind if self.kind == RUBRIC_WRITER else f"{self.kind} {self.label}"
 
 
-def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee]:
-    """Yield the models and judges that a job may call, the rubric writer if one is needed, and
-    analysts of these `kinds`.
-
-    Models, judges and rubric writer are yielded whatever the `kinds` are.
+def callees(
+    job: Job,
+    kinds: Collection[str] = (*CALLED_KINDS, *ANALYST_KINDS),
+) -> Iterator[Callee]:
+    """Yield the models of these kinds that a job may call; the rubric writer only if a judge needs
+    one.
     """
+    return (callee for callee in _all_callees(job) if callee.kind in kinds)
+
+
+def _all_callees(job: Job) -> Iterator[Callee]:
     for model in job.settings.models:
         if not model.is_imported:
             yield Callee(MODEL, model.label, target_of(model))
@@ -78,8 +83,7 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
-    analyst_kinds = [kind for kind in ANALYST_KINDS if kind in kinds]
-    for kind in analyst_kinds:
+    for kind in ANALYST_KINDS:
         for analyst in getattr(job.settings, kind):
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
@@ -96,7 +100,7 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
     if any(labels[kind] for kind in {MODEL, RUBRIC_WRITER}.intersection(kinds)):
         # All judges are to judge what these models write.
         labels[JUDGE] = {judge.label for judge in job.settings.judges}
-    # An analysis without missing items makes no call and needs no key.
+    # Analysts are asked for only when some of their items are missing.
     return [
         callee
         for callee in candidates
@@ -395,7 +399,7 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     # Models that are called from this machine; senders of a cluster have their keys there, but
     # batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
-    callees_of_kinds = [callee for callee in callees(job, kinds) if callee.kind in kinds]
+    callees_of_kinds = list(callees(job, kinds))
     without_key = [
         callee
         for callee in callees_of_kinds
@@ -455,10 +459,10 @@ def retirements(job: Job, today: date) -> Iterator[Retirement]:
     """Yield the end of each configured model that was switched off, or will be soon."""
     for callee in callees(job):
         retires_on = retirement_date(callee.target)
-        notice = retirement_notice(callee.target, today)
-        if retires_on and notice:
+        end_line = retirement_notice(callee.target, today)
+        if retires_on and end_line:
             advice = _retirement_advice(callee, is_over=retires_on <= today)
-            yield Retirement(callee, retires_on, f"{notice}; {advice}")
+            yield Retirement(callee, retires_on, f"{end_line}; {advice}")
 
 
 def _retirement_advice(callee: Callee, *, is_over: bool) -> str:
@@ -478,5 +482,5 @@ def refuse_uninstalled(job: Job) -> None:
     Raises:
         UsageError: one is configured, and its packages are missing.
     """
-    if any(callee.target.is_embedded for callee in callees(job, ())):
+    if any(callee.target.is_embedded for callee in callees(job, CALLED_KINDS)):
         weights_path()

@@ -110,6 +110,11 @@ def task_differences(first_values: Floats, second_values: Floats) -> Floats:
     return differences[~np.isnan(differences)]
 
 
+def is_drop(difference: float, least_drop: float) -> bool:
+    """Return whether a score fell by at least `least_drop`, up to errors of rounding."""
+    return difference < 0 and -difference >= least_drop - _ROUNDING
+
+
 def _sign_test(differences: Floats) -> float | None:
     """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
     n_changes = int((differences != 0).sum())

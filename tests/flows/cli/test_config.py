@@ -355,6 +355,20 @@ def test_the_problems_of_keys_are_reported_together(file):
     assert "limits.tials: there is no such key (did you mean `trials`?)" in error
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"splits": ("a",)}, {"max_usd": 3.0}, {"max_tokens": 3}]
+)
+def test_an_option_beside_a_section_that_is_no_mapping_hides_no_problem(
+    arguments, file
+):
+    file.write_text("dataset: data.jsonl\nlimits: 5\n")
+
+    error = refusal(Arguments(config=file, **arguments))
+
+    assert "dataset: Input should be a valid dictionary" in error
+    assert "limits: Input should be a valid dictionary" in error
+
+
 def test_a_missing_data_set_is_reported_with_other_problems(file):
     file.write_text("judges: [{name: a, source: b}]\n")
 

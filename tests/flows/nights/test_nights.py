@@ -110,7 +110,8 @@ def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights):
     [with_regression] = nights.regressed_again.lines("exit code")
 
     assert without_earlier_night == (
-        "exit code 1 (not compared): the night of 2026-11-01 has no earlier one to compare with"
+        "exit code 1 (not compared): no score of the night of 2026-11-01 can be compared with an"
+        " earlier one"
     )
     assert without_change == "exit code 0 (done)"
     assert with_regression.startswith("exit code 3 (worse): fresh fell by ")

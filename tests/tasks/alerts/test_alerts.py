@@ -86,6 +86,12 @@ def test_alerts_are_large_falls_that_step_down_rejects(falls, least_drop, alpha)
     assert [alert.subject for alert in alerts] == expected_models
 
 
+def test_a_drop_that_rounding_makes_smaller_than_the_least_one_is_an_alert():
+    fall = FELL | {"difference": 0.1 - 0.11, "p_value": 0.0}
+
+    assert len(drops([fall], least_drop=0.01, alpha=0.05)) == 1
+
+
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
     second_fall = FELL | {
         "judge": "other",
@@ -178,7 +184,7 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind, limit):
     notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = []
-    for stage, n_skipped in (("sample", 3), ("judge", 70)):
+    for stage, n_skipped in (("sample", 3), ("judge", 50), ("judge", 20)):
         report = StageReport(stage, skipped=n_skipped)
         report.warnings = ["a lane: stopped for this run: outage", notice]
         setattr(report, f"is_at_{kind}", True)

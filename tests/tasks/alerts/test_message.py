@@ -76,7 +76,7 @@ def fell(**changes: Any) -> Alert:
         ([fell()], "beta fell on finance_hard: .53 to .41"),
         (
             [silent("judge strict"), GAMMA],
-            "2 endpoints gave no reply: judge strict, model gamma",
+            "2 models or judges gave no reply: judge strict, model gamma",
         ),
         (
             [fell(), GAMMA],
@@ -210,7 +210,7 @@ def test_a_clean_night_is_three_lines(tmp_path):
     assert message.title == "complete, no alerts (prbench, 2026-11-22)"
     assert message.lines == (
         RESULTS_LINE,
-        "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
+        "Next: `prbench leaderboard` shows more.",
         f"Report: {job.report_index}",
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
+from tasks.config.settings import Limits
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, refuse_unready
@@ -106,6 +107,16 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
         rubric_writer={"name": "openai/gpt-4o-mini"},
         **settings,
     )
+
+
+def test_a_cap_asks_for_the_prices_of_what_is_called_alone(job, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    unpriced = job.settings.models[0].model_copy(update={"name": "hosted_vllm/own"})
+    capped = job.with_settings(models=(unpriced,), limits=Limits(max_usd=1.0))
+
+    refuse_unready(capped, ("judge",))
+    with pytest.raises(UsageError, match="model mini: has no known price"):
+        refuse_unready(capped, ("model",))
 
 
 @pytest.mark.parametrize("kinds", [CALLED_KINDS, STAGES["derive"].calls])
