@@ -143,8 +143,8 @@ def graded_rows() -> GradedRowReader:
         completion = cell_label(row, "completion_id") or digest("completion", text)
         trial = trials[task].setdefault(completion, len(trials[task]) + 1)
         judge = cell_label(row, "judge") or "physician"
-        physicians = as_list(row.get("anonymized_physician_ids"))
-        for index, decision in enumerate(as_list(row.get("binary_labels"))):
+        physicians = as_list(nested(row.get("anonymized_physician_ids")))
+        for index, decision in enumerate(as_list(nested(row.get("binary_labels")))):
             yield {
                 "task": task,
                 "model": cell_label(row, "model") or META_MODEL,

@@ -157,7 +157,7 @@ def graded_rows() -> GradedRowReader:
 
     def read(row: DataRow) -> Iterator[DataRow]:
         if "final_presence" in row:
-            yield from _of_compiled(row)
+            yield from _compiled_verdicts(row)
         elif "rubric_title" in row:
             # Files on a single report name the task by its id and are binary; files on all reports
             # are ternary.
@@ -187,7 +187,7 @@ _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", 
 """The columns that identify an evaluation, but for the axis, which the files do not have."""
 
 
-def _of_compiled(row: DataRow) -> Iterator[DataRow]:
+def _compiled_verdicts(row: DataRow) -> Iterator[DataRow]:
     """Yield the verdicts on all models' reports, in the order of the rubric.
 
     Rubric and verdicts are cells with JSON. They count as people's unless a column `judge` names a

@@ -138,7 +138,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version = document.get("version")
     stated_hash = document.pop("sha256", None)
-    if checked(int, version, path) > VERSION:
+    if checked(int, version, path, "version") > VERSION:
         raise Damaged(
             f"{path}: is of version {version}, which this version of prbench does not know; use a"
             " newer one"
@@ -155,7 +155,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     files = document.get("files")
     if version == 1:  # a backup of 0.1.0
         files = [{**file, "name": file["stored_as"]} for file in files]
-    files = checked(tuple[File, ...], files, path)
+    files = checked(tuple[File, ...], files, path, "files")
     outside = [file.name for file in files if not is_inside(file.name)]
     if outside:
         raise Damaged(
@@ -165,9 +165,9 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     return Bundle(kind, files, meta)
 
 
-def checked(expected_type: type[Checked], value: Any, path: str) -> Checked:
-    """Return a value of a manifest after checking its type; `path` is that of the manifest, for
-    messages.
+def checked(expected_type: type[Checked], value: Any, path: str, name: str) -> Checked:
+    """Return the entry `name` of a manifest after checking its type; `path` is that of the
+    manifest.
 
     Raises:
         Damaged: the value has another type.
@@ -177,7 +177,7 @@ def checked(expected_type: type[Checked], value: Any, path: str) -> Checked:
         # has lists and objects instead of tuples and dataclasses.
         return TypeAdapter(expected_type).validate_python(value, strict=expected_type is int)
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
+        where = ".".join([name, *map(str, error.errors()[0]["loc"])])
         raise Damaged(
             f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy"
         ) from error
@@ -294,7 +294,8 @@ def read_pointer(location: Location) -> Pointer | None:
     path = f"{location}/{POINTER}"
     if text is None:
         return None
-    pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
+    meta = parse_manifest(text, path, "publication").meta
+    pointer = checked(Pointer, meta, path, "pointer")
     folder, _, name = pointer.publication.partition("/")
     if folder != PUBLICATIONS_FOLDER or not PUBLICATION.fullmatch(name):
         raise Damaged(

@@ -247,6 +247,7 @@ def open_location(address: str) -> Path | Store:
             )
         return Path(address)
     scheme = scheme.lower()
+    address = f"{scheme}://{rest}"
     if scheme in ("file", "local"):
         return Path(fsspec.filesystem(scheme)._strip_protocol(address))
     # A password (`key:secret@bucket`) or a possible signature (`?sig=...`).

@@ -135,9 +135,9 @@ def member_of(name: str) -> str:
     return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
 
 
-def rows_of(path: Path) -> Iterator[Any]:
-    """Yield the rows of a member."""
-    with path.open(encoding="utf-8") as file:
+def member_rows(folder: Path, table: str) -> Iterator[Any]:
+    """Yield a table's rows in an unpacked certificate."""
+    with (folder / member_of(table)).open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
@@ -350,7 +350,7 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
 def unpack_verified(path: Path, folder: Path) -> Bundle:
     """Unpack a certificate into a folder, verify its members, and return its manifest.
 
-    Its digest must be verified.
+    The caller has verified its digest.
 
     Raises:
         Damaged: its members are not those that its manifest lists.

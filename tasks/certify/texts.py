@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.certify.certifying import member_of, rows_of
+from tasks.certify.certifying import member_rows
 from tasks.config.models import ORIGINAL
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
@@ -103,10 +103,10 @@ class Ids(NamedTuple):
         """The result in words."""
         counts = " and ".join(f"{n} {kind}" for kind, n in self.n_checked.items())
         outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
-        lines = [f"ids: of {counts} recomputed; {outcome}"]
+        lines = [f"ids of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
             lines.append(
-                f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses"
+                f"ids of {self.n_unchecked} verdicts not recomputed: that needs their responses"
                 " (--texts)"
             )
         return lines
@@ -148,13 +148,14 @@ def _certified_values(folder: Path) -> dict[Subject, set[Any]]:
     A label of imported responses may stand for several models, so a response may have several.
     """
     values: dict[Subject, set[Any]] = defaultdict(set)
-    for row in rows_of(folder / member_of("tasks")):
+    for row in member_rows(folder, "tasks"):
         values[CONVERSATION, row["task_id"]].add(row["conversation_id"])
-    for row in rows_of(folder / member_of("criteria")):
+    for row in member_rows(folder, "criteria"):
         subject = (CRITERION, row["task_id"], row["position"])
         values[subject].add(itemgetter(*_CRITERION_VALUES)(row))
-    for row in rows_of(folder / member_of("responses")):
-        values[_response_subject(row)].add(row["text_sha256"])
+    for row in member_rows(folder, "responses"):
+        if row["text_sha256"] is not None:  # a failed response has no text
+            values[_response_subject(row)].add(row["text_sha256"])
     return values
 
 
@@ -166,7 +167,7 @@ def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
     """Recompute the ids of an unpacked certificate; ids of verdicts need texts of responses."""
     differing = []
     text_hashes = {}
-    for row in rows_of(folder / member_of("responses")):
+    for row in member_rows(folder, "responses"):
         text_hashes[row["response_id"]] = row["text_sha256"]
         if row["response_id"] != _recompute_response_id(row, key):
             name = _name_of(_response_subject(row))
@@ -176,7 +177,7 @@ def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
     n_checked = 0
     n_unchecked = 0
     pieces = _pieces(folder) if texts_by_hash else {}
-    for row in rows_of(folder / member_of("verdicts")):
+    for row in member_rows(folder, "verdicts"):
         text = texts_by_hash.get(text_hashes.get(row["response_id"], ""))
         if text is None:
             n_unchecked += 1
@@ -226,7 +227,7 @@ def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
     A certificate has only the hash of a piece. The criteria of a piece follow each other in a
     rubric, so the hash of every sequence of neighbours is tried.
     """
-    verdicts = rows_of(folder / member_of("verdicts"))
+    verdicts = member_rows(folder, "verdicts")
     certified_hashes = {row.get("piece_hash") for row in verdicts} - {None}
     pieces: dict[tuple[str, str | None], tuple[str, ...]] = {}
     if not certified_hashes:
@@ -243,12 +244,12 @@ def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
 def _rubrics(folder: Path) -> dict[tuple[str, str], list[str]]:
     """Return task and rubric variant -> the hashes of its criteria in order."""
     variants = defaultdict(list)
-    for row in rows_of(folder / member_of("criterion_variants")):
+    for row in member_rows(folder, "criterion_variants"):
         if row["status"] == OK:
             original = (row["task_id"], row["original_id"], row["original_hash"])
             variants[original].append((row["rubric"], row["content_hash"]))
     rubrics = defaultdict(list)
-    criteria = rows_of(folder / member_of("criteria"))
+    criteria = member_rows(folder, "criteria")
     for row in sorted(criteria, key=itemgetter("position")):
         rubrics[row["task_id"], ORIGINAL].append(row["content_hash"])
         original = (row["task_id"], row["criterion_id"], row["content_hash"])
@@ -284,15 +285,15 @@ def given_texts(path: Path, key: Key) -> Iterator[GivenText]:
     """
     if (path / DATABASE).is_file():
         with Reader(path / DATABASE) as reader:
-            return _of_tables(
+            return _texts_in_tables(
                 str(path), {name: reader.select(name, **key) for name in _TEXT_TABLES}
             )
     if (path / "manifest.json").is_file():
-        return _of_tables(str(path), _exported_tables(path, key))
+        return _texts_in_tables(str(path), _exported_tables(path, key))
     benchmark = load_benchmark(key["benchmark"])
     if path.is_dir() or _is_data_set(path, benchmark):
-        return _of_data_set(path, benchmark)
-    return _of_responses(path, benchmark)
+        return _texts_in_data_set(path, benchmark)
+    return _texts_in_responses(path, benchmark)
 
 
 def _exported_tables(path: Path, key: Key) -> dict[str, list[TextRow]]:
@@ -309,11 +310,11 @@ def _exported_tables(path: Path, key: Key) -> dict[str, list[TextRow]]:
 def _is_data_set(path: Path, benchmark: Benchmark) -> bool:
     if path.suffix not in SUFFIXES or not path.is_file():
         return False
-    first_row = next(iter(read_rows(path)), {})
-    return set(benchmark.columns) <= set(first_row)
+    # A row may leave out a column where it is empty.
+    return set(benchmark.columns) <= set().union(*read_rows(path))
 
 
-def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
+def _texts_in_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
     source = open_source(Dataset(source=str(path)), benchmark)
     for split in source.splits:
         for number, task in enumerate(tasks_of(source, split, benchmark), start=1):
@@ -324,7 +325,7 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
                 yield GivenText(subject, attrgetter(*_CRITERION_VALUES)(criterion), location)
 
 
-def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
+def _texts_in_responses(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
     for location, row, _ in rows_of_file(path, benchmark):
         if "response" not in row:
             lacking = f"has neither `response` nor all columns of {benchmark.name}"
@@ -347,7 +348,7 @@ def _hash(text: str | None) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _of_tables(location: str, tables: Mapping[str, Iterable[TextRow]]) -> Iterator[GivenText]:
+def _texts_in_tables(location: str, tables: Mapping[str, Iterable[TextRow]]) -> Iterator[GivenText]:
     """Yield the texts in stored tables."""
     turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
     for task_id, conversation in conversations_of_turns(turns).items():

@@ -92,7 +92,7 @@ def compare(
     is_same_sql: bool,
     skipped_columns: Collection[str] = (),
 ) -> Compared:
-    """Compare two files with the rows of a leaderboard.
+    """Compare the rows of a leaderboard in two folders.
 
     Unless both have the same SQL, only certified columns count.
 
@@ -100,8 +100,8 @@ def compare(
         ValueError: a row is not JSON, or two rows have the same key.
         TypeError: a row is not an object.
     """
-    recomputed_rows = _rows_by_key(recomputed)
-    certified_rows = _rows_by_key(certified)
+    recomputed_rows = _rows_by_key(recomputed, leaderboard)
+    certified_rows = _rows_by_key(certified, leaderboard)
     n_figures = 0
     differences = []
     for key in sorted(certified_rows.keys() | recomputed_rows.keys(), key=repr):
@@ -134,9 +134,9 @@ def compare(
     return counts, differences
 
 
-def _rows_by_key(path: Path) -> dict[tuple[Any, ...], LeaderboardRow]:
+def _rows_by_key(folder: Path, leaderboard: str) -> dict[tuple[Any, ...], LeaderboardRow]:
     rows: dict[tuple[Any, ...], LeaderboardRow] = {}
-    for row in certifying.rows_of(path):
+    for row in certifying.member_rows(folder, leaderboard):
         if not isinstance(row, dict):
             raise TypeError("a row of a leaderboard is not an object")
         key = tuple(json.dumps(row.get(column)) for column in KEY)
@@ -212,10 +212,11 @@ class Verification(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
+            # An entry of the manifest replaces no result.
+            **self.about,
             "is_confirmed": self.is_confirmed,
             "kind": "certificate",
             "digest": self.digest,
-            **self.about,
             "leaderboards": self.leaderboards,
             "differences": [difference._asdict() for difference in self.differences],
             "other_sql": self.other_sql,
@@ -291,8 +292,10 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
 def _check_digest(file: Path, published: str | None) -> str:
     """Return the digest of a certificate; refuse another than that of its bytes or `published`."""
-    if not file.is_file() or not file.stat().st_size:
+    if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
+    if not file.stat().st_size:
+        raise Damaged(f"{file}: is empty; get it again")
     digest = verified_digest(file)
     if digest is None:
         raise Damaged(
@@ -376,11 +379,10 @@ def _recompute(
     _compute_leaderboards(database, work, key)
     comparisons = {}
     for name in certifying.LEADERBOARDS:
-        member = certifying.member_of(name)
         comparisons[name] = compare(
             name,
-            folder / member,
-            work / member,
+            folder,
+            work,
             is_same_sql=is_same_sql,
             skipped_columns=skipped_columns,
         )

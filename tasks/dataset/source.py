@@ -26,7 +26,7 @@ from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, 
 from tasks.rules.errors import PipelineError, UsageError, causes_of, disk_errors, from_home
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
-from tasks.rules.text.characters import did_you_mean, one_line
+from tasks.rules.text.characters import hint_on, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import list_text
 from warehouse import Row, sample_path
@@ -270,7 +270,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     source = _find_source(dataset, benchmark)
     for split in dataset.splits:
         if split not in source.splits:
-            hint = did_you_mean(split, source.splits) or f"; it has {', '.join(source.splits)}"
+            hint = hint_on(split, source.splits)
             raise UsageError(f"dataset.splits: {source.name} has no split {split!r}{hint}")
     return source._replace(splits=dataset.splits or source.splits)
 

@@ -70,15 +70,19 @@ def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
     flat = _flat(key, rows)
     columns_file = file.with_name(f"{file.stem}-columns.csv")
     with disk_errors(file):
-        for path, lines in ((file, flat), (columns_file, column_meanings(figure, flat))):
-            text = as_csv(list(lines[0]), lines, mark=defused_formula)
-            # Without a byte order mark, spreadsheets assume another encoding.
-            write_atomically(path, text.encode("utf-8-sig"))
+        _write_lines(file, flat)
+        _write_lines(columns_file, column_meanings(figure, flat))
     notes = [
         f"{counted(len(rows), 'row')} in {file}",
         f"its columns are explained in {columns_file}",
     ]
     return StageReport(figure.name, rows=len(rows), notes=notes)
+
+
+def _write_lines(file: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    text = as_csv(list(lines[0]), lines, mark=defused_formula)
+    # Without a byte order mark, spreadsheets assume another encoding.
+    write_atomically(file, text.encode("utf-8-sig"))
 
 
 def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes:

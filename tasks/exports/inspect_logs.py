@@ -23,6 +23,7 @@ from tasks.exports.tables import refuse_filled
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import IMPORTED, JUDGE_CONFIG, digest
+from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import DECIDED
 from tasks.run.judge_configs import templates_by_hash
 from tasks.run.missing_work import WantedTasks, wanted_tasks
@@ -148,7 +149,7 @@ def export_inspect(
                     is_scored_only=is_scored_only,
                 )
     notes = [
-        f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}",
+        f"{counted(len(model_runs), 'log')} with {counted(n_samples.total(), 'sample')} in {folder}",
         f"`inspect view --log-dir {folder}` shows them",
     ]
     if n_samples[False]:

@@ -31,8 +31,8 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
     except MemoryError:
         raise  # the process ends, which is reported as too much memory
     except Exception as error:  # noqa: BLE001 - the libraries raise any kind, each is reported
-        cause = f"no readable {kind[1:].upper()} ({type(error).__name__})"
-        return {"refused": f"{cause}; save it anew without a password"}
+        cause = f"cannot be read as {kind[1:].upper()} ({type(error).__name__})"
+        return {"refused": f"{cause}; save it again, without a password"}
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before
 from tasks.rules.text.characters import did_you_mean, is_blank
 from tasks.rules.text.json_text import read_json
-from tasks.rules.text.numbers import list_text
+from tasks.rules.text.numbers import counted, list_text
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, unless_unwritable
 from warehouse.compaction import imported_batches
@@ -353,7 +353,8 @@ def matched_rows(
             matched.append((located, subject))
     notes = []
     if n_unknown:
-        notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
+        skipped = f"{counted(n_unknown, 'row')} skipped"
+        notes.append(f"{skipped}: the task or criterion is not in the data set")
     return matched, notes
 
 
@@ -476,15 +477,16 @@ class RowsToImport:
         row_id = row[f"{self._content.noun}_id"]
         self.ids.add(row_id)
         earlier_row = self._rows_by_id.get(row_id)
+        is_new = earlier_row is None
         if earlier_row is not None and not self._is_failure(earlier_row):
             self._refuse_difference(where, row, earlier_row)
-        # From here on there is no earlier row, or it is a failure, which another failure leaves.
-        elif earlier_row is None or not self._is_failure(row):
-            if earlier_row is not None and row.get("may_hide_failures"):
-                self.n_left_out += 1
-            else:
-                self._rows_by_id[row_id] = row
-                self.new[row_id] = row
+        elif earlier_row is not None and not self._is_failure(row):
+            # A decision replaces a failure, unless its tool writes failures as decisions.
+            is_new = not row.get("may_hide_failures")
+            self.n_left_out += not is_new
+        if is_new:
+            self._rows_by_id[row_id] = row
+            self.new[row_id] = row
         return self.new.get(row_id, row)
 
     def _is_failure(self, row: StoredRow) -> bool:

@@ -23,7 +23,7 @@ from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, is_impossible_date, response_id
 from tasks.rules.text.characters import count_alphanumeric, shows_nothing
-from tasks.rules.text.numbers import list_text
+from tasks.rules.text.numbers import counted, list_text
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
 
@@ -156,18 +156,20 @@ def _document(source: Path, located: LocatedRow) -> Path | None:
     where = located.where
     if files.text_in(located.row, "response"):
         raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
-    document = source.parent / name
-    if document.suffix.lower() not in SUFFIXES:
+    path = Path(name)
+    if path.suffix.lower() not in SUFFIXES:
         raise ImportRefused(
             f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}"
         )
     try:
         open_inside(source.parent, name).close()
-    except (FileNotFoundError, UnsafeFile) as error:
+    except (OSError, UnsafeFile) as error:
         raise ImportRefused(
             f"{where}: `file`: {error}; paths start in the folder of {source.name}"
         ) from error
-    return document
+    if path.is_absolute():
+        path = path.relative_to(source.parent.absolute())
+    return source.parent / path
 
 
 def _offer_of_folder(
@@ -379,7 +381,7 @@ def content_columns(text: str | None, failure: str, cause: str | None) -> Stored
 def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
     """Yield notes on converted documents and on skipped files."""
     if texts:
-        note = f"{len(texts)} documents read"
+        note = f"{counted(len(texts), 'document')} read"
         libraries = ", ".join(converters(list(texts)))
         if libraries:
             note += f" with {libraries}"

@@ -131,7 +131,8 @@ def _decided_rows(
         return rows, []
     decided = [located for located in rows if _decisions_in(located.row)]
     n_empty = len(rows) - len(decided)
-    return decided, [f"{counted(n_empty, 'row')} without a decision skipped"]
+    notes = [f"{counted(n_empty, 'row')} without a decision skipped"] if n_empty else []
+    return decided, notes
 
 
 def _put_verdicts(
@@ -214,7 +215,7 @@ def _verdict_row(
         **verdict_columns(job, response, wording, judge or IMPORTED, judge_trial, grading),
         "status": STATUSES[value],
         "value": value,
-        "explanation": row.get("explanation"),
+        "explanation": files.text_in(row, "explanation"),
         "confidence": confidence,
     }
 

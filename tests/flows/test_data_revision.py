@@ -97,6 +97,6 @@ def test_only_ingest_refuses_a_split_that_the_folder_lacks(tmp_path):
     lacking = job_of(tmp_path, f"{{source: {folder}, splits: [legal]}}")
 
     assert lacking.data.revision == configured.data.revision
-    message = f"dataset.splits: {folder} has no split 'legal'; it has finance"
+    message = f"dataset.splits: {folder} has no split 'legal'; known: finance"
     with pytest.raises(UsageError, match=message):
         ingest(lacking)

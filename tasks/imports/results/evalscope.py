@@ -41,6 +41,7 @@ from tasks.imports.results.records import (
 )
 from tasks.imports.results.trials import with_trials
 from tasks.llm.replies import PROVIDER_ERROR
+from tasks.rules.text.numbers import list_text
 from tasks.rules.verdict import PARSE_ERROR
 
 _SCORE_NAMES = {
@@ -88,7 +89,7 @@ def read_evalscope(source: LogSource) -> Log:
     for model, tasks in tasks_by_model.items():
         lacking_tasks = sorted(all_tasks - tasks - {""})
         if lacking_tasks:
-            notes.append(f"{model} has no prediction on {', '.join(lacking_tasks)}")
+            notes.append(f"{model} has no prediction on {list_text(lacking_tasks, 5)}")
     return Log("EvalScope", responses, notes)
 
 

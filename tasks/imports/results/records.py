@@ -25,7 +25,7 @@ from tasks.benchmarks.rows import (
     text_or_none,
 )
 from tasks.dataset import foreign_files
-from tasks.dataset.source import json_rows
+from tasks.dataset.source import SourceError, json_rows
 from tasks.imports.files import ImportRefused, batch_of
 from tasks.imports.verdicts import BINARY_WORDS, as_value
 from tasks.llm.failures import failure_of_status
@@ -281,9 +281,9 @@ def marked_decisions(
     # If there is no head, `ends` still holds the end of the text.
     for head, end in zip(heads, ends, strict=False):
         item = text[head.end() : end]
-        title, _, reason = item.rpartition(before_reason)
+        title, _, reason = item.partition(before_reason)
         decision = Decision(
-            title or item,
+            title,
             marks[head[1]],
             weight=float(head[2]) if head[2] else None,
             explanation=reason.strip() or None,
@@ -351,8 +351,13 @@ class LogSource:
             try:
                 self.document = read_json(self.text)
                 self.rows = [self.document]
-            except (ValueError, RecursionError):
-                self.rows = list(json_rows(path, self.text.split("\n")))
+            except (ValueError, RecursionError) as error:
+                try:
+                    self.rows = list(json_rows(path, self.text.split("\n")))
+                except SourceError:
+                    if path.suffix != ".json":
+                        raise
+                    raise SourceError(f"{path}: is not JSON ({error}); copy it again") from error
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
@@ -387,9 +392,7 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
 READING_ERRORS = (
     *foreign_files.ZIP_ERRORS,
     pa.ArrowException,
-    SyntaxError,
     MemoryError,
-    RecursionError,
 )
 """The errors of reading a log that is damaged or was made by hand."""
 

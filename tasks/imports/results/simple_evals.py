@@ -72,8 +72,9 @@ def read_simple(source: LogSource) -> Log:
     The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the
     provider refused a call, the harness stores a text of its own as the response.
     """
-    examples = as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata"))
-    if examples:
+    metadata = as_mapping(source.document.get("metadata"))
+    if "example_level_metadata" in metadata:
+        examples = as_list(metadata["example_level_metadata"])
         responses = _responses(f"{source.path}: example", map(as_mapping, examples))
     elif source.rows:
         responses = _responses(f"{source.path}: row", source.rows)

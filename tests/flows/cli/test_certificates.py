@@ -24,8 +24,8 @@ def test_a_certificate_is_written_and_verified(sample_job, tmp_path, run):
     assert file.read_bytes().endswith(digest.encode())
     assert output.splitlines() == [
         f"verify: certificate, {FIGURES}; all equal",
-        "ids: of 4 responses and 0 verdicts recomputed; all equal",
-        "ids: of 46 verdicts not recomputed: that needs their responses (--texts)",
+        "ids of 4 responses and 0 verdicts recomputed; all equal",
+        "ids of 46 verdicts not recomputed: that needs their responses (--texts)",
         f"digest: {digest}",
     ]
 

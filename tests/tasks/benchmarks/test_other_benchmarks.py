@@ -94,7 +94,7 @@ def meta_rows() -> list[dict[str, Any]]:
             "anonymized_physician_ids": ["ada", "bo"],
         }
         for number, completion, index, labels in [
-            (0, "x", 0, [True, True]),
+            (0, "x", 0, "[true, true]"),  # as in a CSV file
             (0, "y", 0, [True, False]),
             (0, "x", 1, [False, True]),
             (1, "z", 2, [False, False]),

@@ -267,6 +267,7 @@ def test_an_export_of_version_1_is_refused():
         ("backup/prbench", "backup/prbench"),
         ("file:///mnt/backup", "/mnt/backup"),
         ("local:///mnt/x/", "/mnt/x"),
+        ("FILE:///mnt/x", "/mnt/x"),
     ],
 )
 def test_a_path_and_an_address_of_a_file_are_folders(address, path):

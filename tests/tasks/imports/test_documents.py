@@ -332,16 +332,16 @@ def _broken_stream(content: bytes) -> bytes:
 
 TWO_PAGES = [f"Page {number} says something that one can read." for number in (1, 2)]
 DAMAGES = {
-    "empty": (".pdf", lambda _: b"", "no readable PDF"),
+    "empty": (".pdf", lambda _: b"", "cannot be read as PDF"),
     "another kind of file": (
         ".pdf",
         lambda _: b"<html>Not found</html>",
-        "no readable PDF",
+        "cannot be read as PDF",
     ),
     "cut off": (
         ".pdf",
         lambda content: content[: len(content) // 2],
-        "no readable PDF",
+        "cannot be read as PDF",
     ),
     "a page that can't be unpacked": (".pdf", _broken_stream, "damaged (page 2"),
     "a page that is gone": (
@@ -349,16 +349,16 @@ DAMAGES = {
         lambda content: content.replace(b"/Count 2", b"/Count 3"),
         "2 of 3 pages",
     ),
-    "empty DOCX": (".docx", lambda _: b"", "no readable DOCX"),
+    "empty DOCX": (".docx", lambda _: b"", "cannot be read as DOCX"),
     "DOCX cut off": (
         ".docx",
         lambda content: content[: len(content) // 2],
-        "no readable DOCX",
+        "cannot be read as DOCX",
     ),
     "encrypted, or old Word": (
         ".docx",
         lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600),
-        "no readable DOCX",
+        "cannot be read as DOCX",
     ),
 }
 

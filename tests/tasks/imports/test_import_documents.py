@@ -222,6 +222,7 @@ def _row(**values: Any) -> Callable[[Path], Path]:
             "row 2: has both `response` and `file`",
         ),
         (_row(file="gone.md"), None, "`file`: "),
+        (_row(file="a.md/b.md"), None, "row 2: `file`: "),
         (_row(file="a.xlsx"), None, "is not a document"),
         (
             lambda folder: write_locked_pdf(
@@ -229,7 +230,7 @@ def _row(**values: Any) -> Callable[[Path], Path]:
                 password="x",
             ).parents[1],
             None,
-            "t1.pdf: no readable PDF",
+            "t1.pdf: cannot be read as PDF",
         ),
         (
             lambda folder: folder.mkdir() or folder,

@@ -464,7 +464,7 @@ def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
     assert_refused(shared, import_verdicts, write_rows(rows), reason)
 
 
-UNKNOWN = "2 rows skipped whose task or criterion is not in the data set"
+UNKNOWN = "2 rows skipped: the task or criterion is not in the data set"
 
 
 def test_responses_to_unknown_tasks_are_skipped_on_demand(job, write_rows):

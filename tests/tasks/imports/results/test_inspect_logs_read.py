@@ -84,11 +84,11 @@ CUSTOMS = {
     "an explanation with marks": (
         {
             "explanation": (
-                "[✗] [-3] Two\n\nparagraphs.\n  No.\n\n[✓] [5] One.\n  Invalid grading response"
-                " format: x"
+                "[✗] [-3] Two\n\nparagraphs.\n  No:\n  - x\n\n[✓] [2] Bare.\n\n[✓] [5] One.\n  Invalid"
+                " grading response format: x"
             )
         },
-        [("Two\n\nparagraphs.", 0.0), ("One.", None)],
+        [("Two\n\nparagraphs.", 0.0), ("Bare.", 1.0), ("One.", None)],
         True,
     ),
     "words and states beside a decision": (
@@ -774,7 +774,7 @@ def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
     assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
-    assert "x.json:1: not a JSON object" in refused(finance, [tmp_path / "x.json"])
+    assert "x.json: is not JSON (" in refused(finance, [tmp_path / "x.json"])
 
 
 @pytest.mark.parametrize(
