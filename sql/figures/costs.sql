@@ -9,7 +9,8 @@ select
     is_hard,
     entry as model,
     avg(prompt_tokens) as prompt_tokens,
-    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
+    sum(cached_tokens)
+        / nullif(sum(prompt_tokens) filter (cached_tokens is not null), 0) as cached_share,
     avg(completion_tokens) as completion_tokens,
     avg(reasoning_tokens) as reasoning_tokens,
     avg(chars_alnum) filter (status = 'ok') as mean_chars_alnum,
@@ -80,7 +81,8 @@ select
     count(distinct response_id) as n_responses,
     avg(attempts) as attempts,
     avg(prompt_tokens) as prompt_tokens,
-    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
+    sum(cached_tokens)
+        / nullif(sum(prompt_tokens) filter (cached_tokens is not null), 0) as cached_share,
     avg(completion_tokens) as completion_tokens,
     round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
@@ -104,7 +106,8 @@ select
     sum(calls) as calls,
     sum(failed_calls) as failed_calls,
     sum(prompt_tokens) as prompt_tokens,
-    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
+    sum(cached_tokens)
+        / nullif(sum(prompt_tokens) filter (cached_tokens is not null), 0) as cached_share,
     sum(completion_tokens) as completion_tokens,
     round(known_cost(exact_sum(cost_usd), sum(unpriced_calls)), 9) as cost_usd,
     sum(unpriced_calls) as unpriced_calls,

@@ -15,7 +15,7 @@ with listed as (
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
-        and ($vintage is null or vintage = $vintage)
+        and ($vintage is null or $vintage in ('all', vintage))
         -- Not the binary readings of ternary verdicts: they would repeat
         -- each criterion.
         and grading <> 'ternary_as_binary'

@@ -13,7 +13,7 @@ with turned as (
         and dataset_revision = $dataset_revision
         and score_name = $score
         and breakdown = 'all'
-        and ($vintage is null or vintage = $vintage)
+        and ($vintage is null or $vintage in ('all', vintage))
         and $first in (model_a, model_b)
         and list_contains($others::varchar[], second_model)
 )

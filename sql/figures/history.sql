@@ -110,9 +110,10 @@ select
     ci_low,
     ci_high,
     -- The values before clipping, if clipping changes any.
-    if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null) as raw_mean_score,
-    if(raw_ci_low < ci_low, raw_ci_low, null) as raw_ci_low,
-    if(raw_ci_low < ci_low, raw_ci_high, null) as raw_ci_high,
+    if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null)
+        as hidden_mean_score,
+    if(raw_ci_low < ci_low, raw_ci_low, null) as hidden_ci_low,
+    if(raw_ci_low < ci_low, raw_ci_high, null) as hidden_ci_high,
     is_small,
     change,
     changed,

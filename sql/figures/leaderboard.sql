@@ -128,8 +128,9 @@ select
     n_tasks,
     n_tasks_full,
     n_tasks_wanted,
-    -- Without a breakdown no task has a label; without a model run there is no count.
-    if(uncounted_trials is null, null, coalesce(n_tasks_annotated, 0)) as n_tasks_annotated,
+    -- A model that this judge has not judged has no row in further_trials, and so no count.
+    case when uncounted_trials is not null then coalesce(n_tasks_annotated, 0) end
+        as n_tasks_annotated,
     is_complete,
     if(is_of_latest, n_tasks_latest_ranked, n_tasks_ranked) as n_tasks_ranked,
     coverage,

@@ -26,24 +26,26 @@ order by entry;
 -- changed most in the same direction.
 --
 -- with: figures/shared/change_values, figures/shared/shown_tasks
-with paired as (
-    select distinct model, model_config_hash, judge, judge_config_hash, template_hash, grading,
-        judge_trial, earlier, later, task_id,
-        earlier_value as earlier_score,
-        later_value as later_score
+with changed as (
+    select *,
+        later_value - earlier_value as difference,
+        avg(later_value - earlier_value) over (
+            partition by model, model_config_hash, judge, judge_config_hash,
+                template_hash, grading, judge_trial, split
+        ) as mean_difference
     from change_values
     semi join shown_tasks using (task_id)
     where p_adjusted <= 0.05
 ),
 
+-- A task may be in several splits.
 ranked as (
-    select *,
-        later_score - earlier_score as difference,
-        avg(later_score - earlier_score) over (
-            partition by model, model_config_hash, judge, judge_config_hash,
-                template_hash, grading, judge_trial
-        ) as mean_difference
-    from paired
+    select distinct model, model_config_hash, judge, judge_config_hash, template_hash, grading,
+        judge_trial, earlier, later, task_id, difference,
+        earlier_value as earlier_score,
+        later_value as later_score
+    from changed
+    where difference * sign(mean_difference) > 0
 )
 
 select
@@ -69,10 +71,9 @@ where benchmark = $benchmark
     and ranked.later = entries.vintage
 qualify row_number() over (
     partition by judge_config, entry
-    order by difference * sign(mean_difference) desc, task_id
+    order by abs(difference) desc, task_id
 ) <= 10
-order by judge_config <> $main, judge_config, model, difference * sign(mean_difference) desc,
-    task_id;
+order by judge_config <> $main, judge_config, model, abs(difference) desc, task_id;
 
 -- name: changes
 -- Change of each model from its last comparable vintage to its shown one, over
@@ -89,10 +90,6 @@ with paired as (
         round(exact_avg(later_value - earlier_value), 12) as difference,
         count(*) as n_tasks
     from change_values as changed
-    inner join intermediate.task_set_members as members using (split, task_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and not members.is_own_hard
     group by all
 )
 
@@ -138,7 +135,7 @@ order by judge;
 --
 -- with: revision/revision_tasks, revision/revision_verdicts, figures/shared/shown_responses,
 --     figures/shared/shown_tasks
-with of_report as (
+with report_responses as (
     from shown_responses
     semi join shown_tasks using (task_id)
 ),
@@ -149,7 +146,7 @@ sampled as (
         count(*) filter (status <> 'ok') as n_responses_failed,
         count(*) filter (cost_usd is null and source = 'sampled') as n_responses_unpriced,
         exact_sum(cost_usd) as responses_usd
-    from of_report
+    from report_responses
 ),
 
 decided as (
@@ -159,12 +156,12 @@ decided as (
         exact_sum(cost_usd) as verdicts_usd,
         count(*) filter (cost_usd is null and source = 'judged') as n_verdicts_unpriced
     from revision_verdicts
-    semi join of_report using (response_id)
+    semi join report_responses using (response_id)
     inner join $shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
-of_tasks as (
+task_counts as (
     select
         count(*) filter (is_admitted) as n_tasks,
         count(*) filter (not is_admitted) as n_refused,
@@ -174,25 +171,10 @@ of_tasks as (
 )
 
 select
-    of_tasks.*,
+    task_counts.*,
     sampled.*,
     decided.*
-from of_tasks, sampled, decided;
-
--- name: last_checks
--- The failed checks of the last run of each suite.
---
--- with: revision/revision_checks
-select
-    suite,
-    check_name,
-    expectation,
-    severity,
-    n_evaluated,
-    n_failed
-from revision_checks
-qualify created_at = max(created_at) over (partition by suite) and not success
-order by severity <> 'quarantine', suite, check_name, expectation;
+from task_counts, sampled, decided;
 
 -- name: last_run
 -- The last night, and the time of the last run.

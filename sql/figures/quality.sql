@@ -3,12 +3,6 @@
 -- first, with some of the keys of the rows that failed.
 --
 -- with: revision/revision_checks
-with latest as (
-    select suite, arg_max(run_id, created_at) as run_id
-    from revision_checks
-    group by suite
-)
-
 select
     if(success, 'passed', 'failed') as outcome,
     severity as policy,
@@ -25,9 +19,9 @@ select
     run_id,
     created_at
 from revision_checks
-inner join latest using (suite, run_id)
 left join $expectations as expected
     using (check_name, expectation)
+qualify created_at = max(created_at) over (partition by suite)
 order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
     list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,
     table_name;

@@ -1,7 +1,7 @@
 -- Steps that queries of figures and of the report include by name (`-- with:` in their headers).
 
 -- name: change_values
--- One row: a task's value in both vintages of a change.
+-- One row: the value of a task of a change's split in both vintages.
 select
     changes.*,
     task_id,
@@ -10,6 +10,9 @@ select
 from $changes as changes
 inner join task_scores
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
+semi join (
+    from intermediate.task_set_members where not is_own_hard
+) as members using (benchmark, dataset_revision, split, task_id)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and score_name = $score

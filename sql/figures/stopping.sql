@@ -8,7 +8,7 @@ with named as (
             else coalesce(others.entry, looks.compared_model)
         end as compared_with,
         looks.judge, looks.score_name,
-        replace(looks.decision, '_', ' ') as decision,
+        looks.decision,
         looks.mean_difference as difference,
         looks.sequence_low as ci_low,
         looks.sequence_high as ci_high,

@@ -32,12 +32,10 @@ select
 -- name: criteria_to_judge
 -- One row: a criterion in one of its wordings, with its category and
 -- weight.
-select wordings.task_id, wordings.criterion_id, wordings.title, wordings.content_hash,
-    wordings.rubric, criteria.category, criteria.weight
-from intermediate.rubric_criteria as wordings
-inner join criteria using (benchmark, dataset_revision, task_id, position)
+select task_id, criterion_id, title, content_hash, rubric, category, weight
+from intermediate.rubric_criteria
 where benchmark = $benchmark and dataset_revision = $dataset_revision
-order by wordings.task_id, position;
+order by task_id, position;
 
 -- name: sheets_of_verdicts
 -- One row: a sheet for people that drew all of some verdicts.

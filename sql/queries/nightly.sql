@@ -73,8 +73,8 @@ group by all
 order by all;
 
 -- name: judge_change
--- The judges of the last night that decided nothing in this one → those of this night that decided
--- nothing in the last one; no row unless there are both.
+-- One row: the judges that decided only in the last night → those that decided only in this one; no
+-- row unless there are both.
 with judged as (
     select runs.night, judge, judge_config_hash, template_hash, grading,
         min(started_at) as started_at

@@ -39,7 +39,7 @@ semi join judge_config using (judge, judge_config_hash, template_hash, grading, 
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and score_name = $score
-    and value is not null;
+    and mean_score is not null;
 
 -- name: figures
 -- One row: a figure (split, judge configuration and score) of a vintage of a configured model, or
@@ -67,7 +67,7 @@ split_sizes as (
 select split, scores.model, scores.model_config_hash, scores.vintage, scores.judge,
     scores.judge_config_hash, scores.template_hash, scores.grading, scores.judge_trial,
     scores.score_name, split_sizes.n_tasks_evaluated, split_sizes.n_tasks_skipped,
-    map_from_entries(list((scores.task_id, scores.value))) as task_scores
+    map_from_entries(list((scores.task_id, scores.mean_score))) as task_scores
 from task_scores as scores
 inner join wanted_members using (task_id)
 inner join split_sizes using (split)
@@ -76,7 +76,7 @@ where scores.benchmark = $benchmark
     and scores.model = $model
     and scores.model_config_hash in ($model_config_hash, 'imported')
     and scores.vintage = $vintage
-    and scores.value is not null
+    and scores.mean_score is not null
 group by all
 having bool_and(wanted_members.is_evaluated)
 order by all;

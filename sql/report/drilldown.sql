@@ -209,7 +209,7 @@ rubrics as (
 select task_id,
     coalesce(turns.conversation, '[]') as conversation,
     coalesce(rubrics.criteria, '[]') as criteria,
-    coalesce(turns.is_sent, false)::json::varchar as is_sent
+    coalesce(turns.is_sent, false) as is_sent
 from drilled_tasks
 left join rubrics using (task_id)
 left join turns using (task_id)

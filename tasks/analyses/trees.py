@@ -207,8 +207,9 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[MissingTree]:
     vectors: dict[str, list[float]] | None = None
     label = "tfidf"
     config_hash = "tfidf"
-    # The setting lists one model at most; without it, a tree uses TF-IDF.
-    for embedding in job.settings.capability_embedding:
+    # Without an embedding model, a tree uses TF-IDF.
+    embedding = next(iter(job.settings.capability_embedding), None)
+    if embedding is not None:
         label = embedding.label
         config_hash = target_of(embedding).config_hash
         vectors = _stored_vectors(reader, key, config_hash)

@@ -272,6 +272,8 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
             f" ({counted(n_tasks, 'task')})"
         )
     size = f"{size_text(abs(gap))} {'lower' if gap < 0 else 'higher'}"
+    if gap == 0:
+        size = "on average neither lower nor higher"
     if difference.p_adjusted is None:
         few = counted(n_tasks, "task")
         if n_tasks > FEWEST_OTHERS:
@@ -364,11 +366,10 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         yield (
             f"{n_uncompared} of {n_criteria} criteria could not be compared: {', '.join(reasons)}."
         )
-    explained = f"{counts['explained']:+.3f}"
-    total = f"{difference:+.3f}"
-    if explained != total:
+    explained = counts["explained"]
+    if abs(explained - difference) >= 0.0005:
         yield (
-            f"The flips explain {explained} of {total}; the rest is due to rubrics that changed"
+            f"The flips explain {explained:+z.3f} of {difference:+z.3f}; the rest is due to rubrics that changed"
             " between the two."
         )
 

@@ -163,7 +163,9 @@ def _kind_and_names(
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
     names_by_kind = _names_by_kind(reader, comparison.job.benchmark, model_runs)
-    if comparison.kind in KINDS:
+    if comparison.kind is not None:
+        if comparison.kind not in KINDS:
+            raise UsageError(f"--of {comparison.kind}: must be one of {', '.join(KINDS)}")
         names_by_kind = {comparison.kind: names_by_kind[comparison.kind]}
     matches: dict[Kind, list[list[str]]] = {}
     for kind, names in names_by_kind.items():

@@ -88,6 +88,10 @@ def _shown_splits(
         " judge_config_hash))"
     )
     conditions: dict[str, Any] = dict(job.key)
+    if job.named_models is not None:
+        conditions["model"] = list(job.named_models)
+    if job.named_judges is not None:
+        conditions["judge"] = list(job.named_judges)
     if vintage is None:
         conditions["is_latest"] = True
     else:
@@ -95,6 +99,8 @@ def _shown_splits(
     columns = f"distinct {', '.join(_IDENTITY)}, vintage, split"
     splits_by_run: dict[tuple[str, Identity], set[str]] = {}
     for row in reader.select(leaderboard_of_judges, columns, **conditions):
+        if row["judge"] in job.hidden_judges:
+            continue
         splits = splits_by_run.setdefault((row["vintage"], _identity_of(row)), set())
         splits.add(row["split"])
     return splits_by_run

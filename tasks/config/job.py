@@ -134,6 +134,12 @@ class Job(Strict):
         job._lookup = lookup
         return job
 
+    @property
+    def hidden_judges(self) -> frozenset[str]:
+        """The labels of judges without boards (`has_board: false`) that are not named either."""
+        boardless = {judge.label for judge in self.settings.judges if not judge.has_board}
+        return frozenset(boardless.difference(self.named_judges or ()))
+
     def with_settings(self, **changed: Any) -> Self:
         """Return a copy with these settings changed."""
         return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})

@@ -430,8 +430,8 @@ class Figure:
         breakdown: the kind of label that it is about; the figure is left out if the data has no
             such label.
         reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of
-            some splits leaves it out; `warehouse`, the whole warehouse whatever the splits (runs,
-            checks, control sets), which a report of some splits states.
+            some splits leaves it out; `warehouse`, more than tasks (runs, checks, control sets),
+            whatever the splits, which a report of some splits states.
     """
 
     name: str

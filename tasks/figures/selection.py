@@ -64,8 +64,10 @@ def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
     labels = {_judge_config(config): config["judge_config"] for config in scope.judge_configs}
     board = []
     for row in rows:
+        if _judge_config(row) not in labels:
+            continue  # a judge without boards
         row.update(_interval(row))
-        row["judge_config"] = labels.get(_judge_config(row), row["judge"])
+        row["judge_config"] = labels[_judge_config(row)]
         row["is_below_bar"] = row["coverage"] < scope.values["bar"]
         row["score_name"] = parameters["score"]
         row["selections"] = selection_ids

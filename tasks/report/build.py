@@ -4,7 +4,7 @@ The first page of a report folder lists the benchmarks of the warehouse and link
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ def _build(
         copy_assets(site)
         _write_pages(scope, site)
         site.write(REVISION, scope.revision)
-        write_benchmark_index(folder, reader, name)
+        write_benchmark_index(folder, reader, name, job.hidden_judges)
         return site.finish()  # last, because a finished report is not written again
 
 
@@ -211,7 +211,12 @@ def benchmarks_of(reader: Reader, name: str) -> dict[str, list[Row]]:
     return dict(sorted(revisions.items()))
 
 
-def write_benchmark_index(folder: Path, reader: Reader, name: str) -> None:
+def write_benchmark_index(
+    folder: Path,
+    reader: Reader,
+    name: str,
+    hidden_judges: Collection[str],
+) -> None:
     """Write the first page of a report folder.
 
     With only one benchmark, the page redirects to its report.
@@ -220,18 +225,27 @@ def write_benchmark_index(folder: Path, reader: Reader, name: str) -> None:
         folder: the report folder, with a folder for each benchmark whose report was built.
         reader: the published state.
         name: the benchmark whose report was just written.
+        hidden_judges: the labels of judges without boards.
     """
     site = Site(folder)
     copy_assets(site, {"report.css", "tabulator.css"})
     benchmarks = benchmarks_of(reader, name)
-    entries = [_entry(folder, reader, name, rows) for name, rows in benchmarks.items()]
+    entries = [
+        _entry(folder, reader, name, rows, hidden_judges) for name, rows in benchmarks.items()
+    ]
     page = Page("index", "Benchmarks", "", template="benchmark_index.html")
     report = {"heading": page.title, "pages": [], "footer": ""}
     site.write("index.html", render(page, report, entries=entries))
     site.finish()
 
 
-def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) -> dict[str, Any]:
+def _entry(
+    folder: Path,
+    reader: Reader,
+    name: str,
+    revisions: Sequence[Row],
+    hidden_judges: Collection[str],
+) -> dict[str, Any]:
     """Return the entry of a benchmark on the page.
 
     It shows the revision of the report, or else the one that was judged last.
@@ -254,6 +268,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
         "benchmark": name,
         "dataset_revision": revisions[0]["dataset_revision"] if revisions else "",
         "most": _MOST_RANKS,
+        "hidden_judges": list(hidden_judges),
     }
     says = "No response has been judged in full yet."
     leaders = Markup("")

@@ -157,9 +157,9 @@ class Results(AbstractContextManager["Results"]):
             names: two or more models, judges, vintages, ...
             of: the kind of the names; by default the kind to which all of them belong.
             score: default the benchmark's primary score.
-            vintage: compare in this one, or in `all`; models that are not sampled each night count
-                with their base responses. By default models are compared in the current vintage of
-                each. None if vintages are compared.
+            vintage: compare in this vintage, or in each one (`all`); a model that is not sampled
+                each night counts with its base responses. By default models are compared in the
+                current vintage of each. Leave it out to compare vintages.
             is_hard: on the latest own hard subset instead of the splits.
             models: only these, by label.
             judges: only these, by label.

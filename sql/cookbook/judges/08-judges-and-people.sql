@@ -9,7 +9,7 @@ select
         else '(people with each other)'
     end as judge,
     round(sum(n * kappa) / sum(n) filter (kappa is not null), 3) as kappa,
-    round(sum(n * macro_f1) / sum(n), 3) as macro_f1,
+    round(sum(n * macro_f1) / sum(n) filter (macro_f1 is not null), 3) as macro_f1,
     count(*) as pairs,
     sum(n) as decisions
 from judge_agreement

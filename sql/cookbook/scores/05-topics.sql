@@ -7,7 +7,7 @@ with judge as (
     where is_main
 )
 
-select split,
+select benchmark, dataset_revision, split,
     label as topic,
     judge,
     list(distinct vintage order by vintage) as vintages,
@@ -18,5 +18,5 @@ select split,
 from breakdown_leaderboard
 natural join judge
 where breakdown = 'topic' and is_primary and not is_own_hard and is_latest
-group by split, topic, judge
-order by split, mean_score, topic
+group by benchmark, dataset_revision, split, topic, judge
+order by benchmark, dataset_revision, split, mean_score, topic

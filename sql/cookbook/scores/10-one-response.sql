@@ -20,4 +20,4 @@ select model, vintage, judge, task_id, trial, weight, category, status, title, e
 from verdict_details
 natural join judge
 semi join worst using (response_id)
-order by weight * (case when weight > 0 then 1 - value else value end) desc, criterion_id
+order by abs(weight) * (case when weight > 0 then 1 - value else value end) desc, criterion_id

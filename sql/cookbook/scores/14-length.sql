@@ -8,7 +8,7 @@ with judge as (
     where is_main
 )
 
-select split,
+select benchmark, dataset_revision, split,
     coalesce(model, '(over the models)') as model,
     vintage, judge, measure,
     round(rank_correlation, 3) as rank_correlation,
@@ -20,5 +20,8 @@ natural join judge
 inner join score_definitions using (benchmark, score_name)
 where is_primary and not is_own_hard and coalesce(is_latest, true)
 qualify model is not null
-    or row_number() over (partition by split, measure, level order by n desc, vintage desc) = 1
-order by split, level, measure, model
+    or row_number() over (
+        partition by benchmark, dataset_revision, split, measure, level
+        order by n desc, vintage desc
+    ) = 1
+order by benchmark, dataset_revision, split, level, measure, model

@@ -15,4 +15,5 @@ select benchmark, judge, model, vintage, compared_model, compared_vintage, decis
     n_tasks_evaluated, n_tasks_planned
 from stopped_comparisons
 natural join judge
+where is_decided
 order by benchmark, looked_at desc, model, compared_model

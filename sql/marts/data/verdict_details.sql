@@ -88,6 +88,7 @@ select
     details.cached_tokens,
     details.completion_tokens,
     judged_cost_usd as cost_usd,
+    details.members_usd,
     details.input_usd_per_mtok,
     details.cached_usd_per_mtok,
     details.output_usd_per_mtok,

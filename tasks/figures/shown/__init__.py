@@ -1,6 +1,7 @@
 """All figures by name, and the report's pages in the order of its navigation."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -19,7 +20,7 @@ from tasks.figures.shown import (
     successions,
 )
 from tasks.rules.errors import UsageError
-from tasks.rules.text.characters import did_you_mean
+from tasks.rules.text.characters import did_you_mean, hint_on
 
 PAGES: Sequence[Page] = (
     overview.OVERVIEW,
@@ -84,20 +85,22 @@ def parsed(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.
     """
+    # `--hard` sets `is_hard`.
+    parameters = {name: value for name, value in figure.parameters.items() if name != "is_hard"}
     values: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.partition("=")
-        if name not in figure.parameters:
-            known_names = ", ".join(figure.parameters) or "none"
-            hint = did_you_mean(name, figure.parameters) or f"; it has {known_names}"
+        if name not in parameters:
+            hint = hint_on(name, parameters)
             raise UsageError(f"{text}: {figure.name} has no parameter {name}{hint}")
-        default = figure.parameters[name]
+        default = parameters[name]
         if isinstance(default, list | tuple):
             values[name] = [*values.get(name, ()), value]
         elif default is None or isinstance(default, str):
             values[name] = value
         else:
-            values[name] = yaml.safe_load(value or "null")
-            if not isinstance(values[name], type(default)):
+            with suppress(yaml.YAMLError):
+                values[name] = yaml.safe_load(value or "null")
+            if type(values.get(name)) is not type(default):
                 raise UsageError(f"{text}: must be like {name}={str(default).lower()}")
     return values

@@ -125,7 +125,7 @@ def _sentences(rows: Rows) -> list[str]:
 
 
 def _sentence(row: Row) -> str:
-    # The compare page of the server counts the flips of the first difference only.
+    # On the page Compare only the first difference has its flips counted.
     if "n_flips" not in row:
         return f"{row['sentence']}."
     criteria = counted(row["n_compared"], "criterion", "criteria")

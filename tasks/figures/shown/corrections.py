@@ -216,7 +216,7 @@ CASCADE = Figure(
     " beats in both.",
     (*_RULES, "is_within_bound", "is_picked"),
     compute=evaluated_rules,
-    parameters={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
+    parameters={"cheap": "", "strong": "", "splits": [], "bound": None},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
     notes=lambda rows: rows[0]["notes"],
     essential=["rule", "thousand_usd", "agreement", "is_picked"],

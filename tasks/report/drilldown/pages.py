@@ -111,7 +111,7 @@ def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
             if turn["role"] == "assistant":
                 turn["html"] = as_html(turn["content"])
         rubrics[task_id] = Rubric(
-            conversation=turns, criteria=json.loads(criteria), is_sent=json.loads(is_sent)
+            conversation=turns, criteria=json.loads(criteria), is_sent=is_sent
         )
     return rubrics
 

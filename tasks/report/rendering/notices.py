@@ -20,6 +20,8 @@ from tasks.run.run_context import retirements
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """Return the size of the report: (name, number, note)."""
     (row,) = scope.rows("figures/overview/facts")
+    models = {entry["model"] for entry in scope.entries}
+    vintages = f"in {len(scope.entries):,} vintages" if len(scope.entries) > len(models) else ""
     judges = {judge_config["judge"] for judge_config in scope.judge_configs}
     n_ways = len(scope.judge_configs)
     ways = f"in {n_ways:,} ways" if n_ways > len(judges) else ""
@@ -30,7 +32,7 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     unpriced = f"{n_unpriced:,} of unknown price" if n_unpriced else ""
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
-        ("Models", f"{len(scope.entries):,}", ""),
+        ("Models", f"{len(models):,}", vintages),
         ("Judges", f"{len(judges):,}", ways),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
@@ -310,9 +312,10 @@ def _quality(scope: Scope) -> Iterator[Notice]:
     if row["n_refused"]:
         text = f"{counted(row['n_refused'], 'task')} refused and left out of all scores."
         yield Notice("warn", text, "data.html")
-    failures = scope.rows("figures/overview/last_checks")
-    warnings = [row for row in failures if row["severity"] == "warn"]
-    problems = [row for row in failures if row["severity"] != "warn"]
+    checks = scope.rows("figures/quality/quality")
+    failures = [row for row in checks if row["outcome"] == "failed"]
+    warnings = [row for row in failures if row["policy"] == "warn"]
+    problems = [row for row in failures if row["policy"] != "warn"]
     yield from _failed_checks("bad", "policy fail or quarantine", problems)
     yield from _failed_checks("warn", "warnings", warnings)
 

@@ -98,8 +98,8 @@ class PageFigure:
 
     It has no files, so no `query` and no CSV, on served pages, and if a figure that is pooled over
     all tasks is not shown. The `query` of a figure that is computed in Python is empty too.
-    `n_rows` counts the rows of the figure, `n_listed` those of its table. `table_notes` explain
-    marks in the table, which may be folded.
+    `n_rows` counts the rows of the figure (on served pages those of its table, as there is no CSV),
+    `n_listed` those of its table. `table_notes` explain marks in the table, which may be folded.
     """
 
     figure: Figure
@@ -158,7 +158,7 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
     if rows and figure.breakdown in scope.annotation_notes:
         notes.append(scope.annotation_notes[figure.breakdown])
     if scope.split_limit and figure.reach == "warehouse":
-        notes.append(f"This covers the whole warehouse, not only {scope.split_limit}.")
+        notes.append(f"This covers all splits, not only {scope.split_limit}.")
     return replace(
         page_figure,
         query=query,
