@@ -24,8 +24,10 @@ TESTS = {
     "tasks/rules/cascades/": "tests/tasks/rules/cascades",
     "tasks/rules/text/": "tests/tasks/rules/text tests/tasks/rules/test_verdict.py",
     "tasks/rules/verdict.py": "tests/tasks/rules/test_verdict.py tests/tasks/rules/test_groups.py",
-    "tasks/rules/identity.py": "tests/tasks/rules/test_identity.py",
-    "tasks/rules/records.py": "tests/tasks/rules/test_identity.py tests/tasks/benchmarks",
+    "tasks/rules/identity.py": (
+        "tests/tasks/rules/test_identity.py tests/tasks/rules/test_identity_values.py"
+    ),
+    "tasks/rules/records.py": "tests/tasks/run/test_identity_values.py tests/tasks/benchmarks",
     "tasks/rules/conversation.py": (
         "tests/tasks/rules/test_conversation.py tests/tasks/rules/test_quoting.py "
         "tests/tasks/rules/test_evidence.py"
@@ -40,7 +42,7 @@ TESTS = {
     "tasks/llm/ledger/pruning.py": "tests/tasks/llm/ledger",
     "tasks/llm/replies.py": "tests/tasks/llm/test_outcomes.py",
     "tasks/llm/request.py": (
-        "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py"
+        "tests/tasks/run/test_identity_values.py tests/tasks/llm/ledger/test_ledger.py"
     ),
     "tasks/llm/reading.py": "tests/tasks/llm/transport tests/tasks/llm/test_embedded.py",
     "tasks/llm/failures.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",

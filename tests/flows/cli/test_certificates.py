@@ -37,6 +37,7 @@ def test_a_certificate_replaces_no_file(sample_job, tmp_path, run):
     error = run.refusal("certify", file, "--warehouse", sample_job.warehouse)
 
     assert error == f"prbench: {file}: exists already; name a new file\n"
+    assert file.read_bytes() == b""
 
 
 def test_a_differing_figure_is_shown_with_both_values(certificate, tmp_path, run):

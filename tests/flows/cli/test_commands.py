@@ -227,7 +227,7 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name, refused):
     ["run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard"],
 )
 def test_an_unknown_split_is_refused_without_a_warehouse(name, refused):
-    assert "has no split 'nope'; it has sample" in refused(name, "--split", "nope")
+    assert "has no split 'nope'; known: sample" in refused(name, "--split", "nope")
 
 
 @pytest.mark.parametrize(

@@ -305,24 +305,6 @@ def test_only_tables_and_views_are_described(run_here):
     assert "there is no table or view model_runs" in error
 
 
-def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(capsys, monkeypatch):
-    columns = [f"a_column_{i}" for i in range(12)]
-    monkeypatch.setenv("COLUMNS", "80")
-    # Rich treats this as a real terminal.
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TERM", "dumb")
-
-    show_table(columns, [["cell-text"] * 12, [1.5] * 12])
-
-    table, _, hidden = capsys.readouterr().out.partition(
-        "A wider terminal (or --wide) also shows:"
-    )
-    assert "a_column_5" in table
-    assert max(map(len, table.splitlines())) <= 80
-    assert hidden.replace(",", "").split() == columns[6:]
-
-
 def test_a_pipe_is_never_too_narrow(capsys, monkeypatch):
     columns = [f"a_column_{i}" for i in range(12)]
     monkeypatch.setenv("COLUMNS", "80")

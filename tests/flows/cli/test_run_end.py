@@ -221,6 +221,10 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command, provider):
     assert "the bar is" not in output.stderr
     assert "hard" not in output.stderr
     assert "Database: " in output.stdout
+    [run_row] = command.sql("select outcome from runs")
+    assert run_row["outcome"] == "stopped_at_budget"
+    [price_row] = command.sql("select distinct price_table from verdicts")
+    assert price_row["price_table"] == "configuration"
 
     quiet_output = command(
         "run",

@@ -21,7 +21,7 @@ from flows.execution import Execution
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from flows.run.nights import night_of, stop_time
+from flows.run.nights import stop_time
 from flows.run.outcomes import ENDINGS
 from flows.run.record import run_row
 from tasks.config.job import Job
@@ -341,29 +341,6 @@ def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
-LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
-
-
-@pytest.mark.parametrize(
-    ("schedule", "moment", "night"),
-    [
-        # 23:00 in Berlin, and the same night begun again after midnight.
-        (LATE, "2026-11-21T22:00:00Z", "2026-11-21"),
-        (LATE, "2026-11-22T03:00:00Z", "2026-11-21"),
-        # On a Sunday the latest night is Friday's.
-        (Nightly(cron="30 2 * * 1-5"), "2026-11-22T12:00:00Z", "2026-11-20"),
-        (Nightly(cron="0 */6 * * *"), "2026-11-22T13:00:00Z", "2026-11-22T12:00"),
-        (Nightly(cron="* * * * *"), "2026-11-22T13:00:30Z", "2026-11-22T13:00"),
-        # This day has no 02:30.
-        (
-            Nightly(cron="30 2 * * *", timezone="Europe/Berlin"),
-            "2026-03-29T12:00:00Z",
-            "2026-03-29",
-        ),
-    ],
-)
-def test_a_night_is_the_day_at_which_the_schedule_last_fired(schedule, moment, night):
-    assert night_of(schedule, datetime.fromisoformat(moment)) == night
 
 
 @pytest.mark.parametrize(

@@ -314,27 +314,6 @@ def test_a_backfill_ranks_the_new_models(nights, backfills):
     assert {"pinned", "late", "locked"} <= {row["model"] for row in leaderboard}
 
 
-@pytest.mark.long
-def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
-    tmp_path,
-):
-    with night_world(tmp_path) as world:
-        world.configure(
-            judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")]
-        )
-        night = world.night("2026-11-01")
-        control_responses = world.command.sql(
-            "select distinct response_id from control_set"
-        )
-        world.configure(models=[world.endpoint("late")])
-        dry_run = world.watched("backfill", "--model", "late", "--dry-run", "--json")
-        backfill = world.watched("backfill", "--model", "late")
-
-    assert night.n_judge_calls == 2 * N_TASKS + len(control_responses)
-    assert n_planned_calls(dry_run) == {"late": N_TASKS, "judge": N_TASKS}
-    assert backfill.n_judge_calls == N_TASKS
-
-
 def n_planned_calls(dry_run: NightRun) -> Counter[str]:
     """The numbers of planned calls by label; there is a row for each judge and model."""
     n_calls = Counter[str]()

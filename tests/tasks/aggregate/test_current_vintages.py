@@ -7,10 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tasks.aggregate import aggregate, has_stale_measures
 from tasks.config.job import Job
 from tests.kit import EPOCH, Rows, admitted, job_on, row, values_in
@@ -364,26 +360,3 @@ def test_measures_are_stale_once_the_rule_in_the_configuration_differs_from_the_
     with Warehouse(tmp_path).reader() as reader:
         assert not has_stale_measures(job, reader)
         assert has_stale_measures(changed_job, reader)
-
-
-@pytest.mark.slow
-@settings(max_examples=6, deadline=None)
-@given(
-    counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4),
-    bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]),
-)
-def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
-    published,
-    counts,
-    bar,
-):
-    samplings = [
-        sampled(f"v{i}", i, FINANCE_IDS[:count]) for i, count in enumerate(counts)
-    ]
-    # If no vintage reaches the bar, the highest coverage is enough.
-    n_needed = min(bar * N_TASKS, max(counts))
-    expected = max(i for i, count in enumerate(counts) if count >= n_needed)
-
-    reader = published(tasks_of(FINANCE), rule(bar), *samplings)
-
-    assert current(reader) == {"finance": f"v{expected}"}

@@ -257,18 +257,6 @@ def test_of_too_many_labels_a_random_sample_with_known_probabilities_is_drawn(
     }
 
 
-@pytest.mark.usefixtures("with_labels")
-def test_labels_do_not_change_a_control_set_that_was_chosen_before(server, folder):
-    job = job_at(server, folder, verdicts=10)
-    choose_control_set(job)
-    members = values_in(job, CONTROL_SET)
-    store_labels(job, rows_in(job, f"{VERDICTS} limit 20"))
-
-    choose_control_set(job)
-
-    assert values_in(job, CONTROL_SET) == members
-
-
 def test_members_of_earlier_versions_have_no_probability(server, folder):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)

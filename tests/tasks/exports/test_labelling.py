@@ -283,12 +283,3 @@ def test_a_defused_cell_is_no_formula_and_can_be_read_back(text):
 )
 def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(texts, mark):
     assert list(map(defused, texts)) == [f"{mark}{text}" for text in texts]
-
-
-def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text():
-    text = "word " * 8_000
-
-    assert shows(text[:32_767], text)
-    assert not shows(text[:31_000], text)
-    assert not shows("x" + text[:32_766], text)
-    assert not shows("a response", "another response")

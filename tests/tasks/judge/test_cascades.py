@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tasks.config.job import Job
-from tasks.config.models import Judge
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
-from tasks.run.judge_configs import judge_target
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import (
     FaultServer,
@@ -397,13 +395,3 @@ def test_log_probabilities_give_verdicts_a_confidence(is_streamed, server, tmp_p
     }
     assert len(confidences) > 5
     assert all(0.5 <= confidence <= 1 for confidence in confidences)
-
-
-@pytest.mark.parametrize(
-    "settings", [{"logprobs": True}, {"logprobs": True, "stream": True}]
-)
-def test_log_probabilities_are_no_part_of_a_judge_s_identity(settings):
-    without = Judge(**WITHOUT_LOGPROBS)
-    judge = Judge(**WITHOUT_LOGPROBS, **settings)
-
-    assert judge_target(judge).config_hash == judge_target(without).config_hash

@@ -448,7 +448,11 @@ def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_ret
     assert n_pieces <= n_retried <= 2 * n_pieces
 
 
-def test_the_plan_has_an_unreadable_piece_until_it_is_settled(kind, unreadable_job):
+def test_the_plan_has_an_unreadable_piece_until_it_is_settled_and_then_with_retry_failed(
+    kind,
+    unreadable_job,
+    server,
+):
     with_retries = unreadable_job.model_copy(update={"retry_failed": True})
     n_planned = [plan(unreadable_job)[-1].calls]
     for _ in range(2):
@@ -458,12 +462,6 @@ def test_the_plan_has_an_unreadable_piece_until_it_is_settled(kind, unreadable_j
     n_pieces = len(PIECES[kind])
     assert n_planned == [n_pieces, n_pieces, 0]
     assert plan(with_retries)[-1].calls == n_pieces
-
-
-def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job):
-    judged(unreadable_job)
-    judged(unreadable_job)
-
     undecided = [row for row in verdicts(unreadable_job) if row["value"] is None]
     [verdict_cell] = [
         cell for cell in coverage(unreadable_job) if cell.judge is not None
@@ -472,19 +470,10 @@ def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job):
     assert all("--retry-failed asks again" in row["error"] for row in undecided)
     assert verdict_cell.failures == {"parse_error": len(undecided)}
 
-
-def test_a_settled_piece_that_becomes_readable_takes_one_call(
-    kind,
-    unreadable_job,
-    server,
-):
-    judged(unreadable_job)
-    judged(unreadable_job)
     server.behaviour = well_behaved
-
     requests = requests_to_judge(server, unreadable_job, retry_failed=True)
 
-    assert len(requests) == len(PIECES[kind])
+    assert len(requests) == n_pieces
     assert distinct(verdicts(unreadable_job), "status") == {"met", "unmet"}
 
 
@@ -1025,24 +1014,14 @@ def job_with_control_set(
 
 
 @pytest.mark.parametrize("is_lacking", [False, True])
-def test_a_control_set_holds_whole_pieces(is_lacking, make, server):
+def test_a_control_set_holds_whole_pieces_and_a_night_calls_once_for_each(
+    is_lacking, make, server
+):
     job = job_with_control_set(make, server, is_lacking=is_lacking)
-
     members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
-
-    sizes = {
+    pieces = {
         (row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members
     }
-    n_lacking = len(sizes) if is_lacking else 0
-    assert len(members) >= 6
-    assert len(members) == sum(sizes.values()) - n_lacking
-
-
-@pytest.mark.parametrize("is_lacking", [False, True])
-def test_a_night_calls_once_for_each_piece_of_a_control_set(is_lacking, make, server):
-    job = job_with_control_set(make, server, is_lacking=is_lacking)
-    members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
-    pieces = {(row["response_id"], row["piece_hash"]) for row in members}
     tonight = job.model_copy(update={"night": NIGHT})
     n_planned = sum(row.calls for row in plan(tonight) if row.purpose == "drift")
     n_before = len(server.judge_requests)
@@ -1050,6 +1029,9 @@ def test_a_night_calls_once_for_each_piece_of_a_control_set(is_lacking, make, se
 
     asyncio.run(judge_control_set(tonight))
 
+    n_lacking = len(pieces) if is_lacking else 0
+    assert len(members) >= 6
+    assert len(members) == sum(pieces.values()) - n_lacking
     rows = rows_in(tonight, "from control_verdicts")
     values = sorted(row["value"] for row in rows)
     assert n_planned == len(pieces)

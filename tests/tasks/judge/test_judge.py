@@ -27,59 +27,11 @@ from tests.tasks.judge.values import distinct
 pytestmark = pytest.mark.usefixtures("without_scores")
 Make = Callable[..., Job]
 
-EARLIER_TEMPLATES = [
-    ("prbench", "binary", "binary_v1", "99177e395235a93e544d4963997a3b79"),
-    ("healthbench", "binary", "healthbench_v1", "e897b9fd84c5dcf69aee20776b4dedac"),
-    (
-        "researchrubrics",
-        "ternary",
-        "researchrubrics_ternary_v1",
-        "411a18cf21b3e29784a6f41693a9b406",
-    ),
-    (
-        "researchrubrics",
-        "binary",
-        "researchrubrics_binary_v1",
-        "682c3f7ef6a048272383cc6de6e919e2",
-    ),
-]
-
 
 def judge_config_of(benchmark: str, **settings: Any) -> JudgeConfig:
     judge = {"name": "openai/gpt-4o", **settings}
     job = job_on("sample", Path("nowhere"), benchmark=benchmark, judges=[judge])
     return judge_configs(job, load_benchmark(benchmark))[0]
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "grading", "name", "template_hash"), EARLIER_TEMPLATES
-)
-def test_an_earlier_template_has_the_hash_that_it_always_had(
-    benchmark,
-    grading,
-    name,
-    template_hash,
-):
-    config = judge_config_of(benchmark, grading=grading, template=name)
-
-    assert config.template_hash == template_hash
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "grading", "_name", "template_hash"), EARLIER_TEMPLATES
-)
-def test_the_default_template_is_another_one_that_marks_its_quotes(
-    benchmark,
-    grading,
-    _name,
-    template_hash,
-):
-    default = judge_config_of(benchmark, grading=grading)
-
-    assert default.template_hash != template_hash
-    assert "<<marker>>" in default.template
-    if default.evidence_template is not None:
-        assert "<<marker>>" in default.evidence_template
 
 
 def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path):

@@ -157,13 +157,6 @@ def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_without_the_ne
     assert n_tokens == len(tiktoken.get_encoding(encoding).encode(MIXED))
 
 
-def test_the_two_tokenizers_differ():
-    n_openai = request.count_tokens(Target("openai/gpt-4o"), MIXED)
-    n_llama = request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
-
-    assert n_openai != n_llama
-
-
 @pytest.mark.parametrize(
     ("name", "context_tokens", "parameters", "room"),
     [

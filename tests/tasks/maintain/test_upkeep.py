@@ -376,20 +376,6 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(
 
 
 @without_scores
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "name the responses to remove"),
-        (("nothing-like-it",), "nothing-like-it: no stored response has this id"),
-    ],
-)
-def test_a_removal_of_nothing_is_refused(job, capsys, arguments, message):
-    assert run_remove(job, *arguments) == 2
-
-    assert message in capsys.readouterr().err
-
-
-@without_scores
 def test_a_response_can_be_removed_once(job, capsys):
     response_id = longest(job)["response_id"]
 

@@ -82,52 +82,12 @@ def test_settings_survive_being_written_down_and_read_again():
     assert judge.cascade.members == tuple(settings.called_judges)
 
 
-CASCADES = [
-    (CHEAP, STRONG, cascade()),
-    (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
-    (CHEAP, STRONG | {"seed": 1}, cascade()),
-    (CHEAP, STRONG, cascade(when={"weight_above": 8})),
-    (CHEAP, STRONG, cascade(when={"weight_above": 0})),
-    (CHEAP, STRONG, cascade(when={"categories": ["a", "b"]})),
-    (CHEAP, STRONG, cascade(when={"disagreement": True})),
-    (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
-]
-
-
-def test_a_cascade_is_identified_by_its_judges_and_its_rule():
-    hashes = {judge_config_of(*judges).judge_config_hash for judges in CASCADES}
-
-    assert len(hashes) == len(CASCADES)
-
-
-@pytest.mark.parametrize(
-    "judges",
-    [
-        (CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}, STRONG, cascade()),
-        (CHEAP | {"label": "c"}, STRONG | {"label": "s"}, cascade(first="c", then="s")),
-    ],
-)
-def test_nothing_else_identifies_a_cascade(judges):
-    usual = judge_config_of(CHEAP, STRONG, cascade())
-
-    assert judge_config_of(*judges).judge_config_hash == usual.judge_config_hash
-
-
 def test_a_cascade_has_the_template_of_both_judges():
     strong = judge_config_of(STRONG)
 
     judge_config = judge_config_of(CHEAP, STRONG, cascade())
 
     assert judge_config.template_hash == strong.template_hash
-
-
-def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
-    binary = CHEAP | {"template": "binary_v1"}
-
-    cascade_hash = judge_config_of(binary, STRONG, cascade()).template_hash
-
-    assert cascade_hash != judge_config_of(STRONG).template_hash
-    assert cascade_hash != judge_config_of(binary | {"trials": 1}).template_hash
 
 
 @pytest.mark.parametrize(

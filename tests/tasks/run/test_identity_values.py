@@ -38,13 +38,14 @@ def judge_with(settings: dict[str, Any]) -> Judge:
     )
 
 
-def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
-    members = Cascade(
-        first=Judge(**cheap),
-        then=Judge(**STRONG),
-        when=Escalation(**when),
-    )
-    return Judge(label="cascade", cascade=members, name="openai/strong")
+def cascade(
+    cheap: dict[str, Any] = CHEAP,
+    strong: dict[str, Any] = STRONG,
+    **when: Any,
+) -> Judge:
+    then = Judge(**strong)
+    members = Cascade(first=Judge(**cheap), then=then, when=Escalation(**when))
+    return then.model_copy(update={"label": "cascade", "cascade": members})
 
 
 @pytest.mark.parametrize(
@@ -66,10 +67,16 @@ def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
         ({"system_prompt": "Be brief."}, "d7070434133afaff1e91ea61b3655667"),
         ({"omits_think_tag": True}, "ea494bc04edfa8b6715cb604e5fff4d1"),
         ({"api": "responses"}, "def33f11272c7f7783bc18817e50b673"),
+        ({"web_search": True, "seed": 1}, "c4c4ca49faaaac4e2f4edee7c184017d"),
+        (
+            {"name": "anthropic/m", "thinking_budget_tokens": 2048},
+            "66f98be383608e55be4f22754deb8463",
+        ),
         # None of these changes a reply.
         ({"timeout_s": 5.0, "stream": True}, "050f0c4e7f8a2a1ef0c138d86a1c455f"),
         ({"fallback": {"max_tokens": 100}}, "050f0c4e7f8a2a1ef0c138d86a1c455f"),
         ({"resample": "nightly"}, "050f0c4e7f8a2a1ef0c138d86a1c455f"),
+        ({"ends_ok": ["finished"]}, "050f0c4e7f8a2a1ef0c138d86a1c455f"),
     ],
 )
 def test_a_model_keeps_its_hash(settings, expected):
@@ -90,7 +97,13 @@ def test_a_model_keeps_its_hash(settings, expected):
         ({}, "cfce226348ff365cd27c33a1b524c2a0"),
         # None of these changes a verdict.
         (
-            {"trials": 3, "context_tokens": 900, "logprobs": True},
+            {
+                "trials": 3,
+                "context_tokens": 900,
+                "logprobs": True,
+                "stream": True,
+                "ends_ok": ["finished"],
+            },
             "cfce226348ff365cd27c33a1b524c2a0",
         ),
         ({"api_base": ADDRESS}, "c2c8de42501a4fd88cb8ad3a7a6272b1"),
@@ -159,6 +172,34 @@ def test_a_judge_keeps_its_hash(settings, expected):
             cascade({**CHEAP, "criteria_per_call": 4}, weight_above=5.0),
             "6a05a1a4bc7152447ecf7366292e1f96",
         ),
+        (
+            cascade({**CHEAP, "temperature": 0.5}, weight_above=5.0),
+            "36752b446861f947def77eed460d6a27",
+        ),
+        (
+            cascade(strong={**STRONG, "seed": 1}, weight_above=5.0),
+            "c0ec4d22d61f5d37d9d9f40fb6c62e2c",
+        ),
+        (
+            cascade({**CHEAP, "trials": 2}, disagreement=True),
+            "6b6233bbe9f058b507240326ff3e460a",
+        ),
+        (cascade(weight_above=0.0), "07a3a48ad03519427bb87354683f9df4"),
+        # None of these identifies a cascade.
+        (
+            cascade(
+                {
+                    **CHEAP,
+                    "label": "c",
+                    "trials": 5,
+                    "logprobs": True,
+                    "timeout_s": 1.0,
+                },
+                {**STRONG, "label": "s"},
+                weight_above=5.0,
+            ),
+            "1fada4b0044b8049aa74423f2c02eefc",
+        ),
     ],
 )
 def test_a_cascade_keeps_its_hash(judge, expected):
@@ -173,12 +214,28 @@ def test_a_cascade_keeps_its_hash(judge, expected):
         ("prbench", {"criteria_per_call": 4}, "ad73d1c4dd8261afe3cbedb4650da505"),
         ("prbench", {"kind": "decisions"}, "ecc49729c5fb2b2d36b3cb22296a178c"),
         ("healthbench", {}, "3734bd51b87b250e7f5136c3359723e4"),
+        (
+            "healthbench",
+            {"template": "healthbench_v1"},
+            "e897b9fd84c5dcf69aee20776b4dedac",
+        ),
         ("researchrubrics", {}, "389b34f90cfbb3de989b4066a59671b7"),
         ("researchrubrics", {"grading": "ternary"}, "389b34f90cfbb3de989b4066a59671b7"),
         (
             "researchrubrics",
             {"grading": "ternary", "criteria_per_call": "all"},
             "fb1f99485f7f3f0fa8797a859aa93eed",
+        ),
+        ("researchrubrics", {"grading": "binary"}, "5d96c5b1570d8d6328f5c10fa3ad8539"),
+        (
+            "researchrubrics",
+            {"template": "researchrubrics_ternary_v1"},
+            "411a18cf21b3e29784a6f41693a9b406",
+        ),
+        (
+            "researchrubrics",
+            {"grading": "binary", "template": "researchrubrics_binary_v1"},
+            "682c3f7ef6a048272383cc6de6e919e2",
         ),
     ],
 )
@@ -258,8 +315,25 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
         ({"temperature": 0.0, "max_tokens": 9}, {}, "051f8d07f1760d17c52da8953b73f2a7"),
         ({"headers": {"X-Team": "eval"}}, {}, "3baed78be282e339977d1124f47de26a"),
         ({"api_base": ADDRESS}, {}, "b05abc877321c285b89924bc9977f7a9"),
-        # It is not sent.
-        ({"explanation_chars": 300}, {}, "b5c43e16dfd49dbca6df36f28a2ddc42"),
+        ({"api": "responses"}, {}, "ba8380e5ac9170bba28178592aca9fa3"),
+        (
+            {
+                "name": "anthropic/j",
+                "seed": 1,
+                "web_search": True,
+                "thinking_budget_tokens": 2048,
+                "reasoning_effort": "low",
+                "params": {"top_p": 0.9},
+            },
+            {},
+            "a763ca472adc1272bb24e1121e6f2419",
+        ),
+        # None of these is sent.
+        (
+            {"explanation_chars": 300, "omits_think_tag": True, "ends_ok": ["end"]},
+            {},
+            "b5c43e16dfd49dbca6df36f28a2ddc42",
+        ),
         (
             {"kind": "decisions"},
             {"questions": questions_on(["Cites the law"], "binary")},

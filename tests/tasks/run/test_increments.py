@@ -195,18 +195,6 @@ def test_a_revision_costs_only_what_reads_differently(world):
     assert world.count("verdicts") == 2 * VERDICTS
 
 
-@pytest.mark.long  # `tests/flows/nights/test_nights.py` shows it with the command
-def test_a_night_samples_only_nightly_models_again(world):
-    world.settings["models"].append(world.model("fresh", resample="nightly"))
-
-    assert world.run() == (TASKS, VERDICTS)
-    assert world.run(night="2026-11-21") == (TASKS, VERDICTS)
-    assert world.run(night="2026-11-21") == (0, 0)
-    assert world.run(night="2026-11-22") == (TASKS, VERDICTS)
-    assert world.count("responses", "model = 'pinned'") == TASKS
-    assert world.count("responses", "model = 'fresh'") == 3 * TASKS
-
-
 def test_a_night_covers_pinned_and_nightly_models(world):
     world.settings["models"].append(world.model("fresh", resample="nightly"))
     world.run(night="2026-11-22")

@@ -7,24 +7,12 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.config.models import Model
 from tasks.plan.plan import plan
-from tasks.run.judge_configs import target_of
 from tests.faults.server import FaultServer
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 PROMPT = "Reply in one short sentence, and say 'indigo' first."
-
-
-def test_a_system_prompt_is_part_of_the_identity_only_where_it_is_set():
-    prompts = (None, "a", "b")
-    targets = [
-        target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in prompts
-    ]
-
-    assert "system_prompt" not in targets[0].identity
-    assert len({target.config_hash for target in targets}) == 3
 
 
 @pytest.fixture

@@ -194,15 +194,6 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling, serve):
     assert not server.book[0].get("stream")
 
 
-def test_a_call_is_the_first_trial_unless_it_names_another():
-    call = call_to("http://127.0.0.1:9/v1")
-
-    key = call.key({})
-
-    assert key == replace(call, trial=1).key({})
-    assert key != replace(call, trial=2).key({})
-
-
 def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(
     tmp_path,
 ):

@@ -313,18 +313,6 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling, serve):
     assert reply.text is None
 
 
-async def test_a_result_of_a_batch_may_have_content_in_parts(calling, serve):
-    server = serve(HttpResponse("A debt."))
-    parts = json.dumps([THINKING, TEXT]).encode()
-    server.change_line = lambda line, _number: line.replace(b'"A debt."', parts)
-
-    batching = await calling.batched([call_to(server, name="openai/candidate")])
-
-    [reply] = batching.replies
-    assert reply.status == "ok"
-    assert reply.text == "A debt."
-
-
 PARTS: dict[str, list[Any]] = {
     "a text": [TEXT],
     "thinking first": [THINKING, TEXT],

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.config.models import Judge, Model
+from tasks.config.models import Model
 from tasks.llm.calls.sending import chat_arguments
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
-from tasks.run.judge_configs import judge_target, target_of
+from tasks.run.judge_configs import target_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import Calling
 
@@ -190,62 +190,6 @@ def test_headers_and_the_key_are_sent(settings, calling, serve):
     headers = server.entries[0].headers
     assert headers["x-team"] == "blue"
     assert headers["authorization"] == "Bearer sk-of-the-tests"
-
-
-def key_of(target: Target) -> str:
-    """The identity of a call to a target."""
-    call = Call(target, MESSAGES, "c")
-    return call.key(call.parameters(target.parameters))
-
-
-def judge(**settings: Any) -> Judge:
-    return Judge.model_validate({"name": "openai/gpt-5", **settings})
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"reasoning_effort": "low"},
-        {"temperature": 0.1},
-        {"seed": 1},
-        {"max_tokens": 5},
-        {"web_search": True},
-        {"thinking_budget_tokens": 5},
-        {"api": "responses"},
-        {"headers": {"x-a": "b"}},
-        {"params": {"top_p": 0.1}},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_a_setting_that_changes_replies_is_part_of_both_identities(
-    make_target,
-    settings,
-):
-    plain = make_target(judge())
-    target = make_target(judge(**settings))
-
-    assert target.config_hash != plain.config_hash
-    assert key_of(target) != key_of(plain)
-
-
-@pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_target):
-    plain = make_target(judge())
-    target = make_target(judge(omits_think_tag=True))
-
-    assert target.config_hash != plain.config_hash
-    assert key_of(target) == key_of(plain)
-
-
-@pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_accepted_ends_are_no_part_of_any_identity(make_target):
-    plain = make_target(judge())
-    accepting = make_target(judge(ends_ok=["finished"]))
-
-    assert accepting.ends_ok == ("finished",)
-    assert accepting.config_hash == plain.config_hash
-    assert key_of(accepting) == key_of(plain)
 
 
 @pytest.mark.parametrize("word", ["length", "MAX_TOKENS", "content_filter"])

@@ -123,17 +123,6 @@ def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields, name):
     assert reply.text == "A debt."
 
 
-async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling, serve):
-    server = serve(HttpResponse("A debt."))
-    odd_fields = b'"reasoning_content": ["Hm."], "audio": {}, "content"'
-    server.change_line = lambda line, _number: line.replace(b'"content"', odd_fields)
-
-    batching = await calling.batched([call_to(server, name="openai/candidate")])
-
-    [reply] = batching.replies
-    assert reply.text == "A debt."
-
-
 NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
 
 

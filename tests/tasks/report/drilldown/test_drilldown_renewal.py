@@ -104,20 +104,6 @@ def test_a_night_of_one_model_writes_its_files_alone(tmp_path):
     assert len(block_names(site) - new_names) == 6
 
 
-def test_old_files_are_deleted_by_the_build_after_the_next(tmp_path):
-    job = tiny_job(tmp_path, TASKS)
-    site = drill(job, tmp_path / "site")
-    old_files = files(site)
-    store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
-    new_files = files(drill(job, tmp_path / "afresh"))
-
-    drill(job, site)
-    assert files(site).keys() == old_files.keys() | new_files.keys()
-
-    drill(job, site)
-    assert files(site) == new_files
-
-
 def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path):
     job = tiny_job(tmp_path, TASKS, ("m1",))
     tables = response_rows_of(TASKS, "m2")

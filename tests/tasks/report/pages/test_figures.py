@@ -565,7 +565,7 @@ def test_a_score_below_0_goes_on_unclipped(tmp_path):
 
     rows = rows_of(FIGURES["history"], scope_of(tmp_path, tables))
 
-    assert columns_of(rows, "mean_score", "raw_mean_score", "change") == [
+    assert columns_of(rows, "mean_score", "hidden_mean_score", "change") == [
         (0.0, -1.0, None),
         (0.0, -2.0, -1.0),
     ]

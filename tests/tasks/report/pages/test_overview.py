@@ -205,7 +205,7 @@ def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
 ):
     figures_with_rows = [name for name in WAREHOUSE_FIGURES if numbers(finance, name)]
 
-    sentence = "This covers the whole warehouse, not only split finance."
+    sentence = "This covers all splits, not only split finance."
     assert figures_with_rows
     assert "".join(finance_pages.values()).count(sentence) >= len(figures_with_rows)
 
