@@ -97,7 +97,7 @@ async def succeed_flow(job: Job) -> list[StageReport]:
         sample = await to_thread(store_sample, job)
         batches: list[Batch] = []
         totals: Counter[str] = Counter()
-        for config, responses in sample.missing:
+        for config, responses in sample.missing_verdicts:
             for number, part in numbered_parts(responses, RESPONSES_A_BATCH):
                 response_ids = [response.response_id for response in part]
                 batches.append(

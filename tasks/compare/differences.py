@@ -369,8 +369,8 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
     explained = counts["explained"]
     if abs(explained - difference) >= 0.0005:
         yield (
-            f"The flips explain {explained:+z.3f} of {difference:+z.3f}; the rest is due to rubrics that changed"
-            " between the two."
+            f"The flips explain {explained:+z.3f} of {difference:+z.3f}; the rest is due to rubrics"
+            " that changed between the two."
         )
 
 

@@ -148,8 +148,9 @@ def export_inspect(
                     folder,
                     is_scored_only=is_scored_only,
                 )
+    logs = counted(len(model_runs), "log")
     notes = [
-        f"{counted(len(model_runs), 'log')} with {counted(n_samples.total(), 'sample')} in {folder}",
+        f"{logs} with {counted(n_samples.total(), 'sample')} in {folder}",
         f"`inspect view --log-dir {folder}` shows them",
     ]
     if n_samples[False]:

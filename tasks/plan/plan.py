@@ -239,11 +239,11 @@ def plan_succession(job: Job) -> list[Planned]:
     with Warehouse(job.warehouse).reader() as reader:
         sample = sample_of(job, reader)
         job_tasks = missing_work.wanted_tasks(job, reader)
-        task_ids = [row.task_id for _, responses in sample.missing for row in responses]
+        task_ids = [row.task_id for _, responses in sample.missing_verdicts for row in responses]
         conversations = missing_work.conversations_of(reader, job_tasks, task_ids)
         planning = Planning(job, reader, job_tasks, conversations)
         planned = []
-        for config, missing_responses in sample.missing:
+        for config, missing_responses in sample.missing_verdicts:
             models = sorted({response.model for response in missing_responses})
             for judge_calls in judges_to_call(reader, job_tasks, config, missing_responses):
                 for model in models:

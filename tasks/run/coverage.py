@@ -280,6 +280,16 @@ class _Matrix:
                 cell.done += row["n"]
             else:
                 cell.failures[row["status"]] += row["n"]
+        self._skip_left_out(cells, judge_columns, sizes)
+        return list(cells.values())
+
+    def _skip_left_out(
+        self,
+        cells: Mapping[tuple[str, int], CoverageCell],
+        judge_columns: JudgeColumns | None,
+        sizes: Mapping[str, int],
+    ) -> None:
+        """Take the tasks that no comparison needs from the cells."""
         for model, task_ids in self._job_tasks.left_out.items():
             responses = self._counts(None, task_ids)
             counts = self._counts(judge_columns, task_ids) if judge_columns else responses
@@ -288,7 +298,6 @@ class _Matrix:
             for (label, trial), cell in cells.items():
                 if label == model:
                     _skip(cell, n_left_out, due_left_out[label, trial], counts)
-        return list(cells.values())
 
 
 def _skip(

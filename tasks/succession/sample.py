@@ -58,14 +58,14 @@ class Sample:
         judges: the old judge and the new one.
         succession: the row of `successions`.
         criteria: the rows of `succession_draws`.
-        missing: each judge to call (the new one, or the members of a panel), with the responses
-            that lack its verdicts on these criteria.
+        missing_verdicts: each judge to call (the new one, or the members of a panel), with the
+            responses that lack its verdicts on these criteria.
     """
 
     judges: Judges
     succession: Row
     criteria: list[Row]
-    missing: list[tuple[JudgeConfig, list[MissingVerdicts]]]
+    missing_verdicts: list[tuple[JudgeConfig, list[MissingVerdicts]]]
 
     @property
     def criterion_keys(self) -> frozenset[tuple[str, str]]:
@@ -143,17 +143,17 @@ def sample_of(job: Job, reader: Reader) -> Sample:
     }
     keys = [(row["task_id"], row["criterion_hash"], row["probability"]) for row in criteria]
     succession["succession_id"] = digest("succession", sorted(succession.items()), keys)
-    missing = []
+    drawn_parameters = {
+        **parameters,
+        "drawn_tasks": [row["task_id"] for row in criteria],
+        "drawn_criteria": [row["criterion_id"] for row in criteria],
+    }
+    missing_verdicts = []
     for config in judges.called:
-        missing_parameters = {
-            **parameters,
-            **undecided_parameters(job, config),
-            "drawn_tasks": [row["task_id"] for row in criteria],
-            "drawn_criteria": [row["criterion_id"] for row in criteria],
-        }
+        missing_parameters = drawn_parameters | undecided_parameters(job, config)
         rows = reader.query("queries/succession/missing", missing_parameters)
-        missing.append((config, [MissingVerdicts(**row) for row in rows]))
-    return Sample(judges, succession, criteria, missing)
+        missing_verdicts.append((config, [MissingVerdicts(**row) for row in rows]))
+    return Sample(judges, succession, criteria, missing_verdicts)
 
 
 def _drawn_criteria(
@@ -208,7 +208,9 @@ def refuse_impossible_succession(job: Job) -> None:
 
 def is_done(sample: Sample, reader: Reader) -> bool:
     """Return whether a sample is the latest one of its judges, and judged."""
-    return not any(responses for _, responses in sample.missing) and _is_latest(sample, reader)
+    return not any(responses for _, responses in sample.missing_verdicts) and _is_latest(
+        sample, reader
+    )
 
 
 def _is_latest(sample: Sample, reader: Reader) -> bool:

@@ -1,4 +1,4 @@
-"""A cost cap that cannot be enforced, through the command, against a server that keeps its own book."""
+"""A cost cap that cannot be enforced, through the command."""
 
 import pytest
 

@@ -168,7 +168,7 @@ def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
             reader,
         )
 
-    [(_, missing)] = sample.missing
+    [(_, missing)] = sample.missing_verdicts
     tasks = {"a": [], "b": []}
     for work in missing:
         tasks[work.model] += [work.task_id] * work.n_criteria
@@ -221,8 +221,8 @@ def test_what_the_new_judge_has_decided_is_not_missing(job):
             reader,
         )
 
-    [(_, missing_of_small)] = small_sample.missing
-    [(_, missing_of_large)] = large_sample.missing
+    [(_, missing_of_small)] = small_sample.missing_verdicts
+    [(_, missing_of_large)] = large_sample.missing_verdicts
     assert missing_of_small == []
     assert sum(response.n_criteria for response in missing_of_large) == 20
 

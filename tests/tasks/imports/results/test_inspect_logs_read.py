@@ -84,8 +84,8 @@ CUSTOMS = {
     "an explanation with marks": (
         {
             "explanation": (
-                "[✗] [-3] Two\n\nparagraphs.\n  No:\n  - x\n\n[✓] [2] Bare.\n\n[✓] [5] One.\n  Invalid"
-                " grading response format: x"
+                "[✗] [-3] Two\n\nparagraphs.\n  No:\n  - x\n\n[✓] [2] Bare.\n\n[✓] [5] One.\n"
+                "  Invalid grading response format: x"
             )
         },
         [("Two\n\nparagraphs.", 0.0), ("Bare.", 1.0), ("One.", None)],
