@@ -1,3 +1,3 @@
-"""Judge: one call for each criterion of each response, its reply read strictly, every failure kept
-as its own state.
+"""Judge: a verdict on each criterion of each response; a reply is read strictly, and every failure
+is a state of its own.
 """

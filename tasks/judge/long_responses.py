@@ -54,12 +54,12 @@ class LongResponse:
         """
         criterion = judged.criterion
         is_indented = is_marked(self.judge.judge_config.template)
-        n_chunks = len(search.evidence)
+        n_response_chunks = len(search.evidence)
         text = criterion.response_text
         round_ = 1
         while judged.reply is None:
             evidence, fit = search
-            notes = evidence_text(evidence, n_chunks, round_, is_indented=is_indented)
+            notes = evidence_text(evidence, n_response_chunks, round_, is_indented=is_indented)
             if round_ > 1:
                 n_before = fit.count(text)
                 n_after = fit.count(notes)

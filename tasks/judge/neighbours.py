@@ -51,9 +51,8 @@ class ArrangedWork(NamedTuple):
 
     @property
     def n_calls(self) -> int:
-        """The largest number of calls that are needed.
-
-        Calls that a run has already made are free.
+        """The number of calls if every reply can be read and every piece fits; those that a run has
+        made are free.
         """
         return len(pieces_of(self.criteria))
 
@@ -73,7 +72,8 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
             judges.append(judge_config)
     if not judges:
         raise UsageError(
-            "no such judge decides several criteria in one call; set `criteria_per_call`"
+            "none of these judges decides several criteria in one call (cascades do not count); set"
+            " `criteria_per_call`"
         )
     return judges
 
@@ -156,8 +156,9 @@ def _arranged_config(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig
     """Return the judge of an arrangement, whose calls are live; its label gives the verdicts ids of
     their own.
     """
-    changes = {"mode": "live", "label": f"{judge_config.judge.label} ({arrangement})"}
-    return replace(judge_config, judge=judge_config.judge.model_copy(update=changes))
+    live = judge_config.live
+    label = f"{live.judge.label} ({arrangement})"
+    return replace(live, judge=live.judge.model_copy(update={"label": label}))
 
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: ArrangedWork) -> StageReport:

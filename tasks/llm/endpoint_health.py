@@ -173,8 +173,9 @@ class EndpointHealth:
     async def wait_for_success(self, failure: Failure, refused_s: float) -> None:
         """Wait until a call has succeeded that is not harmless, or none is left.
 
-        The endpoint is stopped if it refuses all its first calls, or if nothing shows that it
-        accepts any that the account allows.
+        The endpoint is stopped if it refuses all its first calls. It is also stopped if no call is
+        left and either it accepted none since the refusal, or the refusal may be about money, the
+        key or the model.
         """
         while not self.has_served and self.stopped is None:
             if self._n_first_refusals >= _REFUSALS_UNTIL_STOP:

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -61,7 +60,6 @@ _ADDRESSES: Mapping[str, tuple[str, ...]] = {
 """Provider -> the variables from which LiteLLM takes its address, in LiteLLM's order, if not
 `PROVIDER_API_BASE`.
 """
-_GLOBAL_ADDRESS = "litellm.api_base"
 
 
 def address_variables(provider: str) -> tuple[str, ...]:
@@ -95,11 +93,7 @@ def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress |
             if address:
                 refuse_unusable_address(variable_name, address)
                 return EnvironmentAddress(variable_name, address)
-    # A program that uses the pipeline as a library may have set it.
-    shared_address = getattr(sys.modules.get("litellm"), "api_base", None)
-    if not shared_address:
-        return None
-    return EnvironmentAddress(_GLOBAL_ADDRESS, shared_address)
+    return None
 
 
 def _provider_of(name: str) -> str | None:
@@ -179,7 +173,7 @@ def key_state(target: Target) -> str:
     """
     provider, _, model = target.name.partition("/")
     names = _referenced_variables(target)
-    replaces_key = "api_key" in str(target.parameters) or any(
+    replaces_key = _has_own_key(target) or any(
         name.lower() in _KEY_HEADERS for name in target.headers
     )
     if model and not replaces_key:
@@ -205,10 +199,14 @@ def missing_variables(target: Target) -> list[str]:
     provider = target.name.partition("/")[0]
     # The client of `openai/` needs a key for every address, whatever headers it sends.
     needs_key = provider == "openai" or not (target.api_base or target.headers)
-    has_key = "api_key" in str(target.parameters) or _defined_key_variable(provider) is not None
+    has_key = _has_own_key(target) or _defined_key_variable(provider) is not None
     if needs_key and not has_key and provider in KEYS:
         missing_names.add(KEYS[provider][0])
     return sorted(missing_names)
+
+
+def _has_own_key(target: Target) -> bool:
+    return any("api_key" in path for path, _ in secrets_in(target.parameters))
 
 
 def _defined_key_variable(provider: str) -> str | None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tasks.llm.bodies import Body, ReplyTooLarge
+from tasks.llm.bodies import ReplyTooLarge
 from tasks.llm.environment import key_state, safe
 from tasks.llm.exchange import Exchange, Redirected
 from tasks.llm.replies import (
@@ -111,14 +111,14 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     """
     if isinstance(error, Redirected | ReplyTooLarge):
         return _failure_of_fault(error)
-    response_status = exchange.status if exchange is not None else None
-    body = exchange.body if exchange is not None else Body()
+    exchange = exchange or Exchange()
+    body = exchange.body
     text = _text_of(error, body.error_text)
     wait_s = _requested_wait_s(error)
     if _is_timeout(error):
-        http_status = response_status if response_status in _TIMEOUTS else None
+        http_status = exchange.status if exchange.status in _TIMEOUTS else None
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s, http_status=http_status)
-    was_never_sent = response_status is None and _NEVER_SENT.search(text)
+    was_never_sent = exchange.status is None and _NEVER_SENT.search(text)
     if isinstance(error, PipelineError) or was_never_sent:
         return Failure(
             PROVIDER_ERROR,
@@ -128,7 +128,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
             is_about_key=bool(_KEY_REFUSED.search(text)),
         )
     message = body.error_text or " ".join(str(cause) for cause in causes_of(error))
-    status = _status_of(error, exchange, message)
+    status = _status_of(error, exchange.status, message)
     if status is not None:
         failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
@@ -167,7 +167,7 @@ def _is_timeout(error: BaseException) -> bool:
     return is_timeout or getattr(error, "status_code", None) == 408
 
 
-def _status_of(error: BaseException, exchange: Exchange | None, message: str) -> int | None:
+def _status_of(error: BaseException, response_status: int | None, message: str) -> int | None:
     """Return the HTTP status of an error; None if the server stated none.
 
     A body states it where the response is no error, or that of a gateway (5xx).
@@ -175,7 +175,6 @@ def _status_of(error: BaseException, exchange: Exchange | None, message: str) ->
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
         status = None
-    response_status = status if exchange is None else exchange.status
     if response_status is None or not 400 <= response_status < 500:
         for code in _error_content(message).codes:
             if code in _DOUBTFUL_CODES:
@@ -328,8 +327,8 @@ def _by_status(status: int, body: str) -> tuple[str, Kind]:
     if is_too_long and (is_about_request or status == 500):
         return CONTEXT_LENGTH, Kind.DECLINED
     is_filtered = any(meaning_of(code) is End.FILTERED for code in content.codes)
-    is_about_content = status not in _DOUBTFUL and (is_filtered or _CONTENT_TEXT.search(text))
-    if is_about_request and (status == 451 or is_about_content):
+    reads_like_refusal = status not in _DOUBTFUL and (is_filtered or _CONTENT_TEXT.search(text))
+    if is_about_request and (status == 451 or reads_like_refusal):
         return REFUSED, Kind.DECLINED
     if status == 403 or (is_about_request and _UNKNOWN_MODEL.search(text)):
         return PROVIDER_ERROR, Kind.FATAL

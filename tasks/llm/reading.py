@@ -14,7 +14,6 @@ from tasks.llm.replies import (
     OK,
     PROVIDER_ERROR,
     REFUSED,
-    TOO_LARGE,
     TRUNCATED,
     UNCLEAR,
     Failure,
@@ -27,9 +26,6 @@ from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.content import content_of
 from tasks.rules.ends import TOOL_CALLS, End, end_message, end_word, meaning_of
 from tasks.rules.text.characters import one_line, storable
-
-MOST_TEXT_BYTES = 16 << 20
-"""The largest stored text of a reply, in bytes of UTF-8."""
 
 
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
@@ -201,17 +197,12 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
 
 
 def _storable_reply(text: str | None, refusal: Any = None) -> Reply:
-    """Return a reply whose text may be stored: without our secrets, and not too large."""
+    """Return a reply whose text may be stored: without our secrets."""
     if refusal:
         return Reply(REFUSED, error=safe(str(refusal)))
     if not text:
         return Reply(EMPTY, error="the reply has no text")
-    text = redacted(storable(text), is_reply=True)
-    if len(text.encode()) > MOST_TEXT_BYTES:
-        return Reply(
-            TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
-        )
-    return Reply(OK, text)
+    return Reply(OK, redacted(storable(text), is_reply=True))
 
 
 def _from_response(response: Any, _: Body) -> Reply:

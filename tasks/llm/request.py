@@ -339,14 +339,13 @@ def most_prompt_tokens(messages: Any, parameters: Parameters) -> int:
     return sum(len(text.encode()) + 16 for text in texts)
 
 
-def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
-    """Return the highest possible cost of a call; None if a price or the limit of the reply is
-    unknown.
+def most_usd(target: Target, prompt_tokens: int, reply_tokens: int) -> float | None:
+    """Return the highest possible cost of a call; None if a price is unknown.
 
     If the table has higher prices for long prompts or for reasoning, these are used.
     """
     input_price, _, output_price, _ = prices_of(target)
-    if input_price is None or output_price is None or reply_tokens is None:
+    if input_price is None or output_price is None:
         return None
     if target.prices is None:
         entry = table_entry(target.name)

@@ -220,8 +220,8 @@ def plan_analyses(job: Job) -> list[Planned]:
 
 
 def plan_neighbours(job: Job) -> list[Planned]:
-    """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of
-    a run are free.
+    """Return the calls that `prbench neighbours` makes, by judge and arrangement; those of a run
+    are free.
     """
     planned = []
     with Warehouse(job.warehouse).reader() as reader:

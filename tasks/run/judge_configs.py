@@ -148,7 +148,8 @@ class JudgeConfig:
     @property
     def live(self) -> "JudgeConfig":
         """The same judge, called at once and not in the provider's batches."""
-        return replace(self, judge=self.judge.model_copy(update={"mode": "live"}))
+        changes = {"mode": "live", "allow_live": False}  # it takes no call from a batch
+        return replace(self, judge=self.judge.model_copy(update=changes))
 
     @property
     def columns(self) -> Row:

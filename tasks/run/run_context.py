@@ -188,10 +188,8 @@ class RunContext:
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
-            self.senders = SenderPool(
-                calls.address, n_senders, [callee.target for callee in callees(job)]
-            )
-            self.senders.on_look = self._write_states
+            targets = [callee.target for callee in callees(job)]
+            self.senders = SenderPool(calls.address, n_senders, targets, self._write_states)
         self._noticed: set[str] = set()
         self._remarks: dict[str, list[str]] = defaultdict(list)
 

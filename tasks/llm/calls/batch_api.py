@@ -4,7 +4,6 @@ LiteLLM.
 
 import io
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,20 +11,22 @@ from typing import Any
 from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.cleaning import cleaned
-from tasks.llm.environment import filled_in
+from tasks.llm.environment import filled_in, safe
 from tasks.llm.exchange import MOST_BYTES, Exchange
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import as_text
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
-from tasks.llm.replies import Reply
+from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Messages, Parameters, Target, prices_of
 from tasks.llm.transport import watched
-from tasks.llm.usage import JsonObject
+from tasks.llm.usage import JsonObject, is_count
+from tasks.llm.variables import variable
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"
 _SUBMISSION = "submission"
+TOO_LARGE_REPLY = failure_of(ReplyTooLarge(MOST_BYTES)).reply
 
 
 class NotNow(PipelineError):
@@ -88,6 +89,10 @@ class BatchApi:
                     return str(batch.id)
             if not getattr(page, "has_more", False) or not page.data:
                 return None
+            if page.data[-1].id == last_id:
+                raise PipelineError(
+                    f"{self._target.endpoint_name}: batches: the list of batches does not advance"
+                )
             last_id = page.data[-1].id
 
     async def ended_batch(self, batch_id: str) -> Any:
@@ -101,35 +106,31 @@ class BatchApi:
         self,
         batch_id: str,
         file_id: str,
-        custom_ids: Iterable[str],
-    ) -> list[tuple[str, Reply]]:
-        """Return the replies in one of a batch's files, for requests with these ids.
+        n_results: int,
+    ) -> tuple[list[tuple[str, Reply]], bool]:
+        """Return the replies in one of a batch's files with the ids of their requests, and whether
+        the file was cut, because it is larger than `n_results` replies can be.
 
-        The id is empty if a line does not show it. A reply beyond the size limit, and all replies
-        after it, count as too large. Requests whose turn had not come when the batch ended have
+        The id is empty if a line does not show it. A line beyond the limit of a reply counts as too
+        large, without effect on others. Requests whose turn had not come when the batch ended have
         none.
         """
-        missing_ids = set(custom_ids)
         replies = []
-        exchange = Exchange(n_results=len(missing_ids))
+        exchange = Exchange(n_results=n_results)
         content = await self._request("afile_content", exchange, file_id=file_id)
         is_cut = exchange.body.is_over
-        too_large = failure_of(ReplyTooLarge(MOST_BYTES)).reply
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             reply: Reply | None
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
                 custom_id = _id_in(line)
-                reply = too_large
+                reply = TOO_LARGE_REPLY
             elif line.strip():
                 custom_id, reply = self._read(line, f"batch {batch_id}, {file_id}, line {number}")
             else:
                 continue
-            missing_ids.discard(custom_id)
             if reply is not None:
                 replies.append((custom_id, reply))
-        if is_cut:
-            replies += [(custom_id, too_large) for custom_id in sorted(missing_ids)]
-        return replies
+        return replies, is_cut
 
     def _read(self, line: bytes, location: str) -> tuple[str, Reply | None]:
         """Return a request's id and its reply; None if the batch ended before its turn.
@@ -141,7 +142,7 @@ class BatchApi:
             return str(content["custom_id"]), self._reply_in(content)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             cause = f"{location}: cannot be read ({type(error).__name__})"
-            return _id_in(line), failure_of(ValueError(cause)).reply
+            return _id_in(line), Failure(PROVIDER_ERROR, Kind.DOWN, safe(cause)).reply
 
     def _reply_in(self, content: JsonObject) -> Reply | None:
         """Return the reply in a line, with the prices of a batch."""
@@ -149,7 +150,10 @@ class BatchApi:
         body = response.get("body") or {"error": content.get("error")}
         if not isinstance(body, Mapping):
             body = {"error": body}
-        status = int(response.get("status_code") or 500)
+        status = 500
+        stated_status = response.get("status_code")
+        if is_count(stated_status) and 100 <= stated_status < 600:
+            status = stated_status
         fault = body.get("error")
         if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
             return None
@@ -174,7 +178,8 @@ class BatchApi:
                 return await request
             except Exception as error:
                 # Libraries may hide the original error.
-                failure = failure_of(current_exchange.fault or error)
+                failure = failure_of(current_exchange.fault or error, current_exchange)
+                failure = with_hints(failure, self._target)
                 message = f"{self._target.endpoint_name}: batches: {failure.error}"
                 if failure.may_pass:
                     raise NotNow(message) from error
@@ -193,9 +198,8 @@ class BatchApi:
             arguments["api_base"] = filled_in(self._target.api_base)
         if "api_key" in self._target.parameters:
             arguments["api_key"] = filled_in(self._target.parameters["api_key"])
-        elif self._provider != "openai":
-            variable = f"{self._provider.upper()}_API_KEY"
-            arguments["api_key"] = os.environ.get(variable) or "none"
+        elif self._provider == "hosted_vllm":
+            arguments["api_key"] = variable("HOSTED_VLLM_API_KEY") or "none"
         return {**arguments, **chat_arguments(self._target.sent_along)}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tasks.console import notice
-from tasks.llm.calls.batch_api import BatchApi, NotNow
+from tasks.llm.calls.batch_api import TOO_LARGE_REPLY, BatchApi, NotNow
 from tasks.llm.environment import safe
 from tasks.llm.failures import failure_of
 from tasks.llm.ledger.entries import (
@@ -341,10 +341,13 @@ class Batching:
     ) -> list[Entry]:
         """Return the entries of a batch's results, and remove their calls from the missing ones."""
         replies = []
+        is_cut = False
         for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
-            replies += await self._api.replies(
-                str(submission.batch_id), str(file_id), missing_calls
+            file_replies, is_file_cut = await self._api.replies(
+                str(submission.batch_id), str(file_id), len(missing_calls)
             )
+            replies += file_replies
+            is_cut |= is_file_cut
         entries = []
         unnamed_replies = []
         for custom_id, reply in replies:
@@ -355,6 +358,8 @@ class Batching:
         if batch.status == "completed":  # lines without an id belong to the calls without a line
             for key, reply in zip(list(missing_calls), unnamed_replies, strict=False):
                 entries.append(self._entry(missing_calls.pop(key), reply))
+            for key in list(missing_calls) if is_cut else ():  # their lines were cut off
+                entries.append(self._entry(missing_calls.pop(key), TOO_LARGE_REPLY))
         return entries
 
     def _add_note(self, submission: Submission, batch: Any, n_missing: int) -> None:

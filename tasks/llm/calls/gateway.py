@@ -114,8 +114,6 @@ class Gateway:
         """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
         replies = []
         retries_end_s = math.inf
-        if self.deadline_s is not None:
-            retries_end_s = time.monotonic() + self.deadline_s
         for number in range(n_tried + 1, self.attempts + 1):
             try:
                 replies += await self._make_attempt(call, is_last=number == self.attempts)
@@ -126,6 +124,10 @@ class Gateway:
             reply = replies[-1]
             if not reply.may_pass or number == self.attempts:
                 break
+            if self.deadline_s is not None and retries_end_s == math.inf:
+                # The wait for the first attempt's turn does not count.
+                first_began_s = time.monotonic() - (reply.latency_s or 0.0)
+                retries_end_s = first_began_s + self.deadline_s
             requested_wait_s = reply.failure.retry_after_s if reply.failure else None
             wait_s = requested_wait_s or backoff_s(number)
             if wait_s >= min(self.limiter.left_s, retries_end_s - time.monotonic()):
@@ -311,7 +313,8 @@ class Gateway:
                 stored_reply = history.reply_for(request.call.cell)
                 if stored_reply is not None:
                     return stored_reply
-                is_lost = True  # unless there is a reply in the end, which then counts instead
+                # From here on the attempt may have to be paid for, even if an error ends it.
+                is_lost = True
                 reply = await self._send_and_record(request, history.next_attempt)
                 return reply
         except NoSender:

@@ -140,7 +140,7 @@ def _failed_reply(
         failure = failure._replace(request_fault=None)
     if isinstance(error, TimeoutError) and not str(error):
         cause = f"no complete reply within {call.target.timeout_s:g} s"
-        return replace(failure.reply, error=cause)
+        failure = failure._replace(error=cause)
     return failure.reply
 
 

@@ -151,13 +151,13 @@ def opened_for_sums(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def new_file(path: Path, final_path: Path) -> Iterator[sqlite3.Connection]:
+def new_file(final_path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a new file, to be filled in the block.
 
     It gets its name at the end, so that a file of that name is always complete; after an earlier
     kill there is no such file.
     """
-    new_path = path.with_name(f"new-{path.name}")
+    new_path = final_path.with_name(f"new-{final_path.name}")
     for suffix in FILE_PARTS:
         beside(new_path, suffix).unlink(missing_ok=True)
     with contextlib.closing(connected(new_path)) as connection:
@@ -173,7 +173,7 @@ def new_file(path: Path, final_path: Path) -> Iterator[sqlite3.Connection]:
         if is_busy:
             raise sqlite3.OperationalError(f"the log of {new_path.name} is in use")
     new_path.rename(final_path)
-    sync(path.parent)
+    sync(final_path.parent)
 
 
 def sync(folder: Path) -> None:

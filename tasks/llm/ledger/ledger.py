@@ -61,10 +61,6 @@ _REPLIES_FOR = f"""
 """
 
 
-_MOST_WRITES = 512
-"""The most transactions of callers that are committed together."""
-
-
 class Ledger:
     """The calls of a warehouse.
 
@@ -207,8 +203,7 @@ class Ledger:
         """Commit all statements together that are queued by now; later calls of this function then
         find none.
         """
-        n_writes = min(_MOST_WRITES, len(self._writes))
-        writes = [self._writes.popleft() for _ in range(n_writes)]
+        writes = [self._writes.popleft() for _ in range(len(self._writes))]
         error: PipelineError | None = None
         try:
             self.refuse_if_broken()

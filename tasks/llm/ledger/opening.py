@@ -170,7 +170,7 @@ def _prepare(path: Path) -> None:
     with files.refusing(path, "opened"):
         finish_repair(path)
         if not path.exists() and not files.beside(path, "-wal").exists():
-            with files.new_file(path, path):
+            with files.new_file(path):
                 pass  # an empty ledger
             return
         damage = _damage_at_opening(path)

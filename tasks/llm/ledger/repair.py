@@ -35,7 +35,7 @@ def repair(path: Path, damage: str) -> None:
     """
     n_possible = path.stat().st_size // _SMALLEST_ROW_BYTES
     with (
-        files.new_file(path, files.repaired_path(path)) as copy,
+        files.new_file(files.repaired_path(path)) as copy,
         _opened_damaged(path) as source,
     ):
         copy.execute("begin")

@@ -85,8 +85,8 @@ class Cluster:
     A local Ray ends with its connection.
     """
 
-    def __init__(self, address: str, n_cores: int | None = None) -> None:
-        """Connect; a local Ray gets `n_cores` cores (None: all).
+    def __init__(self, address: str, n_senders: int | None = None) -> None:
+        """Connect; a local Ray gets a core for each of `n_senders` (None: all cores).
 
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
@@ -100,7 +100,7 @@ class Cluster:
         self._local_ray_stack = ExitStack()
         options: Mapping[str, Any] = {"address": address}
         if address == LOCAL:
-            options = self._local_ray_stack.enter_context(_local_ray(n_cores))
+            options = self._local_ray_stack.enter_context(_local_ray(n_senders))
         try:
             ray().init(
                 **options,
@@ -134,8 +134,8 @@ class Cluster:
                 nodes.append(Node(node["NodeID"], name, n_cores))
         return nodes
 
-    def start(self, process_class: type, node: Node) -> Any:
-        """Start a process on a node; Ray neither restarts it nor repeats its calls."""
+    def start(self, node: Node) -> Any:
+        """Start a sender on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         strategy = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
@@ -144,7 +144,7 @@ class Cluster:
             max_restarts=0,
             max_task_retries=0,
             scheduling_strategy=strategy,
-        )(process_class)
+        )(SenderProcess)
         return actor.remote()
 
     def end(self, process: Any) -> None:

@@ -19,7 +19,7 @@ from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Parameters, Target
 from tasks.llm.senders import cluster as ray_cluster
-from tasks.llm.senders.cluster import Attempt, Cluster, Equipment, Node, SenderProcess
+from tasks.llm.senders.cluster import Attempt, Cluster, Equipment, Node
 from tasks.rules.errors import PipelineError
 
 
@@ -124,7 +124,7 @@ class SenderPool:
     address: str
     n_senders: int | None
     targets: Sequence[Target]
-    on_look: Callable[[list[dict[str, Any]]], object] = len  # by default, nothing is done with them
+    on_look: Callable[[list[dict[str, Any]]], None] = lambda _states: None
 
     def __post_init__(self) -> None:
         self._opening: asyncio.Future[Cluster] | None = None
@@ -257,7 +257,7 @@ class SenderPool:
 
     async def _use_sender(self, cluster: Cluster, node: Node) -> None:
         """Start a sender, and use it until it is gone."""
-        process = cluster.start(SenderProcess, node)
+        process = cluster.start(node)
         sender = None
         try:
             equipment = await _equipment_of(process, self.targets)
@@ -325,7 +325,8 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
         if has_started:
             return "it gives no sign of life"
         return f"it did not start within {ray_cluster.START_S:g} s"
-    return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
+    first_line = unstyle(str(error)).strip().partition("\n")[0]
+    return safe(f"{type(error).__name__}: {first_line}")
 
 
 async def inspect(
@@ -348,7 +349,7 @@ async def inspect(
 
 
 async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
-    process = cluster.start(SenderProcess, node)
+    process = cluster.start(node)
     try:
         equipment = await _equipment_of(process, targets)
     except Exception as error:  # noqa: BLE001 - any error is the node's problem

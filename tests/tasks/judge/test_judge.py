@@ -10,7 +10,7 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.llm.reading import MOST_TEXT_BYTES
+from tasks.llm.exchange import MOST_BYTES
 from tasks.plan.plan import plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tests.faults.behaviours import ELSEWHERE
@@ -172,7 +172,7 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
     assert len(server.book) == n_calls
 
 
-LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
+LARGE = HttpResponse("x" * (MOST_BYTES + 1))
 
 
 def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:

@@ -5,13 +5,15 @@ retried.
 import asyncio
 import json
 import re
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.calls import sending
+from tasks.llm.calls import gateway, sending
 from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.failures import retry_after_s
 from tests.faults.behaviours import prompt_of
@@ -393,6 +395,28 @@ def test_no_wait_is_begun_that_ends_after_the_deadline(calling, serve):
 
     assert reply.status == "provider_error"
     assert len(server.book) == 1
+
+
+def test_the_wait_for_its_turn_is_no_part_of_a_call_s_deadline(
+    calling, serve, monkeypatch
+):
+    passed_s = [0.0]
+    clock = SimpleNamespace(
+        monotonic=lambda: time.monotonic() + passed_s[-1], time=time.time
+    )
+    monkeypatch.setattr(gateway, "time", clock)
+    calling.deadline_s = 60.0
+    calling.concurrency = 1
+
+    def fail_late(*_) -> HttpResponse:
+        passed_s.append(1_000.0)
+        return failed(503)
+
+    server = serve(fail_late)
+
+    replies = calling.at_once(call_to(server), call_to(server, "Another prompt."))
+
+    assert [reply.attempts for reply in replies] == [2, 2]
 
 
 HIGH: dict[str, Any] = {

@@ -87,12 +87,6 @@ def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
     assert model_hash(configured) == config_hash
 
 
-def test_an_address_that_a_program_gave_litellm_counts(monkeypatch):
-    monkeypatch.setattr(litellm(), "api_base", ADDRESS)
-
-    assert target_of(Model(name="openai/m")).api_base == ADDRESS
-
-
 def test_a_name_without_a_provider_has_the_address_of_its_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 

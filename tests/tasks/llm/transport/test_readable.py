@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tasks.llm import reading
 from tasks.llm.replies import Kind
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
@@ -292,18 +291,6 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read():
     assert reply.finish_reason == "tool_calls"
     assert reply.text == "A debt."
     assert reply.cached_tokens == 2
-
-
-def test_a_text_beyond_the_limit_is_too_large(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_TEXT_BYTES", 3 << 20)
-    text = "x" * ((3 << 20) + 1)
-
-    reply = reply_to(completion_body({"content": text}), JSON)
-
-    assert reply.status == "too_large"
-    assert reply.text is None
-    assert reply.prompt_tokens == USAGE["prompt_tokens"]
-    assert reply.error == "the text of the reply is larger than 3 MiB"
 
 
 def test_log_probabilities_are_kept_with_six_decimals():

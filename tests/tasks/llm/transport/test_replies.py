@@ -399,6 +399,20 @@ def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling, serve):
     assert reply.finish_reason == "length"
 
 
+@pytest.mark.parametrize("status", [b"1e999", b"1" + 30 * b"0", b'"ok"'])
+async def test_an_impossible_status_in_a_batch_is_the_failure_of_its_call(
+    status, calling, serve
+):
+    server = serve(HttpResponse("A debt."))
+    server.change_line = lambda line, _number: line.replace(
+        b'"status_code": 200', b'"status_code": ' + status
+    )
+
+    batching = await calling.batched([call_to(server, name="openai/candidate")])
+
+    assert [reply.status for reply in batching.replies] == ["provider_error"]
+
+
 async def test_the_same_holds_for_the_results_of_a_batch(calling, serve):
     usage = {"prompt_tokens": "7", "completion_tokens": 3}
     server = serve(HttpResponse("A debt.", finish_reason=None, usage=usage))
