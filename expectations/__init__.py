@@ -236,6 +236,11 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
         )
 
 
+def _without_bounds(expectation: Expectation, /) -> list[Expectation]:
+    """Return the expectation of a check; Python refuses bounds, as it has no such arguments."""
+    return [expectation]
+
+
 CHECKS: dict[str, Callable[..., Iterable[Expectation]]] = {
     "weight_range": weight_range,
     "weight_class_known": weight_class_known,
@@ -246,8 +251,7 @@ CHECKS: dict[str, Callable[..., Iterable[Expectation]]] = {
 the bounds to expectations.
 """
 for _expectation in _WITHOUT_BOUNDS:
-    # A function of no arguments, so that bounds are refused.
-    CHECKS[_expectation.check] = partial(lambda expectation, /: [expectation], _expectation)
+    CHECKS[_expectation.check] = partial(_without_bounds, _expectation)
 
 
 def all_expectations(invariants: Invariants) -> list[Expectation]:

@@ -28,7 +28,9 @@ def aggregate(job: Job) -> StageReport:
     computed = renew(job, MEASURES)
     with warehouse.reader() as reader:
         n_rows = reader.value(
-            "select count(*) from leaderboard where benchmark = ?", [job.benchmark]
+            "select count(*) from leaderboard where benchmark = $benchmark"
+            " and dataset_revision = $dataset_revision",
+            job.key,
         )
         report = StageReport("aggregate", rows=n_rows)
         report.warnings = [*unknown_labels(reader, job), *_unknown_members(reader, job)]

@@ -21,7 +21,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.characters import did_you_mean, one_line
+from tasks.rules.text.characters import hint_on, one_line
 from tasks.rules.text.numbers import counted, list_text
 from tasks.run.writing import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
@@ -58,8 +58,7 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
     suites = {expectation.check: expectation.suite for expectation in expectations}
     for name, policy in configured.items():
         if name not in suites:
-            hint = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
-            raise UsageError(f"quality.{name}: there is no such check{hint}")
+            raise UsageError(f"quality.{name}: there is no such check{hint_on(name, suites)}")
         if policy == "quarantine" and suites[name] != "ingest":
             raise UsageError(
                 f"quality.{name}: checks results, not tasks; its policy is warn or fail"
@@ -270,9 +269,10 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             " configuration that accept them"
         )
     counts = f"{counted(len(findings), 'expectation')}, {len(failed)} failed"
-    quarantine = f"{counted(len(refused), 'task')} in quarantine"
+    if any(finding.expectation.suite == "ingest" for finding in findings):
+        counts += f", {counted(len(refused), 'task')} in quarantine"
     n_accepted = len(refused & accepted)
     if n_accepted:
-        quarantine += f", {n_accepted} of them accepted"
-    report.notes.append(f"{counts}, {quarantine}")
+        counts += f", {n_accepted} of them accepted"
+    report.notes.append(counts)
     return report

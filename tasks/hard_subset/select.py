@@ -17,6 +17,7 @@ from tasks.rules import hardness
 from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import BORDER, HardSubsetError
 from tasks.rules.identity import BASE_VINTAGE, JUDGE_CONFIG, digest
+from tasks.rules.text.characters import hint_on
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
@@ -86,9 +87,8 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
         return scores
     for model in panel:
         if model not in scores:
-            raise HardSubsetError(
-                f"{model!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}"
-            )
+            hint = hint_on(model, scores)
+            raise HardSubsetError(f"{model!r} of hard_subset.panel has no complete task{hint}")
     return {model: scores[model] for model in panel}
 
 
@@ -246,7 +246,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     The tasks to choose from are the admitted ones of the chosen splits that are complete for every
     model of the panel. A field with too few such tasks is refused: with an error if `must_select`
     is true, else with a warning. The same data gives the same selection id and adds no rows.
-    Stability is measured once for each selection.
+    The rows on stability are stored once for each selection.
 
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
@@ -311,10 +311,7 @@ def has_new_selection(job: Job) -> bool:
     Raises:
         PipelineError: a field is refused, or the judge configuration to select by is not clear.
     """
-    with (
-        Warehouse(job.warehouse).reader() as reader,
-        _refusal(StageReport(_STAGE), must_select=True),
-    ):
+    with Warehouse(job.warehouse).reader() as reader:
         panel = _read_panel(reader, job, load_benchmark(job.benchmark))
         rows = reader.select("intermediate.latest_selections", "selection_id")
         stored_ids = {row["selection_id"] for row in rows}

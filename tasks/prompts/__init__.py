@@ -4,10 +4,18 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from tasks.rules.conversation import PLACEHOLDERS, QUESTIONS, is_marked, missing_placeholders
+from tasks.rules.conversation import (
+    GROUP,
+    PLACEHOLDERS,
+    QUESTIONS,
+    is_marked,
+    missing_placeholders,
+)
 from tasks.rules.errors import UsageError, from_home
 
 FOLDER = Path(__file__).parent
+_OF_SOME_KINDS = (GROUP, QUESTIONS, "<<part>>")
+"""Placeholders of templates for several criteria, for decision models, and for evidence."""
 
 
 def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHOLDERS) -> str:
@@ -19,7 +27,7 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
         placeholders: what it must contain.
 
     Raises:
-        UsageError: there is no such template, or it lacks a placeholder.
+        UsageError: there is no such template, it is not UTF-8, or it is of another kind.
     """
     origin = ""
     if name == "default":
@@ -29,15 +37,35 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
     if not path.is_file():
         path = from_home(name, "template")
     if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
+        names = ", ".join(_fitting_templates(placeholders))
         raise UsageError(f"template: {name} is neither a file nor one of: {names}{origin}")
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"template: {path} is not UTF-8 text; save it as UTF-8") from error
     lacking = missing_placeholders(text, placeholders)
     if lacking:
         raise UsageError(
             f"template: {path} lacks {' and '.join(lacking)}; it needs {' and '.join(placeholders)}"
         )
+    for foreign in _foreign_placeholders(text, placeholders):
+        raise UsageError(f"template: {path} has {foreign}, which nothing fills in here; remove it")
     return text
+
+
+def _foreign_placeholders(text: str, placeholders: Sequence[str]) -> list[str]:
+    return [name for name in _OF_SOME_KINDS if name in text and name not in placeholders]
+
+
+def _fitting_templates(placeholders: Sequence[str]) -> dict[str, str]:
+    """Return name -> text of the templates in this folder for these placeholders."""
+    templates = {}
+    for path in sorted(FOLDER.glob("*.txt")):
+        text = path.read_text(encoding="utf-8")
+        lacking = missing_placeholders(text, placeholders)
+        if not lacking and not _foreign_placeholders(text, placeholders):
+            templates[path.stem] = text
+    return templates
 
 
 @cache
@@ -47,13 +75,8 @@ def load_analysis_template(name: str) -> str:
 
 
 def shipped_templates() -> list[str]:
-    """Return the texts of all judge templates in this folder, without templates for evidence."""
-    texts = []
-    for path in sorted(FOLDER.glob("*.txt")):
-        text = path.read_text(encoding="utf-8")
-        if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text:
-            texts.append(text)
-    return texts
+    """Return the texts of the templates in this folder for one criterion a call."""
+    return list(_fitting_templates(PLACEHOLDERS).values())
 
 
 def load_evidence_template(name: str, judge_template: str) -> str:

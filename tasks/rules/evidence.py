@@ -11,8 +11,6 @@ from tasks.rules.conversation import Message, prompt_on
 from tasks.rules.text.characters import is_blank, storable
 from tasks.rules.verdict import JsonObject, VerdictError, json_object, strict_format
 
-PLACEHOLDERS = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
-"""The placeholders that an evidence template must contain."""
 REMINDER = (
     'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for'
     " nothing."

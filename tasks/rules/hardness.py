@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.intervals import RESAMPLES, SEED, Floats
 
 
-class HardSubsetError(ValueError):
+class HardSubsetError(PipelineError):
     """The subset cannot be selected; the message says why."""
 
 
@@ -23,7 +24,7 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
     """
     if isinstance(share, Mapping):
         if field not in share:
-            raise HardSubsetError(f"{field}: hard_subset.share has no number for this field")
+            raise HardSubsetError("hard_subset.share has no number for this field")
         return share[field]
     # A product may be just below a whole number: 100 * 0.29 is 28.999999999999996.
     return math.floor(n_tasks * share + 1e-9)

@@ -162,15 +162,13 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     is_exact = len(looks) <= _MOST_LOOKS and 1.5 * widest_span <= _MOST_NODES
     if is_exact:
         # Bisection of the level's logarithm; the probability at `low` never exceeds alpha.
-        for _ in range(40):
+        while high - low >= 1e-4:
             middle = (low + high) / 2.0
             squares = mixture(tasks, math.exp(middle), n_planned)
             if crossing_chance(tasks, squares) <= alpha:
                 low = middle
             else:
                 high = middle
-            if high - low < 1e-4:
-                break
     return tuple(mixture(tasks, math.exp(low), n_planned).tolist())
 
 

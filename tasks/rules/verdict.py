@@ -275,7 +275,7 @@ def confidence_of(tokens: Sequence[tuple[str, float]], grading: str) -> float | 
             total += logprob
         position += len(token)
     # A sum above 0 (but for rounding) is not one of log-probabilities.
-    return math.exp(total) if math.isfinite(total) and total <= 1e-6 else None
+    return math.exp(min(total, 0.0)) if math.isfinite(total) and total <= 1e-6 else None
 
 
 MOST_QUESTIONS = 128
@@ -364,7 +364,7 @@ def _read_entries(
     for key in keys:
         matches = [entry for entry_key, entry in entries if entry_key == key]
         if len(matches) != 1:
-            verdicts.append(VerdictError(f"{len(matches)} entries {key}, not 1"))
+            verdicts.append(VerdictError(f"entry {key} appears {len(matches)} times, not once"))
             continue
         try:
             verdicts.append(read(matches[0]))

@@ -149,15 +149,19 @@ class ModelFigure:
         }
 
     def estimate_columns(self, model: SampledModel) -> Row:
-        """Return the score under the new judge, clipped as every score."""
-        estimate = debiased.estimate(model.corrected)
+        """Return the score under the new judge, clipped as every score; on one task it has no
+        interval.
+        """
         floor = self.tasks["mean_floor"][0]
-        return {
+        columns = {
             "undecided_width": 2.0 * model.undecided,
-            "new_score": max(estimate.mean, floor),
-            "new_score_ci_low": max(estimate.low - model.undecided, floor),
-            "new_score_ci_high": max(estimate.high + model.undecided, floor),
+            "new_score": max(float(model.corrected.values.mean()), floor),
         }
+        if len(self.tasks) > 1:
+            estimate = debiased.estimate(model.corrected)
+            columns["new_score_ci_low"] = max(estimate.low - model.undecided, floor)
+            columns["new_score_ci_high"] = max(estimate.high + model.undecided, floor)
+        return columns
 
 
 def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None:

@@ -36,16 +36,6 @@ reliable intervals.
 """
 
 
-_LEADING_COLUMNS = (
-    "n_paired",
-    "n_tasks",
-    "strong_calls",
-    "cheap_calls",
-    "changed_model",
-    "n_ranked_responses",
-    "is_small",
-)
-"""The columns that JSON output shows before those with intervals."""
 _RANKING_RESAMPLES = 2_000
 _SAME = 1e-9
 """Mean scores with a smaller difference are equal: their last digits depend on the order of the
@@ -202,11 +192,10 @@ def figures_of(
     agreement = _agreement(tables, rules, sampled)
     rows = []
     for index, candidate in enumerate(rules):
-        row: Figures = dict.fromkeys(_LEADING_COLUMNS)
-        row |= _calls(candidate, shares[index], share_ends[index], costs)
-        row |= agreement[index]
-        row |= _ranking(paired, replays[index].values, sampled[:_RANKING_RESAMPLES], tasks)
-        rows.append(row)
+        calls = _calls(candidate, shares[index], share_ends[index], costs)
+        values = replays[index].values
+        ranking = _ranking(paired, values, sampled[:_RANKING_RESAMPLES], tasks)
+        rows.append(calls | agreement[index] | ranking)
     return rows
 
 
@@ -386,9 +375,11 @@ class Bound:
     lowest: float
 
     def is_kept(self, evaluation: Evaluation) -> bool:
-        """Return whether the low end of the measure's interval keeps the bound.
+        """Return whether the measure's interval on the tasks for choosing rules begins at `lowest`
+        or above.
 
-        It is that on the tasks for choosing rules.
+        The strong judge alone keeps every bound. If too few tasks differ, other rules keep no bound
+        of kappa.
         """
         if evaluation.candidate.when is None:
             return True

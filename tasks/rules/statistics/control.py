@@ -1,11 +1,11 @@
 """Control limits: tests of a judge's agreement with its first verdicts against earlier nights.
 
-For single nights, the chart is Shewhart's for proportions, with one limit, because only low agreement is a fault. Its
-limit is not three standard deviations below the centre: agreement is close to 1, where the
-distribution is far from normal, so that up to 3 % of a stable judge's nights would be out of
-control. Instead tonight's agreements are predicted from those of the earlier nights (beta-binomial,
-Jeffreys' prior), and the limit is the 0.135 % quantile of the prediction, where three standard
-deviations are in a normal distribution. The prediction includes the uncertainty of the centre.
+For single nights, tonight's agreements are predicted from those of the earlier nights
+(beta-binomial, Jeffreys' prior). The limit is the 0.135 % quantile of the prediction, where three
+standard deviations are in a normal distribution; there is no upper one, because only low agreement
+is a fault. Shewhart's limit for proportions is not used: agreement is close to 1, where the
+distribution is far from normal, so up to 3 % of a stable judge's nights would be out of control.
+The prediction includes the uncertainty of the centre.
 
 The joint limit holds over all nights: it finds changes that are too small for single nights. If the
 judge changed before some night, the agreements since then and before then have different shares.

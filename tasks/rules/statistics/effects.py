@@ -21,7 +21,6 @@ import numpy as np
 from tasks.rules.statistics.debiased import Corrected
 from tasks.rules.statistics.intervals import Floats, Ints, student_quantile
 
-METHOD = "effects-1"
 _DRAWS = 20_000
 _SEED = 0
 

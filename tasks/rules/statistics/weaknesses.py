@@ -146,11 +146,12 @@ def task_sums(
 
 @dataclass(frozen=True)
 class Contrast:
-    """A model compared with another one on the same criteria, or with its own other criteria.
+    """A model compared with a rival on the same criteria, or, without a rival, with its own other
+    criteria.
 
-    The latter is so if `rival` is None. The other criteria are those of the same task outside the
-    node: a large node would otherwise be compared mostly with itself. Within a task, a node below
-    the other criteria is also below all criteria, and vice versa.
+    These are the criteria of the same task outside the node: a large node would otherwise be
+    compared mostly with itself. Within a task, a node below the other criteria is also below all
+    criteria, and vice versa.
     """
 
     model: TaskSums
