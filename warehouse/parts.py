@@ -204,17 +204,18 @@ class PartStore:
         self.root = root / "parts"
         self.database = root / DATABASE
 
-    def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
-        """Write rows as one part and return its name; None when there are no rows.
+    def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write rows, if there are any, as one part.
 
         The part is on disk, under its final name, when this returns. If the last part has this
-        content already, its name is returned.
+        content already, nothing changes.
 
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
         """
         row_list = list(rows)
-        return self.write_table(table_name, _as_arrow(table_name, row_list)) if row_list else None
+        if row_list:
+            self.write_table(table_name, _as_arrow(table_name, row_list))
 
     def current_parts(self, table_name: str) -> list[Path]:
         """Return a table's current parts, oldest first."""
@@ -227,17 +228,17 @@ class PartStore:
         """Return the current parts of every table."""
         return {table_name: self.current_parts(table_name) for table_name in TABLES}
 
-    def write_table(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
+    def write_table(self, table_name: str, rows: pa.Table, moment: str = "") -> None:
         """Write rows as one part (see `write`); with `moment`, at the position of a lost part that
         had this moment.
         """
         folder = self.root / table_name
         with explaining(f"{folder}: a part cannot be written"):
-            return write_part(
+            write_part(
                 folder,
                 lambda temporary: pq.write_table(rows, temporary, compression="zstd"),
                 lambda content_hash: moment or self._moment_for(table_name, content_hash),
-            ).name
+            )
 
     def _moment_for(self, table_name: str, content_hash: str) -> str:
         parts = self.current_parts(table_name)

@@ -210,8 +210,8 @@ def damage_of(store: PartStore) -> list[str]:
     return damage
 
 
-def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
-    """Bring the database up to date with the parts, and return whether that changed it.
+def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> None:
+    """Bring the database up to date with the parts.
 
     With `must_rebuild` it is built from the parts even if adding to it would do. Every part is
     verified before it is read; with `must_verify`, all current parts are verified. Damaged files
@@ -228,7 +228,7 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
         must_rebuild = True
     try:
         with explaining(f"{database}: cannot be published"):
-            return _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
+            _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
     finally:
         _remove_leftovers(store)
 
@@ -239,7 +239,7 @@ def _publish(
     *,
     must_rebuild: bool,
     must_verify: bool,
-) -> bool:
+) -> None:
     while True:
         current_parts = store.all_current_parts()
         lost_parts = lost_parts_of(current_parts, listing)
@@ -256,7 +256,7 @@ def _publish(
         # The list was damaged or deleted.
         if listing and (listing.parts != part_names or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(part_names), listing.rows))
-        return False
+        return
     base: PartNames = set()
     # Only new parts are missing in the database; none that it has was deleted.
     if published and published < part_names and _can_extend(published, current_parts):
@@ -265,7 +265,6 @@ def _publish(
         restore_rows(store, current_parts, lost_parts)
         current_parts = store.all_current_parts()
     _swap_in(store, current_parts, base, lost_parts, listing)
-    return True
 
 
 def _can_extend(published: PartNames, current_parts: CurrentParts) -> bool:

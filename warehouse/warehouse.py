@@ -68,7 +68,7 @@ class Warehouse:
         self._published_at_s = time.monotonic()
         self._publishing_took_s = 0.0
 
-    def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
+    def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write rows as one immutable part (see `PartStore.write`); they can be read after the next
         `publish`.
 
@@ -80,42 +80,39 @@ class Warehouse:
         refuse_other_version(self.root)
         with self.only_machine():
             begin(self.root)
-            return self.store.write(table_name, rows)
+            self.store.write(table_name, rows)
 
-    def publish_results(self) -> bool:
-        """Publish if a new row changes a result; True if one does.
+    def publish_results(self) -> None:
+        """Publish if a new row changes a result.
 
         Rows about runs, checks and costs wait for the next publication.
         """
         published = published_parts(self.database)
         changed_parts = names_in(self.store.all_current_parts()) ^ (published or set())
         has_results = any(table not in _ABOUT_RUNS for table, _ in changed_parts)
-        return (published is None or has_results) and self.publish()
+        if published is None or has_results:
+            self.publish()
 
-    def publish(self) -> bool:
-        """Bring the published database up to date with the stored parts; True if there was
-        something to publish.
-        """
+    def publish(self) -> None:
+        """Bring the published database up to date with the stored parts."""
         refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
-            is_new = publish(self.store)
+            publish(self.store)
         self._publishing_took_s = time.monotonic() - self._published_at_s
-        return is_new
 
-    def verify(self) -> bool:
-        """Verify all stored files, repair them as far as possible, and publish; True if there was
-        something to publish.
+    def verify(self) -> None:
+        """Verify all stored files, repair them as far as possible, and publish.
 
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last
         database has them. A damaged database is rebuilt. `pop_notices` returns the findings,
         `losses` the rows that stay lost.
         """
         if refuse_other_version(self.root) is None:
-            return False  # nothing was ever stored
+            return  # nothing was ever stored
         with self.publishing():
             begin(self.root)
-            return publish(self.store, must_verify=True)
+            publish(self.store, must_verify=True)
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
@@ -143,17 +140,15 @@ class Warehouse:
                 rows = {kind: (n_rows, n_rows) for kind, (n_rows, _) in listing.rows.items()}
                 write_list(self.store.root, Listing(listing.parts, rows))
 
-    def publish_if_due(self, least_s: float, most_s: float) -> bool:
-        """Publish if the last publishing of this object is long enough ago; True if there was
-        something to publish.
+    def publish_if_due(self, least_s: float, most_s: float) -> None:
+        """Publish if the last publishing of this object is long enough ago.
 
         Long enough is 20 times its duration, within the bounds: where publishing is fast, readers
         see new rows soon.
         """
         due_s = min(most_s, max(least_s, 20 * self._publishing_took_s))
-        if time.monotonic() - self._published_at_s <= due_s:
-            return False
-        return self.publish()
+        if time.monotonic() - self._published_at_s > due_s:
+            self.publish()
 
     def reader(self, spill: Path | None = None) -> Reader:
         """Open the published state; with a folder `spill`, in bounded memory.

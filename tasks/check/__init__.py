@@ -269,7 +269,7 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             " configuration that accept them"
         )
     counts = f"{counted(len(findings), 'expectation')}, {len(failed)} failed"
-    if any(finding.expectation.suite == "ingest" for finding in findings):
+    if n_tasks:  # tasks are checked, not only results
         counts += f", {counted(len(refused), 'task')} in quarantine"
     n_accepted = len(refused & accepted)
     if n_accepted:

@@ -31,8 +31,7 @@ def worse(rows: Rows, least_drop: float) -> list[Row]:
     """Return the differences in which the second side is significantly lower, by at least
     `least_drop`.
     """
-    significant = [row for row in rows if row["is_significant"]]
-    return [row for row in significant if is_drop(row["difference"], least_drop)]
+    return [row for row in rows if row["is_significant"] and is_drop(row["difference"], least_drop)]
 
 
 def untested(rows: Rows) -> list[str]:

@@ -291,8 +291,10 @@ def _usable_responses(
     if not is_any_vintage:
         rows = [row for row in rows if row["vintage"] == job.vintage_named(row["model"])]
     if not rows:
-        vintages = "" if is_any_vintage else f" of vintage {' or '.join(job.vintages)}"
-        raise UsageError(f"{file}: no usable response{vintages}; see `prbench status`")
+        vintages = "any vintage"
+        if not is_any_vintage:
+            vintages = f"vintage {' or '.join(job.vintages)}"
+        raise UsageError(f"{file}: no usable response of {vintages}; see `prbench status`")
     return rows
 
 

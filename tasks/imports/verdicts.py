@@ -131,8 +131,9 @@ def _decided_rows(
         return rows, []
     decided = [located for located in rows if _decisions_in(located.row)]
     n_empty = len(rows) - len(decided)
-    notes = [f"{counted(n_empty, 'row')} without a decision skipped"] if n_empty else []
-    return decided, notes
+    if not n_empty:
+        return rows, []
+    return decided, [f"{counted(n_empty, 'row')} without a decision skipped"]
 
 
 def _put_verdicts(

@@ -206,7 +206,8 @@ def missing_variables(target: Target) -> list[str]:
 
 
 def _has_own_key(target: Target) -> bool:
-    return any("api_key" in path for path, _ in secrets_in(target.parameters))
+    paths = dict(secrets_in(target.parameters))
+    return "api_key" in " ".join(paths)
 
 
 def _defined_key_variable(provider: str) -> str | None:

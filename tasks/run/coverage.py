@@ -292,7 +292,7 @@ class _Matrix:
         """Take the tasks that no comparison needs from the cells."""
         for model, task_ids in self._job_tasks.left_out.items():
             responses = self._counts(None, task_ids)
-            counts = self._counts(judge_columns, task_ids) if judge_columns else responses
+            counts = self._counts(judge_columns, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
             due_left_out = self._due(responses, n_left_out, "n_criteria" if judge_columns else "n")
             for (label, trial), cell in cells.items():

@@ -105,14 +105,14 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
 
 def test_rows_about_runs_wait_for_the_next_result(warehouse):
     warehouse.write("grader_sets", [row("grader_sets", majority="a")])
-    assert warehouse.publish_results()
+    warehouse.publish_results()
     write_run(warehouse, "r")
-    assert not warehouse.publish_results()
+    warehouse.publish_results()
     assert rows_in(warehouse.root, "from runs") == []
 
     warehouse.write("grader_sets", [row("grader_sets", majority="b")])
+    warehouse.publish_results()
 
-    assert warehouse.publish_results()
     assert len(rows_in(warehouse.root, "from runs")) == 1
 
 

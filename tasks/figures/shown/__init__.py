@@ -85,8 +85,8 @@ def parsed(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.
     """
-    # `--hard` sets `is_hard`.
-    parameters = {name: value for name, value in figure.parameters.items() if name != "is_hard"}
+    parameters = dict(figure.parameters)
+    parameters.pop("is_hard", None)  # `--hard` sets it
     values: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.partition("=")

@@ -358,8 +358,9 @@ class Batching:
         if batch.status == "completed":  # lines without an id belong to the calls without a line
             for key, reply in zip(list(missing_calls), unnamed_replies, strict=False):
                 entries.append(self._entry(missing_calls.pop(key), reply))
-            for key in list(missing_calls) if is_cut else ():  # their lines were cut off
-                entries.append(self._entry(missing_calls.pop(key), TOO_LARGE_REPLY))
+            if is_cut:
+                entries += [self._entry(call, TOO_LARGE_REPLY) for call in missing_calls.values()]
+                missing_calls.clear()
         return entries
 
     def _add_note(self, submission: Submission, batch: Any, n_missing: int) -> None:

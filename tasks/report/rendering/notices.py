@@ -21,7 +21,8 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """Return the size of the report: (name, number, note)."""
     (row,) = scope.rows("figures/overview/facts")
     models = {entry["model"] for entry in scope.entries}
-    vintages = f"in {len(scope.entries):,} vintages" if len(scope.entries) > len(models) else ""
+    n_vintages = len(scope.entries)
+    vintages = f"in {n_vintages:,} vintages" if n_vintages > len(models) else ""
     judges = {judge_config["judge"] for judge_config in scope.judge_configs}
     n_ways = len(scope.judge_configs)
     ways = f"in {n_ways:,} ways" if n_ways > len(judges) else ""
@@ -312,10 +313,11 @@ def _quality(scope: Scope) -> Iterator[Notice]:
     if row["n_refused"]:
         text = f"{counted(row['n_refused'], 'task')} refused and left out of all scores."
         yield Notice("warn", text, "data.html")
-    checks = scope.rows("figures/quality/quality")
-    failures = [row for row in checks if row["outcome"] == "failed"]
-    warnings = [row for row in failures if row["policy"] == "warn"]
-    problems = [row for row in failures if row["policy"] != "warn"]
+    warnings: list[Row] = []
+    problems: list[Row] = []
+    for row in scope.rows("figures/quality/quality"):
+        if row["outcome"] == "failed":
+            (warnings if row["policy"] == "warn" else problems).append(row)
     yield from _failed_checks("bad", "policy fail or quarantine", problems)
     yield from _failed_checks("warn", "warnings", warnings)
 

@@ -43,9 +43,9 @@ def cascade(
     strong: dict[str, Any] = STRONG,
     **when: Any,
 ) -> Judge:
-    then = Judge(**strong)
-    members = Cascade(first=Judge(**cheap), then=then, when=Escalation(**when))
-    return then.model_copy(update={"label": "cascade", "cascade": members})
+    strong_judge = Judge(**strong)
+    members = Cascade(first=Judge(**cheap), then=strong_judge, when=Escalation(**when))
+    return strong_judge.model_copy(update={"label": "cascade", "cascade": members})
 
 
 @pytest.mark.parametrize(

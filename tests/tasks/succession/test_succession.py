@@ -168,9 +168,9 @@ def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
             reader,
         )
 
-    [(_, missing)] = sample.missing_verdicts
+    [(_, responses)] = sample.missing_verdicts
     tasks = {"a": [], "b": []}
-    for work in missing:
+    for work in responses:
         tasks[work.model] += [work.task_id] * work.n_criteria
     assert len(sample.criteria) == 20
     assert tasks["a"] == tasks["b"]
@@ -221,10 +221,10 @@ def test_what_the_new_judge_has_decided_is_not_missing(job):
             reader,
         )
 
-    [(_, missing_of_small)] = small_sample.missing_verdicts
-    [(_, missing_of_large)] = large_sample.missing_verdicts
-    assert missing_of_small == []
-    assert sum(response.n_criteria for response in missing_of_large) == 20
+    [(_, small_rest)] = small_sample.missing_verdicts
+    [(_, large_rest)] = large_sample.missing_verdicts
+    assert small_rest == []
+    assert sum(response.n_criteria for response in large_rest) == 20
 
 
 def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
