@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 327_168,
-    "SQL": 59_394,
+    "source": 327_810,
+    "SQL": 59_389,
     "pages": 27_789,
-    "tests": 431_447,
+    "tests": 428_150,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
