@@ -33,8 +33,8 @@ order by criteria.task_id, criteria.position;
 -- name: judged_responses
 -- One row: a usable response of a revision with verdicts of a judge, and the number
 -- of its criteria without one. People who label are no judges. A response that a
--- judge (or a member of a panel) decided only on criteria that a succession drew is
--- not begun.
+-- judge decided only on criteria that a succession to it drew, or one to a panel,
+-- which makes no calls, is not begun.
 with run_responses as (
     select response_id, model_run_id, judging_id
     from intermediate.wanted_responses
@@ -46,7 +46,10 @@ with run_responses as (
 ),
 
 drawn as (
-    select distinct task_id, criterion_id, true as is_drawn
+    select judging_id as old_judging_id, successor_id, task_id, criterion_id,
+        successor_id not in (
+            select judging_id from intermediate.graded_verdicts where source = 'judged'
+        ) as is_by_panel
     from intermediate.latest_successions
     inner join succession_draws using (succession_id, benchmark, dataset_revision)
     where benchmark = $benchmark and dataset_revision = $dataset_revision
@@ -65,10 +68,17 @@ numbers as (
     select response_id, model_run_id, count(*) - count(verdict_id) as n_missing
     from intermediate.judged_criteria
     inner join undecided using (model_run_id, response_id)
-    left join drawn using (task_id, criterion_id)
     where status <> 'no_response'
     group by response_id, model_run_id
-    having count(verdict_id) filter (is_drawn is null) > 0
+    having count(verdict_id) filter (not exists (
+        from drawn
+        where drawn.task_id = judged_criteria.task_id
+            and drawn.criterion_id = judged_criteria.criterion_id
+            and (
+                drawn.successor_id = undecided.judging_id
+                or (drawn.is_by_panel and drawn.old_judging_id <> undecided.judging_id)
+            )
+    )) > 0
 )
 
 select

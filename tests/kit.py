@@ -118,6 +118,7 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
         expectation="any",
         table_name="rubrics",
         n_evaluated=len(task_ids),
+        success=True,
     )
     return {
         "task_rows": task_rows,

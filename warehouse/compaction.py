@@ -265,10 +265,9 @@ def clean(store: PartStore) -> None:
 
 _RENAMED = "renamed_ids"
 _RENAMED_COLUMNS = ("response_id", "verdict_id", "model_config_hash", "judge_config_hash")
+_RENAMED_LIST = "covered_responses"
 _SHUFFLED = "neighbour_verdicts"
-"""The table whose rows depend on an order of responses that their ids give, so that it keeps its
-ids.
-"""
+"""Its rows depend on an order of the old response ids, so they keep them."""
 
 
 def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
@@ -289,10 +288,29 @@ def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
     ):
         connection.register("given_ids", ids)
         connection.execute(f"create temp table {_RENAMED} as from given_ids")
-        for table in reversed(TABLES.values()):
+        for table in sorted(TABLES.values(), key=lambda table: table.name == "responses"):
             columns = [column for column in _RENAMED_COLUMNS if column in table.columns]
-            if "response_id" in columns and table.name != _SHUFFLED:
+            names_responses = "response_id" in columns or _RENAMED_LIST in table.columns
+            if table.name == "coverage_rules" or (names_responses and table.name != _SHUFFLED):
                 _rename_in(connection, store, table, columns)
+
+
+def _renamed(name: str, is_renamed: str) -> str:
+    """Return the SQL of a column's value with new ids; `is_renamed` is the SQL of a row's
+    condition.
+    """
+    value = f'old_rows."{name}"'
+    if name == _RENAMED_LIST:
+        return (
+            f"coalesce((select list(coalesce(new_id, id)) from (select unnest({value}) as id)"
+            f" left join {_RENAMED} on old_id = id), {value})"
+        )
+    if name not in _RENAMED_COLUMNS:
+        return value
+    new_value = f"coalesce(of_{name}.new_id, {value})"
+    if name.endswith("_config_hash"):
+        return f"if({is_renamed}, {new_value}, {value})"
+    return new_value
 
 
 def _rename_in(
@@ -302,21 +320,19 @@ def _rename_in(
     columns: Sequence[str],
 ) -> None:
     """Rewrite the parts of a table that have an old id in one of the columns."""
-    has_old_id = " or ".join(f"{column} in (select old_id from {_RENAMED})" for column in columns)
+    conditions = [f"{column} in (select old_id from {_RENAMED})" for column in columns]
+    if _RENAMED_LIST in table.columns:
+        conditions.append(f"list_has_any({_RENAMED_LIST}, (select list(old_id) from {_RENAMED}))")
+    has_old_id = " or ".join(conditions)
     joins = " ".join(
         f"left join {_RENAMED} as of_{name} on of_{name}.old_id = old_rows.{name}"
         for name in columns
     )
-    own_id = "verdict_id" if "verdict_id" in columns else "response_id"
-    is_renamed = f"(of_{own_id}.new_id is not null or old_rows.{own_id} is null)"
-    values = []
-    for name in table.columns:
-        value = f'old_rows."{name}"'
-        if name in columns:
-            value = f"coalesce(of_{name}.new_id, {value})"
-            if name.endswith("_config_hash"):
-                value = f'if({is_renamed}, {value}, old_rows."{name}")'
-        values.append(f'{value} as "{name}"')
+    is_renamed = "true"
+    if "response_id" in columns:
+        own_id = "verdict_id" if "verdict_id" in columns else "response_id"
+        is_renamed = f"(of_{own_id}.new_id is not null or old_rows.{own_id} is null)"
+    values = [f'{_renamed(name, is_renamed)} as "{name}"' for name in table.columns]
     folder = store.root / table.name
     for part in store.current_parts(table.name):
         view_parts(connection, table, [part], "old_rows")

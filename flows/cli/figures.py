@@ -256,7 +256,9 @@ def figures(context: Context) -> None:
 
     rows = []
     for figure in FIGURES.values():
-        parameters = [f"{name}={value}" for name, value in figure.parameters.items()]
+        parameters = [
+            f"{name}={value}" for name, value in figure.parameters.items() if name != "is_hard"
+        ]
         rows.append((figure.name, figure.title, parameters, figure.source))
     show(context, ["figure", "shows", "parameters", "source"], rows)
 

@@ -310,8 +310,12 @@ def _exported_tables(path: Path, key: Key) -> dict[str, list[TextRow]]:
 def _is_data_set(path: Path, benchmark: Benchmark) -> bool:
     if path.suffix not in SUFFIXES or not path.is_file():
         return False
-    # A row may leave out a column where it is empty.
-    return set(benchmark.columns) <= set().union(*read_rows(path))
+    missing_columns = set(benchmark.columns)
+    for row in read_rows(path):  # a row may leave out a column where it is empty
+        missing_columns -= row.keys()
+        if not missing_columns:
+            return True
+    return False
 
 
 def _texts_in_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:

@@ -366,11 +366,12 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         yield (
             f"{n_uncompared} of {n_criteria} criteria could not be compared: {', '.join(reasons)}."
         )
-    explained = counts["explained"]
-    if abs(explained - difference) >= 0.0005:
+    explained = f"{counts['explained']:+z.3f}"
+    total = f"{difference:+z.3f}"
+    if explained != total and abs(counts["explained"] - difference) >= 0.0005:
         yield (
-            f"The flips explain {explained:+z.3f} of {difference:+z.3f}; the rest is due to rubrics"
-            " that changed between the two."
+            f"The flips explain {explained} of {total}; the rest is due to rubrics that changed"
+            " between the two."
         )
 
 

@@ -168,7 +168,7 @@ def _document(source: Path, located: LocatedRow) -> Path | None:
             f"{where}: `file`: {error}; paths start in the folder of {source.name}"
         ) from error
     if path.is_absolute():
-        path = path.relative_to(source.parent.absolute())
+        path = path.resolve().relative_to(source.parent.resolve())
     return source.parent / path
 
 

@@ -49,7 +49,7 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
             f"template: {path} lacks {' and '.join(lacking)}; it needs {' and '.join(placeholders)}"
         )
     for foreign in _foreign_placeholders(text, placeholders):
-        raise UsageError(f"template: {path} has {foreign}, which nothing fills in here; remove it")
+        raise UsageError(f"template: {path} is of another kind: nothing fills in {foreign} here")
     return text
 
 

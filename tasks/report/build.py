@@ -215,7 +215,7 @@ def write_benchmark_index(
     folder: Path,
     reader: Reader,
     name: str,
-    hidden_judges: Collection[str],
+    hidden_judges: Collection[str] = (),
 ) -> None:
     """Write the first page of a report folder.
 
@@ -225,13 +225,15 @@ def write_benchmark_index(
         folder: the report folder, with a folder for each benchmark whose report was built.
         reader: the published state.
         name: the benchmark whose report was just written.
-        hidden_judges: the labels of judges without boards.
+        hidden_judges: the labels of its judges without boards.
     """
     site = Site(folder)
     copy_assets(site, {"report.css", "tabulator.css"})
     benchmarks = benchmarks_of(reader, name)
+    hidden_by_benchmark = {name: hidden_judges}
     entries = [
-        _entry(folder, reader, name, rows, hidden_judges) for name, rows in benchmarks.items()
+        _entry(folder, reader, benchmark, rows, hidden_by_benchmark.get(benchmark, ()))
+        for benchmark, rows in benchmarks.items()
     ]
     page = Page("index", "Benchmarks", "", template="benchmark_index.html")
     report = {"heading": page.title, "pages": [], "footer": ""}

@@ -13,7 +13,7 @@ from tests.faults.steps import killed_at_every_step
 from tests.kit import response, row
 from tests.warehouse.parts import published, put, standing, stored
 from warehouse import Warehouse, compaction
-from warehouse.compaction import compact
+from warehouse.compaction import compact, rename
 from warehouse.parts import (
     Listing,
     PartStore,
@@ -265,3 +265,26 @@ def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse):
     warehouse.clean()
 
     assert stored(warehouse.store, "responses") == []
+
+
+def test_new_ids_reach_sheets_and_coverage_rules(warehouse):
+    sheets = []
+    for response_ids in (["old", "other"], [], None):
+        sheet_id = str(response_ids)
+        sheets.append(
+            row("label_sheets", sheet_id=sheet_id, covered_responses=response_ids)
+        )
+    warehouse.write("label_sheets", sheets)
+    rule = row("coverage_rules", model="m", model_config_hash="old-config")
+    warehouse.write("coverage_rules", [rule])
+
+    with warehouse.publishing():
+        rename(warehouse.store, {"old": "new", "old-config": "new-config"})
+
+    covered = {}
+    for sheet in stored(warehouse.store, "label_sheets"):
+        covered[sheet["sheet_id"]] = sheet["covered_responses"]
+    [stored_rule] = stored(warehouse.store, "coverage_rules")
+    assert set(covered.pop("['old', 'other']")) == {"new", "other"}
+    assert covered == {"[]": [], "None": None}
+    assert stored_rule["model_config_hash"] == "new-config"

@@ -31,9 +31,8 @@ from_rows as (
     select run_id,
         strftime(timezone('UTC', created_at), '%Y-%m-%d') as day,
         purpose, called_model,
-        -- A call that decided several criteria wrote as many rows.
-        count(*) filter (coalesce(position_in_call, 1) = 1) as calls,
-        count(*) filter (is_failed and coalesce(position_in_call, 1) = 1) as failed_calls,
+        count(*) as calls,
+        count(*) filter (is_failed) as failed_calls,
         count(*) - count(cost_usd) as unpriced_calls,
         coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
         coalesce(sum(cached_tokens), 0)::bigint as cached_tokens,

@@ -352,12 +352,10 @@ class LogSource:
                 self.document = read_json(self.text)
                 self.rows = [self.document]
             except (ValueError, RecursionError) as error:
-                try:
-                    self.rows = list(json_rows(path, self.text.split("\n")))
-                except SourceError:
-                    if path.suffix != ".json":
-                        raise
+                lines = self.text.split("\n")
+                if lines[0].strip() == "{":  # a document over several lines
                     raise SourceError(f"{path}: is not JSON ({error}); copy it again") from error
+                self.rows = list(json_rows(path, lines))
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""

@@ -107,15 +107,15 @@ class BatchApi:
         batch_id: str,
         file_id: str,
         n_results: int,
-    ) -> tuple[list[tuple[str, Reply]], bool]:
+    ) -> tuple[list[tuple[str, Reply | None]], bool]:
         """Return the replies in one of a batch's files with the ids of their requests, and whether
         the file was cut, because it is larger than `n_results` replies can be.
 
         The id is empty if a line does not show it. A line beyond the limit of a reply counts as too
-        large, without effect on others. Requests whose turn had not come when the batch ended have
-        none.
+        large, without effect on others. The reply is None for a request whose turn had not come when
+        the batch ended.
         """
-        replies = []
+        replies: list[tuple[str, Reply | None]] = []
         exchange = Exchange(n_results=n_results)
         content = await self._request("afile_content", exchange, file_id=file_id)
         is_cut = exchange.body.is_over
@@ -128,8 +128,7 @@ class BatchApi:
                 custom_id, reply = self._read(line, f"batch {batch_id}, {file_id}, line {number}")
             else:
                 continue
-            if reply is not None:
-                replies.append((custom_id, reply))
+            replies.append((custom_id, reply))
         return replies, is_cut
 
     def _read(self, line: bytes, location: str) -> tuple[str, Reply | None]:

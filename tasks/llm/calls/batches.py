@@ -9,7 +9,7 @@ current.
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -333,6 +333,26 @@ class Batching:
         if missing_calls or not is_completed:
             self._add_note(submission, batch, len(missing_calls))
 
+    async def _replies(
+        self,
+        batch: Any,
+        custom_ids: Collection[str],
+    ) -> list[tuple[str, Reply | None]]:
+        """Return the replies in all of a batch's files; if a file was cut, the replies of requests
+        that no file names are too large.
+        """
+        replies = []
+        is_cut = False
+        for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
+            file_replies, is_file_cut = await self._api.replies(batch.id, file_id, len(custom_ids))
+            replies += file_replies
+            is_cut |= is_file_cut
+        if is_cut:
+            named_ids = dict(replies).keys()
+            unnamed_ids = [custom_id for custom_id in custom_ids if custom_id not in named_ids]
+            replies += [(custom_id, TOO_LARGE_REPLY) for custom_id in unnamed_ids]
+        return replies
+
     async def _take_results(
         self,
         submission: Submission,
@@ -340,17 +360,11 @@ class Batching:
         missing_calls: dict[str, SubmittedCall],
     ) -> list[Entry]:
         """Return the entries of a batch's results, and remove their calls from the missing ones."""
-        replies = []
-        is_cut = False
-        for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
-            file_replies, is_file_cut = await self._api.replies(
-                str(submission.batch_id), str(file_id), len(missing_calls)
-            )
-            replies += file_replies
-            is_cut |= is_file_cut
         entries = []
         unnamed_replies = []
-        for custom_id, reply in replies:
+        for custom_id, reply in await self._replies(batch, missing_calls.keys()):
+            if reply is None:
+                continue
             if custom_id in missing_calls:  # the first reply to a call counts
                 entries.append(self._entry(missing_calls.pop(custom_id), reply))
             elif not custom_id:
@@ -358,9 +372,6 @@ class Batching:
         if batch.status == "completed":  # lines without an id belong to the calls without a line
             for key, reply in zip(list(missing_calls), unnamed_replies, strict=False):
                 entries.append(self._entry(missing_calls.pop(key), reply))
-            if is_cut:
-                entries += [self._entry(call, TOO_LARGE_REPLY) for call in missing_calls.values()]
-                missing_calls.clear()
         return entries
 
     def _add_note(self, submission: Submission, batch: Any, n_missing: int) -> None:
