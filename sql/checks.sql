@@ -46,7 +46,7 @@ with run_responses as (
 ),
 
 drawn as (
-    select judging_id as old_judging_id, successor_id, task_id, criterion_id,
+    select judging_id as predecessor_id, successor_id, task_id, criterion_id,
         successor_id not in (
             select judging_id from intermediate.graded_verdicts where source = 'judged'
         ) as is_by_panel
@@ -76,7 +76,7 @@ numbers as (
             and drawn.criterion_id = judged_criteria.criterion_id
             and (
                 drawn.successor_id = undecided.judging_id
-                or (drawn.is_by_panel and drawn.old_judging_id <> undecided.judging_id)
+                or (drawn.is_by_panel and drawn.predecessor_id <> undecided.judging_id)
             )
     )) > 0
 )

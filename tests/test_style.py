@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 327_810,
-    "SQL": 59_389,
+    "source": 327_980,
+    "SQL": 59_423,
     "pages": 27_789,
-    "tests": 428_150,
+    "tests": 428_330,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
@@ -31,7 +31,7 @@ TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 1511,
+        "comprehension": 1512,
         "comprehension within another": 0,
         "conditional expression": 563,
         "assignment within an expression": 0,

@@ -239,7 +239,9 @@ def plan_succession(job: Job) -> list[Planned]:
     with Warehouse(job.warehouse).reader() as reader:
         sample = sample_of(job, reader)
         job_tasks = missing_work.wanted_tasks(job, reader)
-        task_ids = [row.task_id for _, responses in sample.missing_verdicts for row in responses]
+        task_ids = []
+        for _, missing_responses in sample.missing_verdicts:
+            task_ids += [response.task_id for response in missing_responses]
         conversations = missing_work.conversations_of(reader, job_tasks, task_ids)
         planning = Planning(job, reader, job_tasks, conversations)
         planned = []

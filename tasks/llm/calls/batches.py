@@ -348,9 +348,8 @@ class Batching:
             replies += file_replies
             is_cut |= is_file_cut
         if is_cut:
-            named_ids = dict(replies).keys()
-            unnamed_ids = [custom_id for custom_id in custom_ids if custom_id not in named_ids]
-            replies += [(custom_id, TOO_LARGE_REPLY) for custom_id in unnamed_ids]
+            unnamed_ids = set(custom_ids) - dict(replies).keys()
+            replies += [(custom_id, TOO_LARGE_REPLY) for custom_id in sorted(unnamed_ids)]
         return replies
 
     async def _take_results(
