@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from flows.recorded import call
-from flows.stage_runs import Batch, batch, log_stage, numbered_parts, prefect_task, run_batches
-from flows.stages import aggregate_flow, judge_batch, with_votes
+from flows.stage_runs import batch, log_stage, numbered_parts, prefect_task, run_batches
+from flows.stages import aggregate_flow, judge_missing
 from flows.ui import recorded_flow
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
@@ -23,7 +23,6 @@ from tasks.succession.sample import store_sample
 from warehouse import Warehouse
 
 ITEMS_A_BATCH = 1_000
-RESPONSES_A_BATCH = 500
 
 analysis_batch = prefect_task(analyse_items)
 neighbours_batch = prefect_task(judge_arrangement)
@@ -95,26 +94,11 @@ async def succeed_flow(job: Job) -> list[StageReport]:
     reports = []
     while True:
         sample = await to_thread(store_sample, job)
-        batches: list[Batch] = []
-        totals: Counter[str] = Counter()
-        for config, responses in sample.missing_verdicts:
-            for number, part in numbered_parts(responses, RESPONSES_A_BATCH):
-                response_ids = [response.response_id for response in part]
-                batches.append(
-                    batch(
-                        judge_batch,
-                        f"succeed {config.judge.label} {number}",
-                        job,
-                        config,
-                        response_ids,
-                        batch_index=len(batches),
-                        sampled=sample.criterion_keys,
-                    )
-                )
-            for response in responses:
-                totals[response.model] += response.n_criteria
-        report = await run_batches(job, "judge", "verdicts", batches, totals)
-        reports.append(await with_votes(job, report))
+        reports.append(
+            await judge_missing(
+                job, sample.missing_verdicts, "succeed", sampled=sample.criterion_keys
+            )
+        )
         larger = await to_thread(next_look, job, sample)
         if larger is None or reports[-1].skipped:
             return await _update_measures(job, reports)

@@ -2,6 +2,7 @@
 
 from asyncio import to_thread
 from collections import Counter
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from prefect import task
@@ -33,6 +34,7 @@ from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import store_calls, tidy
 from tasks.rules.errors import PipelineError
 from tasks.run.coverage_rules import store_coverage_rules
+from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples, sample_cells
@@ -84,35 +86,50 @@ async def judge_flow(job: Job) -> StageReport:
 
     Judges with `mode: batch` first submit their calls to the provider's batch service.
     """
+    missing_verdicts = await to_thread(plan_verdicts, job)
     first_batches = []
-    batches: list[Batch] = []
-    totals: Counter[str] = Counter()
-    for config, responses in await to_thread(plan_verdicts, job):
-        label = config.judge.label
+    for config, responses in missing_verdicts:
         if config.judge.mode == "batch" and responses:
             response_ids = [response.response_id for response in responses]
-            first_batches.append(
-                batch(provider_batches, f"batches of {label}", job, config, response_ids),
-            )
+            name = f"batches of {config.judge.label}"
+            first_batches.append(batch(provider_batches, name, job, config, response_ids))
+    return await judge_missing(job, missing_verdicts, "judge by", first_batches)
+
+
+async def judge_missing(
+    job: Job,
+    missing_verdicts: list[tuple[JudgeConfig, list[MissingVerdicts]]],
+    name: str,
+    first_batches: Sequence[Batch] = (),
+    sampled: Collection[tuple[str, str]] | None = None,
+) -> StageReport:
+    """Have each judge decide what it lacks, then count the votes of panels; report on both.
+
+    Args:
+        job: the job.
+        missing_verdicts: each judge to call, with the responses that lack its verdicts.
+        name: the beginning of the batches' names.
+        first_batches: see `run_batches`.
+        sampled: see `judge_responses`.
+    """
+    batches: list[Batch] = []
+    totals: Counter[str] = Counter()
+    for config, responses in missing_verdicts:
         for number, response_ids in enumerate(_response_batches(responses), start=1):
             batches.append(
                 batch(
                     judge_batch,
-                    f"judge by {label} {number}",
+                    f"{name} {config.judge.label} {number}",
                     job,
                     config,
                     response_ids,
                     batch_index=len(batches),
+                    sampled=sampled,
                 )
             )
         for response in responses:
             totals[response.model] += response.n_criteria
     report = await run_batches(job, "judge", "verdicts", batches, totals, first_batches)
-    return await with_votes(job, report)
-
-
-async def with_votes(job: Job, report: StageReport) -> StageReport:
-    """Count the votes of all panels after their members' calls, and return the report on both."""
     panel_report = await to_thread(count_votes, job)
     if panel_report.rows:
         await log_stage(job, panel_report)

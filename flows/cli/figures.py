@@ -256,9 +256,7 @@ def figures(context: Context) -> None:
 
     rows = []
     for figure in FIGURES.values():
-        parameters = [
-            f"{name}={value}" for name, value in figure.parameters.items() if name != "is_hard"
-        ]
+        parameters = [f"{name}={value}" for name, value in figure.settable_parameters.items()]
         rows.append((figure.name, figure.title, parameters, figure.source))
     show(context, ["figure", "shows", "parameters", "source"], rows)
 

@@ -487,6 +487,13 @@ class Figure:
             notes.append("Some figures are missing; `prbench aggregate` computes them.")
         return notes + small_notes(self.columns, rows if table_rows is None else table_rows)
 
+    @property
+    def settable_parameters(self) -> Parameters:
+        """The parameters that `name=value` sets; `is_hard` has the option `--hard`."""
+        parameters = dict(self.parameters)
+        parameters.pop("is_hard", None)
+        return parameters
+
     def of_job(self, job: Job, **parameters: Any) -> list[dict[str, Any]]:
         """Return the rows of a figure whose `compute` reads only the job of its scope, so that no
         published data is needed.

@@ -85,8 +85,7 @@ def parsed(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.
     """
-    parameters = dict(figure.parameters)
-    parameters.pop("is_hard", None)  # `--hard` sets it
+    parameters = figure.settable_parameters
     values: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.partition("=")
