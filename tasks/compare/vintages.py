@@ -98,8 +98,9 @@ def _shown_splits(
         conditions["vintage"] = vintage
     columns = f"distinct {', '.join(_IDENTITY)}, vintage, split"
     splits_by_run: dict[tuple[str, Identity], set[str]] = {}
+    hidden_judges = job.hidden_judges
     for row in reader.select(leaderboard_of_judges, columns, **conditions):
-        if row["judge"] in job.hidden_judges:
+        if row["judge"] in hidden_judges:
             continue
         splits = splits_by_run.setdefault((row["vintage"], _identity_of(row)), set())
         splits.add(row["split"])

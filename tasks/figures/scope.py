@@ -211,8 +211,9 @@ class Scope:
         Each has a label, `judge_config`: the judge's name, and what tells it from others. A judge
         with `has_board: false` has none unless it is named.
         """
+        hidden_judges = self.job.hidden_judges
         rows = self._scope_rows("judge_configs")
-        rows = [row for row in rows if row["judge"] not in self.job.hidden_judges]
+        rows = [row for row in rows if row["judge"] not in hidden_judges]
         for row in rows:
             row["label_start"] = row["judge"]
             if row["grading"] == TERNARY_AS_BINARY:

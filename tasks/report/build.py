@@ -230,11 +230,10 @@ def write_benchmark_index(
     site = Site(folder)
     copy_assets(site, {"report.css", "tabulator.css"})
     benchmarks = benchmarks_of(reader, name)
-    hidden_by_benchmark = {name: hidden_judges}
-    entries = [
-        _entry(folder, reader, benchmark, rows, hidden_by_benchmark.get(benchmark, ()))
-        for benchmark, rows in benchmarks.items()
-    ]
+    entries = []
+    for benchmark, rows in benchmarks.items():
+        hidden = hidden_judges if benchmark == name else ()
+        entries.append(_entry(folder, reader, benchmark, rows, hidden))
     page = Page("index", "Benchmarks", "", template="benchmark_index.html")
     report = {"heading": page.title, "pages": [], "footer": ""}
     site.write("index.html", render(page, report, entries=entries))

@@ -317,7 +317,8 @@ def _quality(scope: Scope) -> Iterator[Notice]:
     problems: list[Row] = []
     for row in scope.rows("figures/quality/quality"):
         if row["outcome"] == "failed":
-            (warnings if row["policy"] == "warn" else problems).append(row)
+            failures = warnings if row["policy"] == "warn" else problems
+            failures.append(row)
     yield from _failed_checks("bad", "policy fail or quarantine", problems)
     yield from _failed_checks("warn", "warnings", warnings)
 
