@@ -63,8 +63,8 @@ SHARED_DATA = ROOT / "../shared/data"
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
-MODELS_BEHIND = sql.behind
-"""The function itself, which `publish_few` replaces."""
+_BEHIND = sql.behind
+"""The function itself, also while `few_published` replaces it."""
 _COMMON = {
     "benchmark": "prbench",
     "dataset_revision": REVISION,
@@ -439,17 +439,22 @@ def prepared(job: Job) -> Job:
     return _prepared(job)
 
 
-def publish_few(patched: Patch, *others: str):
-    """Publish only the models that stages up to judging and reviews read, and these: to publish all
-    scores takes two thirds of a test's time.
+@contextmanager
+def few_published(*others: str) -> Iterator[None]:
+    """Publish only the models that stages up to judging and reviews read, and `others`: publishing
+    all scores takes two thirds of a test's time.
+
+    A database that was published so has no rows of the other models until it is built anew.
     """
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     names = {model.name for model in sql.leading_to([*stages, *others])}
 
     def few_behind(changed):
-        return [model for model in MODELS_BEHIND(changed) if model.name in names]
+        return [model for model in _BEHIND(changed) if model.name in names]
 
-    patched.setattr(sql, "behind", few_behind)
+    with Patch.context() as patched:
+        patched.setattr(sql, "behind", few_behind)
+        yield
 
 
 @functools.cache
@@ -461,8 +466,8 @@ def prepared_sample() -> Path:
         patched.setattr(
             sql,
             "behind",
-            MODELS_BEHIND,
-        )  # also while no scores are published
+            _BEHIND,
+        )  # all models, even if the test that needs the sample first publishes few
         return _prepared(job_on("sample", folder)).warehouse
 
 

@@ -18,7 +18,7 @@ from tasks.figures.scope import Scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import job_on, publish_few, row, shared_folder, written
+from tests.kit import few_published, job_on, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
@@ -32,15 +32,17 @@ LABELS = SAMPLE.parent / "labels.csv"
 
 
 @pytest.fixture
-def without_scores(monkeypatch):
+def without_scores() -> Iterator[None]:
     """Publish no scores, in tests that read none."""
-    publish_few(monkeypatch)
+    with few_published():
+        yield
 
 
 @pytest.fixture
-def only_leaderboard(monkeypatch):
+def only_leaderboard() -> Iterator[None]:
     """Publish no other scores than the leaderboard, in tests that read no others."""
-    publish_few(monkeypatch, "leaderboard")
+    with few_published("leaderboard"):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -94,6 +94,12 @@ def _flaw_of_certificates(name: str, path: str) -> str | None:
         return "it is no folder" if Path(path).exists() else "it does not exist"
     if Path(path).is_dir():
         return "it is a folder" if name == "SSL_CERT_FILE" else None
+    return _flaw_of_certificate_file(path)
+
+
+@cache
+def _flaw_of_certificate_file(path: str) -> str | None:
+    # Often all variables name the same file, and reading it takes 0.1 s.
     try:
         ssl.create_default_context(cafile=path)
     except FileNotFoundError:

@@ -86,7 +86,7 @@ class StoredTable:
             values.append(f"{self.conversions.get(column, identifier)} as {identifier}")
         return ", ".join(values)
 
-    @property
+    @cached_property
     def definition(self) -> str:
         """The full definition of the table and its columns."""
         return repr((self, [COLUMNS[column] for column in self.columns]))

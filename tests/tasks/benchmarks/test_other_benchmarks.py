@@ -305,26 +305,25 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Iterator[World]:
     """A world judged in ternary, in binary, and with rewritten criteria."""
-    with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
-        kit.publish_few(patched)
+    with FaultServer(behaviour) as server:
         research_world = World(server, tmp_path_factory.mktemp("research"))
-        assert research_world.run_stages("three") == TASKS * CRITERIA
-        assert research_world.run_stages("three") == 0
-        # No criterion is rewritten yet, so only the writer's calls can be counted.
-        _, derive_plan, judge_plan = plan(research_world.job("augmented"))
-        assert derive_plan.purpose == "derive"
-        assert derive_plan.calls == TASKS * CRITERIA
-        assert judge_plan.purpose == "judge"
-        assert judge_plan.calls == 0
-        assert "40 criteria that are not rewritten yet" in judge_plan.note
-        assert research_world.run_stages("three", "two") == TASKS * CRITERIA
-        # Without examples the rewritten criterion is equal, and its call was made already.
-        assert (
-            research_world.run_stages("three", "two", "removed")
-            == TASKS * CRITERIA // 2
-        )
-        assert research_world.run_stages(*JUDGES) == TASKS * CRITERIA - 1
-        patched.undo()
+        with kit.few_published():
+            assert research_world.run_stages("three") == TASKS * CRITERIA
+            assert research_world.run_stages("three") == 0
+            # No criterion is rewritten yet, so only the writer's calls can be counted.
+            _, derive_plan, judge_plan = plan(research_world.job("augmented"))
+            assert derive_plan.purpose == "derive"
+            assert derive_plan.calls == TASKS * CRITERIA
+            assert judge_plan.purpose == "judge"
+            assert judge_plan.calls == 0
+            assert "40 criteria that are not rewritten yet" in judge_plan.note
+            assert research_world.run_stages("three", "two") == TASKS * CRITERIA
+            # Without examples the rewritten criterion is equal, and its call was made already.
+            assert (
+                research_world.run_stages("three", "two", "removed")
+                == TASKS * CRITERIA // 2
+            )
+            assert research_world.run_stages(*JUDGES) == TASKS * CRITERIA - 1
         Warehouse(research_world.job().warehouse).database.unlink()
         aggregate(research_world.job(*JUDGES))
         yield research_world

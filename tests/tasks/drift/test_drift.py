@@ -28,10 +28,10 @@ from tests.faults.server import (
 )
 from tests.kit import (
     Row,
+    few_published,
     job_on,
     judged,
     prepared,
-    publish_few,
     rows_in,
     sampled,
     values_in,
@@ -177,9 +177,10 @@ def test_a_control_set_never_changes(server, folder):
 
 
 @pytest.fixture
-def with_labels(monkeypatch, without_scores):
+def with_labels(without_scores) -> Iterator[None]:
     """Publish labels, but no scores."""
-    publish_few(monkeypatch, "intermediate.sampled_labels")
+    with few_published("intermediate.sampled_labels"):
+        yield
 
 
 def store_labels(job: Job, verdicts: Sequence[Row], probability: float | None = None):

@@ -55,11 +55,11 @@ from tests.kit import (
     Row,
     copied,
     endpoint,
+    few_published,
     good_row,
     job_on,
     judged,
     prepared,
-    publish_few,
     rows_in,
     sampled,
     values_in,
@@ -269,8 +269,7 @@ class FirstRun(NamedTuple):
 def first_run(request, responses: StoredResponses, tmp_path_factory) -> FirstRun:
     warehouse = tmp_path_factory.mktemp("first") / "warehouse"
     shutil.copytree(responses.warehouse, warehouse)
-    with pytest.MonkeyPatch.context() as patch, provider(responses.port) as server:
-        publish_few(patch)
+    with few_published(), provider(responses.port) as server:
         job = job_of(server, warehouse, JUDGES[request.param])
         planned = plan(job)[-1]  # the row of the judge, after that of the model
         report = judged(job)
