@@ -82,7 +82,11 @@ def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
 @pytest.fixture(scope="session")
 def sample_job(tmp_path_factory) -> Job:
     """The sample with the example responses and labels; tests must not write to it."""
-    job = job_on("sample", tmp_path_factory.mktemp("certified"))
+    return _built(shared_folder(tmp_path_factory) / "sample", _labelled_sample_in)
+
+
+def _labelled_sample_in(folder: Path) -> Job:
+    job = job_on("sample", folder / "warehouse")
     check = row(
         "checks",
         suite="ingest",

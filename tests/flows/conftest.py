@@ -31,6 +31,13 @@ N_CRITERIA = 98
 CONCURRENCY = 8
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _in_an_empty_folder(tmp_path_factory) -> Iterator[None]:
+    """No command reads the configuration of the checkout's owner."""
+    with contextlib.chdir(tmp_path_factory.mktemp("working")):
+        yield
+
+
 def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
     """A configuration with two models, one judge and two trials on the sample."""
     return {

@@ -37,10 +37,11 @@ def take_database(shared: Path, home: Path) -> bool:
     """Copy the database of an earlier server, if any, which saves 11 s of CPU; return whether there
     was one.
     """
-    if (shared / _DATABASE).exists():
+    is_there = (shared / _DATABASE).exists()
+    if is_there:
         home.mkdir(exist_ok=True)
         shutil.copy(shared / _DATABASE, home / _DATABASE)
-    return (shared / _DATABASE).exists()
+    return is_there
 
 
 @contextmanager
@@ -54,13 +55,14 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
     (home / "secret").write_text(secret)
     (home / ADDRESS).touch()
     with (
-        ExitStack() as making,
+        ExitStack() as database_lock,
         (home / "secret").open() as file,
         socket.create_server((HOST, 0)) as listening,
     ):
-        making.enter_context(file_lock(shared / "prefect.lock", wait=True))
+        # Only the first server makes the database; the others wait and copy it.
+        database_lock.enter_context(file_lock(shared / "prefect.lock", wait=True))
         if take_database(shared, home):
-            making.close()
+            database_lock.close()
         files = (
             listening.fileno(),
             file.fileno(),
@@ -91,7 +93,7 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
                 )
                 assert server.wait_until_ready(180), log.read_text()
                 _keep_database(home, shared)
-                making.close()
+                database_lock.close()
                 yield server
             finally:
                 process.kill()

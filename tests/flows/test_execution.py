@@ -22,7 +22,7 @@ from flows.run.outcomes import ENDINGS, explained, message_of, outcome_of
 from flows.run.signals import run_interruptibly
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
-from tests.kit import job_on, rows_in
+from tests.kit import job_on, prepared, rows_in
 from warehouse import Warehouse, unless_unwritable
 
 
@@ -248,7 +248,7 @@ def test_a_read_only_warehouse_can_be_read(disk, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     location = ["--warehouse", str(disk / "data")]
     assert mount(disk, "-o", "remount,size=64m")
-    assert main(["ingest", *location]) == 0
+    prepared(job_on("sample", disk / "data"))
     Ledger(disk / "data" / "ledger").close()
     assert mount(disk, "-o", "remount,ro")
 

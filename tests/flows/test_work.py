@@ -5,6 +5,8 @@ Work that is overlooked is not done.
 
 import asyncio
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +28,17 @@ from tasks.judge.rubric_variants import derive
 from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import Site
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.kit import ROOT, endpoint, job_on, judged, prepared, row, sampled, written
+from tests.kit import (
+    ROOT,
+    configure,
+    endpoint,
+    job_on,
+    judged,
+    prepared,
+    row,
+    sampled,
+    written,
+)
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
 from warehouse import Warehouse, sample_path
 
@@ -63,13 +75,14 @@ def test_ingest_has_work_for_other_data_and_other_checks(data, tmp_path):
     assert has_work(other_checks, "ingest")
 
 
-@pytest.mark.parametrize("name", ["ingest", "evaluate"])
-def test_there_is_work_for_a_new_split(name, data, tmp_path):
+def test_there_is_work_for_a_new_split(data, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
     shutil.copy(data / "a.jsonl", data / "b.jsonl")
 
-    assert has_work(job_on(data, tmp_path / "data"), name)
+    job = job_on(data, tmp_path / "data")
+    assert has_work(job, "ingest")
+    assert has_work(job, "evaluate")
 
 
 def test_select_hard_has_work_until_the_configured_subset_is_selected(tmp_path):
@@ -85,13 +98,18 @@ def test_select_hard_has_work_until_the_configured_subset_is_selected(tmp_path):
     assert has_work(with_rule(job, panel=["unknown"]), "select_hard")
 
 
+def select_and_aggregate(job: Job):
+    select_hard(job, must_select=False)
+    aggregate(job)
+
+
 STAGES: list[tuple[str, Callable[[Job], object]]] = [
     ("ingest", prepared),
     ("sample", sampled),
     ("derive", lambda job: asyncio.run(derive(job))),
     ("judge", judged),
     ("aggregate", aggregate),
-    ("select_hard", lambda job: (select_hard(job, must_select=False), aggregate(job))),
+    ("select_hard", select_and_aggregate),
 ]
 """The stages of a run in their order, each with a function that does its work."""
 
@@ -190,6 +208,37 @@ def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run):
     assert has_work(finished_run.job(models=models), "evaluate")
     assert has_work(finished_run.job(judges=judges), "evaluate")
     assert has_work(finished_run.job(judges=[endpoint_of("judge")]), "evaluate")
+
+
+IMPORTS_OF_A_RUN = """
+import sys
+from flows.cli.main import main
+heavy = {"prefect", "litellm", "great_expectations", "datasets", "altair", "scipy.special"}
+print(main(["run", "-q"]), sorted(heavy & set(sys.modules)))
+"""
+
+
+@pytest.mark.slow
+def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(
+    finished_run,
+    tmp_path,
+    monkeypatch,
+):
+    folder = finished_run.folder.parent
+    configure(
+        folder, dataset={"source": "sample"}, warehouse="data", **finished_run.settings
+    )
+    monkeypatch.delenv("PRBENCH_PREFECT")
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    n_calls = len(finished_run.server.book)
+
+    output = subprocess.check_output(
+        [sys.executable, "-c", IMPORTS_OF_A_RUN], cwd=folder, text=True
+    )
+
+    assert output.splitlines()[-1] == "0 []"
+    assert len(finished_run.server.book) == n_calls
+    assert not (finished_run.folder / "prefect").exists()
 
 
 @pytest.mark.slow

@@ -195,8 +195,10 @@ def test_a_finished_analysis_makes_no_call(planted):
 
 def test_scores_are_those_of_plain_loops(planted):
     members = planted.members()
+    scores = planted.command.sql("from capability_scores")
 
-    for score in planted.command.sql("from capability_scores"):
+    assert {score["model"] for score in scores} == set(MODELS)
+    for score in scores:
         rightness = defaultdict(list)
         for verdict in planted.verdicts:
             criterion_id = verdict["criterion"]

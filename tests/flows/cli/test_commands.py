@@ -13,7 +13,7 @@ import pytest
 
 from flows.cli.main import cli
 from tests.flows.conftest import PROJECT, Run, commands_of
-from tests.kit import job_on, prepared
+from tests.kit import row, written
 
 SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {
@@ -311,6 +311,6 @@ def test_the_impossible_is_refused_without_a_warehouse(arguments, message, refus
     ],
 )
 def test_an_analysis_without_a_model_is_refused(command, message, tmp_path, run):
-    prepared(job_on("sample", tmp_path))
+    written(tmp_path, {"runs": [row("runs")]})
 
     assert message in run.refusal(command, "--warehouse", str(tmp_path), code=2)

@@ -236,7 +236,7 @@ def test_ctrl_c_ends_a_query_of_hours(folder):
 IMPORTS = """
 import json, sys
 from flows.cli.main import main
-slow = {"prefect", "litellm", "great_expectations", "datasets"}
+slow = {"prefect", "litellm", "great_expectations", "datasets", "altair", "scipy.special"}
 heavy = {"duckdb", "numpy", "polars", "pyarrow", "pydantic", "rich", "warehouse", "yaml"}
 main(["--help"])
 print(sys.modules.keys() & (slow | heavy), file=sys.stderr)

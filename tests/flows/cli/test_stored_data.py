@@ -93,18 +93,20 @@ def test_the_only_revision_is_read_from_anywhere(world, elsewhere, run, command)
     assert run.err == ""
 
 
-@pytest.fixture
-def two_revisions(elsewhere: Path) -> Path:
+@pytest.fixture(scope="module")
+def two_revisions(tmp_path_factory) -> Path:
     """A warehouse with two revisions; only the other one than that of `finance_hard.jsonl` has a
     response.
     """
-    data = write_jsonl(elsewhere / "finance_hard.jsonl", [{}])
-    fill(elsewhere, job_on(data, elsewhere / "data").data.revision, n_responses=0)
-    fill(elsewhere, "another-revision")
-    Warehouse(elsewhere / "data").publish()
-    return elsewhere / "data"
+    folder = tmp_path_factory.mktemp("two-revisions")
+    data = write_jsonl(folder / "finance_hard.jsonl", [{}])
+    fill(folder, job_on(data, folder / "data").data.revision, n_responses=0)
+    fill(folder, "another-revision")
+    Warehouse(folder / "data").publish()
+    return folder / "data"
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_of_several_revisions_none_is_guessed_and_those_are_named(two_revisions, run):
     error = run("leaderboard", "--warehouse", two_revisions, code=2)
 
@@ -113,6 +115,7 @@ def test_of_several_revisions_none_is_guessed_and_those_are_named(two_revisions,
     assert f"prbench another-revi ({counts})" in error
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_the_revisions_of_another_benchmark_are_named(two_revisions, run):
     benchmark = ("--benchmark", "researchrubrics")
 
@@ -122,9 +125,10 @@ def test_the_revisions_of_another_benchmark_are_named(two_revisions, run):
 
 
 def test_a_configured_revision_without_verdicts_is_named_with_the_others(
-    two_revisions, run
+    two_revisions, elsewhere, run
 ):
-    configure(Path.cwd(), dataset={"source": "finance_hard.jsonl"})
+    data = two_revisions.with_name("finance_hard.jsonl")
+    configure(elsewhere, dataset={"source": str(data)})
 
     output = run("leaderboard", "--warehouse", two_revisions)
 

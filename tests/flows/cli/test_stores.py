@@ -7,15 +7,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flows.cli.main import main
+from tasks.config.job import Job
 from tests.flows.conftest import PROJECT, Run
-from tests.kit import values_in
+from tests.kit import copied, values_in
 from tests.tasks.bundles.s3 import SECRET, bucket
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text()
-SAMPLES = PROJECT / "warehouse" / "samples"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,18 +25,9 @@ def server() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    """A warehouse with the samples, judged by a person, and a report."""
-    folder = tmp_path_factory.mktemp("stores") / "data"
-    for line in (
-        "ingest -q",
-        f"import responses {SAMPLES}/responses.jsonl",
-        f"import verdicts {SAMPLES}/labels.csv",
-        "aggregate -q",
-        "report -q",
-    ):
-        assert main([*line.split(), "--warehouse", str(folder)]) == 0
-    return folder
+def data(sample_job: Job, tmp_path_factory) -> Path:
+    """A warehouse with the samples, judged by a person."""
+    return copied(sample_job, tmp_path_factory.mktemp("stores") / "data").warehouse
 
 
 def counts_in(folder: Path) -> list[int]:
@@ -47,7 +37,7 @@ def counts_in(folder: Path) -> list[int]:
         return [reader.value(f"select count(*) from {name}") for name in names]
 
 
-class Safe(Run):
+class RunWithoutSecrets(Run):
     """A command that must print no secret; it returns both outputs."""
 
     def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
@@ -57,8 +47,8 @@ class Safe(Run):
 
 
 @pytest.fixture
-def run(capsys) -> Safe:
-    return Safe(capsys)
+def run(capsys) -> RunWithoutSecrets:
+    return RunWithoutSecrets(capsys)
 
 
 def test_a_backup_in_a_bucket_is_written_updated_and_restored(data, tmp_path, run):

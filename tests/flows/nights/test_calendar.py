@@ -17,8 +17,7 @@ from flows.serving import schedule_of
 from tasks.config.settings import Nightly
 
 FIRST_DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
-TEN_YEARS = 3653
-"""In days."""
+THREE_YEARS_D = 1096
 DAY = timedelta(days=1)
 # Where a machine has a zone `localtime`, Prefect does not know it.
 ZONES = sorted(available_timezones() - {"localtime"})
@@ -26,9 +25,9 @@ ZONES = sorted(available_timezones() - {"localtime"})
 
 @cache
 def changes(zone_name: str) -> tuple[datetime, ...]:
-    """The noons in UTC before a change of a zone's clocks, in ten years."""
+    """The noons in UTC before a change of a zone's clocks, in three years."""
     zone = ZoneInfo(zone_name)
-    noons = [FIRST_DAY + number * DAY for number in range(TEN_YEARS)]
+    noons = [FIRST_DAY + number * DAY for number in range(THREE_YEARS_D)]
     offsets = [noon.astimezone(zone).utcoffset() for noon in noons]
     pairs = zip(noons, pairwise(offsets), strict=False)
     return tuple(noon for noon, (offset, next_offset) in pairs if offset != next_offset)
@@ -36,7 +35,7 @@ def changes(zone_name: str) -> tuple[datetime, ...]:
 
 @cache
 def unlike_zones() -> tuple[str, ...]:
-    """One zone for each distinct history of offsets in ten years, near their changes."""
+    """One zone for each distinct history of offsets in three years, near their changes."""
     names = {}
     for name in ZONES:
         zone = ZoneInfo(name)
@@ -67,7 +66,7 @@ def test_a_night_has_the_date_of_its_time_in_every_zone_and_in_both_folds():
         nightly = Nightly(timezone=zone_name)
         zone = ZoneInfo(zone_name)
         for noon in changes(zone_name):
-            for number in (-1, 0, 1, 2):
+            for number in (0, 1):
                 begin = (noon + number * DAY).replace(tzinfo=None, hour=1)
                 readings = [begin.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
 

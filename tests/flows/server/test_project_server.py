@@ -280,7 +280,7 @@ def test_a_silent_server_is_reported_without_its_password(
 
 _AS_A_NOTEBOOK = """
 import {module}
-import flows.pipeline
+import flows.recorded
 from prefect.settings import get_current_settings
 settings = get_current_settings()
 server = settings.server

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -367,29 +366,3 @@ def cancel(url: str, run_id: str):
     with closing(browser(url)) as client:
         reply = client.post(f"/flow_runs/{run_id}/set_state", json={"state": state})
     reply.raise_for_status()
-
-
-IMPORTS_OF_A_RUN = """
-import sys
-from flows.cli.main import main
-heavy = {"prefect", "litellm", "great_expectations", "datasets", "altair", "scipy.special"}
-codes = [main(["run", "-q", "--limit", "1"]), main(["leaderboard"])]
-print(codes, sorted(heavy & set(sys.modules)))
-"""
-
-
-def test_a_finished_run_and_a_leaderboard_import_nothing_heavy_and_start_no_server(
-    world,
-):
-    world.command("run", "-q", "--limit", "1", "--no-prefect")
-    n_calls = len(world.provider.book)
-
-    output = subprocess.check_output(
-        [sys.executable, "-c", IMPORTS_OF_A_RUN],
-        cwd=world.command.folder,
-        text=True,
-    )
-
-    assert output.splitlines()[-1] == "[0, 0] []"
-    assert len(world.provider.book) == n_calls
-    assert world.servers() == []

@@ -144,7 +144,7 @@ def serving(
         try:
             yield process, path
         finally:
-            with_children(process)
+            kill_with_children(process)
 
 
 @pytest.fixture
@@ -152,13 +152,13 @@ def api(served: Served) -> Api:
     return served.api
 
 
-def _is_there(api: Api, name: str) -> bool:
+def is_deployed(api: Api, name: str) -> bool:
     with suppress(httpx.HTTPStatusError):
         return bool(api.deployment(name))
     return False
 
 
-def with_children(process: "subprocess.Popen[bytes]"):
+def kill_with_children(process: "subprocess.Popen[bytes]"):
     """Kill a process and those that it started, if any is left."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -237,15 +237,15 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     )
     backfill = api.ended(run_id)
     api.set_clock("nightly", "resume")
-    until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
+    until(lambda: scheduled_nights(api, "COMPLETED"), within_s=480)
     api.set_clock("nightly", "pause")
-    until(lambda: not by_the_clock(api, "RUNNING"))
+    until(lambda: not scheduled_nights(api, "RUNNING"))
 
     assert backfill["state_name"] == "Completed", backfill["state"]
     query = "select task_id, model from responses where trial = 2"
     responses = world.command.sql(query)
     assert responses == [{"task_id": "sample-leg-2", "model": "pinned"}]
-    night = by_the_clock(api, "COMPLETED")[0]
+    night = scheduled_nights(api, "COMPLETED")[0]
     label = night["expected_start_time"][:16]
     [row] = world.command.sql(f"select * from runs where night = '{label}'")
     assert row["outcome"] == "done"
@@ -300,7 +300,7 @@ def killed_run(run_id: str) -> bool:
     return False
 
 
-def by_the_clock(api: Api, state_type: str) -> list[Any]:
+def scheduled_nights(api: Api, state_type: str) -> list[Any]:
     """The scheduled nights in a state, without those that did nothing: they were late, or another
     one was at work.
     """
@@ -320,7 +320,9 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
     deployment = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(
-            lambda: _is_there(served.api, "compact-other") or process.poll() is not None
+            lambda: (
+                is_deployed(served.api, "compact-other") or process.poll() is not None
+            )
         )
         served.api.set_clock("nightly-other", "pause")
         parameters = served.api.deployment("nightly-other")["parameters"]
@@ -330,7 +332,7 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
         assert later_deployment["updated"] == deployment["updated"]
         assert refusal(world, "elsewhere/other", 2).endswith("; choose another --name")
         n_messages = len(world.receiver.seen)
-        run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
+        run_id = run_in_progress(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
         assert served.api.ended(run_id)["state_type"] == "CANCELLED"
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
@@ -342,7 +344,7 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
 
 @pytest.mark.long
 def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served, world):
-    run_id = under_way(
+    run_id = run_in_progress(
         served.api,
         world,
         "backfill",
@@ -367,7 +369,9 @@ def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served, wor
     served.api.set_clock("nightly", "pause")
 
 
-def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -> str:
+def run_in_progress(
+    api: Api, world: NightWorld, deployment: str, **parameters: Any
+) -> str:
     """A run that has judged something and has much to do still."""
     world.server.behaviour = Weather(delay_s=1.0)
     n_requests = len(world.server.book)
