@@ -3,6 +3,7 @@ attempts.
 """
 
 import asyncio
+import itertools
 import json
 import math
 import shutil
@@ -131,8 +132,9 @@ def job_of(
 
 @contextmanager
 def provider(port: int = 0) -> Iterator[FaultServer]:
-    """A provider, and keys for it."""
+    """A provider, and keys for it; the waits between attempts are short."""
     with pytest.MonkeyPatch.context() as patch, FaultServer(port=port) as server:
+        patch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
         for name in KEYS:
             patch.setenv(name, "none")
         yield server
@@ -142,18 +144,17 @@ def provider(port: int = 0) -> Iterator[FaultServer]:
 def responses(tmp_path_factory) -> StoredResponses:
     with provider() as server:
         job = job_of(server, tmp_path_factory.mktemp("sampled") / "warehouse", OPENAI)
-        sampled(prepared(job))
+        prepared(job.model_copy(update={"limit": None}))
+        sampled(job)
         return StoredResponses(job.warehouse, urlsplit(server.api_base).port or 0)
 
 
-# Of a second decision model, what pieces give is tested in each run, their repetition is not.
-@pytest.fixture(
-    params=[
-        "decisions",
-        "chat",
-        pytest.param("systemone", marks=pytest.mark.long),
-    ]
-)
+# A second decision model (systemone): `first_run` tests it in every run, its repetitions
+# only run with `-m long`.
+KINDS = ["decisions", "chat", pytest.param("systemone", marks=pytest.mark.long)]
+
+
+@pytest.fixture(params=KINDS)
 def kind(request) -> str:
     return str(request.param)
 
@@ -215,7 +216,7 @@ def requests_to_judge(
     return server.judge_requests[n_before:]
 
 
-def cost_nano(server: FaultServer, since: int = 0, model: str = "") -> int:
+def paid_nano_usd(server: FaultServer, since: int = 0, model: str = "") -> int:
     """The cost of the paid calls of a judge in billionths of a dollar."""
     total = 0
     for prompt_tokens, reply_tokens in token_counts(server, since, model):
@@ -244,7 +245,7 @@ def token_counts(
     return counts
 
 
-def nano_of(rows: list[Row]) -> int:
+def nano_usd_of(rows: list[Row]) -> int:
     """The cost of rows in billionths of a dollar."""
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
@@ -262,7 +263,7 @@ class FirstRun(NamedTuple):
     rows: list[Row]
     requests: list[Request]
     token_counts: list[tuple[int, int]]
-    cost_nano: int
+    paid_nano_usd: int
 
 
 @pytest.fixture(scope="module", params=JUDGES)
@@ -280,7 +281,7 @@ def first_run(request, responses: StoredResponses, tmp_path_factory) -> FirstRun
             verdicts(job),
             server.judge_requests,
             token_counts(server),
-            cost_nano(server),
+            paid_nano_usd(server),
         )
 
 
@@ -341,7 +342,7 @@ def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run):
 
     assert total(first_run.rows, "prompt_tokens") == n_prompt
     assert total(first_run.rows, "completion_tokens") == n_reply
-    assert nano_of(first_run.rows) == first_run.cost_nano
+    assert nano_usd_of(first_run.rows) == first_run.paid_nano_usd
 
 
 def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run):
@@ -352,7 +353,7 @@ def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run):
 
 def test_the_planned_highest_cost_is_not_exceeded(first_run):
     assert first_run.planned.cost_usd_high is not None
-    assert first_run.cost_nano <= 1e9 * first_run.planned.cost_usd_high
+    assert first_run.paid_nano_usd <= 1e9 * first_run.planned.cost_usd_high
 
 
 def spoiled(spoil: Callable[[list[Any]], Any], n_replies: int) -> Behaviour:
@@ -371,10 +372,15 @@ def without_second(entries: list[Any]) -> list[Any]:
     return [*entries[:1], *entries[2:]]
 
 
-def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(kind, make, server):
+def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_is_requested_again(
+    kind,
+    make,
+    server,
+    monkeypatch,
+):
     # Both replies of a run: to the prompt, and to the reminder.
     server.behaviour = spoiled(without_second, n_replies=2)
-    job = make(JUDGES[kind])
+    job = make(JUDGES[kind], retention={"replies_days": 1})
 
     report = judged(job)
 
@@ -386,21 +392,11 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(kind, make, serv
     assert distinct(undecided, "attempts") == {2}
     assert distinct(decided, "attempts") == {1}
 
-
-def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts_once(
-    kind,
-    make,
-    server,
-    monkeypatch,
-):
-    server.behaviour = spoiled(without_second, n_replies=2)
-    job = make(JUDGES[kind], retention={"replies_days": 1})
-    judged(job)
     # Two days later the replies of decided calls are pruned, those of undecided ones are not.
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
         tidy(job)
-    first_cost_nano = cost_nano(server)
+    first_nano_usd = paid_nano_usd(server)
     n_paid = len(server.paid)
     server.behaviour = well_behaved
 
@@ -408,7 +404,8 @@ def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts
 
     assert len(requests) == len(PIECES[kind])
     assert distinct(verdicts(job), "status") == {"met", "unmet"}
-    assert nano_of(verdicts(job)) == first_cost_nano + cost_nano(server, since=n_paid)
+    paid_again = paid_nano_usd(server, since=n_paid)
+    assert nano_usd_of(verdicts(job)) == first_nano_usd + paid_again
 
 
 UNREADABLE: dict[str, Behaviour] = {
@@ -419,61 +416,79 @@ UNREADABLE: dict[str, Behaviour] = {
 """A reply without an entry, one without any, and an empty one."""
 
 
-@pytest.fixture
-def unreadable_job(kind: str, make: MakeJob, server: FaultServer, monkeypatch) -> Job:
-    """A job whose judge never gives a readable verdict on some criteria.
+N_RETRIES = {"decisions": 1, "systemone": 1, "chat": 2}
+"""The requests for a settled piece: after four replies one, and an empty reply is none."""
 
-    After two runs such a failure is settled: only `retry_failed` requests it again.
+
+class SettledRuns(NamedTuple):
+    """Two runs of a judge that never gives a readable verdict on some criteria.
+
+    `n_planned` are the calls that were planned before the first, between them and after.
     """
-    monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
-    server.behaviour = UNREADABLE[kind]
-    return make(JUDGES[kind], limits={"attempts": 2})
+
+    kind: str
+    job: Job
+    n_requests: list[int]
+    n_planned: list[int]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def settled_runs(request, responses: StoredResponses, tmp_path_factory) -> SettledRuns:
+    kind = request.param
+    warehouse = tmp_path_factory.mktemp("settled") / "warehouse"
+    shutil.copytree(responses.warehouse, warehouse)
+    n_requests = []
+    with few_published(), provider(responses.port) as server:
+        server.behaviour = UNREADABLE[kind]
+        job = job_of(server, warehouse, JUDGES[kind], limits={"attempts": 2})
+        n_planned = [plan(job)[-1].calls]
+        for _ in range(2):
+            n_requests.append(len(requests_to_judge(server, job)))
+            n_planned.append(plan(job)[-1].calls)
+    return SettledRuns(kind, job, n_requests, n_planned)
 
 
 def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_retry_failed(
-    kind,
-    unreadable_job,
+    settled_runs,
     server,
+    tmp_path,
 ):
-    n_calls = []
-    for retry_failed in (False, False, False, True, False):
-        requests = requests_to_judge(server, unreadable_job, retry_failed=retry_failed)
-        n_calls.append(len(requests))
+    kind = settled_runs.kind
+    server.behaviour = UNREADABLE[kind]
+    job = copied(settled_runs.job, tmp_path / "warehouse")
+
+    n_settled = len(requests_to_judge(server, job))
+    n_retried = len(requests_to_judge(server, job, retry_failed=True))
+    n_settled_again = len(requests_to_judge(server, job))
 
     n_pieces = len(PIECES[kind])
-    n_first, n_second, n_settled, n_retried, n_settled_again = n_calls
-    assert n_first == n_second == 2 * n_pieces
-    assert n_settled == n_settled_again == 0
-    assert n_pieces <= n_retried <= 2 * n_pieces
+    assert settled_runs.n_requests == [2 * n_pieces, 2 * n_pieces]
+    assert n_settled == 0
+    assert n_retried == N_RETRIES[kind] * n_pieces
+    assert n_settled_again == 0
 
 
 def test_the_plan_has_an_unreadable_piece_until_it_is_settled_and_then_with_retry_failed(
-    kind,
-    unreadable_job,
+    settled_runs,
     server,
+    tmp_path,
 ):
-    with_retries = unreadable_job.model_copy(update={"retry_failed": True})
-    n_planned = [plan(unreadable_job)[-1].calls]
-    for _ in range(2):
-        judged(unreadable_job)
-        n_planned.append(plan(unreadable_job)[-1].calls)
+    n_pieces = len(PIECES[settled_runs.kind])
+    job = copied(settled_runs.job, tmp_path / "warehouse")
+    with_retries = job.model_copy(update={"retry_failed": True})
 
-    n_pieces = len(PIECES[kind])
-    assert n_planned == [n_pieces, n_pieces, 0]
+    assert settled_runs.n_planned == [n_pieces, n_pieces, 0]
     assert plan(with_retries)[-1].calls == n_pieces
-    undecided = [row for row in verdicts(unreadable_job) if row["value"] is None]
-    [verdict_cell] = [
-        cell for cell in coverage(unreadable_job) if cell.judge is not None
-    ]
+    undecided = [row for row in verdicts(job) if row["value"] is None]
+    [verdict_cell] = [cell for cell in coverage(job) if cell.judge is not None]
     assert distinct(undecided, "status") == {"parse_error"}
     assert all("--retry-failed asks again" in row["error"] for row in undecided)
     assert verdict_cell.failures == {"parse_error": len(undecided)}
 
-    server.behaviour = well_behaved
-    requests = requests_to_judge(server, unreadable_job, retry_failed=True)
+    requests = requests_to_judge(server, job, retry_failed=True)
 
     assert len(requests) == n_pieces
-    assert distinct(verdicts(unreadable_job), "status") == {"met", "unmet"}
+    assert distinct(verdicts(job), "status") == {"met", "unmet"}
 
 
 def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
@@ -486,11 +501,11 @@ def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
         return well_behaved(request, number)
 
     server.behaviour = behaviour
-    job = make({"name": "hosted_vllm/a-chat"})
+    job = make({"name": "hosted_vllm/a-chat"}).model_copy(update={"limit": 1})
 
     n_calls = [len(requests_to_judge(server, job)) for _ in range(3)]
 
-    assert n_calls == [2 * N_CRITERIA] * 3  # each with a reminder
+    assert n_calls == [2 * 12] * 3  # each with a reminder
 
 
 def reversing(request, number: int) -> HttpResponse:
@@ -507,21 +522,21 @@ def reversing(request, number: int) -> HttpResponse:
     return replace(reply, text=json.dumps(entries))
 
 
-def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
-    kind,
+@pytest.mark.parametrize("first_run", KINDS, indirect=True)
+def test_a_criterion_takes_the_first_attempt_in_which_it_can_be_read_also_if_rows_are_lost(
+    first_run,
     make,
     server,
     tmp_path,
 ):
     server.behaviour = reversing
-    job = make(JUDGES[kind])
-    well_judged = copied(job, tmp_path / "well judged")
+    job = make(JUDGES[first_run.kind])
+    without_rows = copied(job, tmp_path / "without rows")
 
     judged(job)
 
-    server.behaviour = well_behaved
-    judged(well_judged)
-    for row, expected in zip(verdicts(job), verdicts(well_judged), strict=True):
+    rows = verdicts(job)
+    for row, expected in zip(rows, first_run.rows, strict=True):
         if row["position_in_call"] == 2:
             assert row["value"] == 1 - expected["value"]
             assert row["attempts"] == 2
@@ -529,27 +544,14 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
             assert row["value"] == expected["value"]
             assert row["attempts"] == 1
 
-
-def test_lost_rows_are_restored_from_the_ledger_without_a_call(
-    kind,
-    make,
-    server,
-    tmp_path,
-):
-    server.behaviour = reversing
-    job = make(JUDGES[kind])
-    without_rows = copied(job, tmp_path / "without rows")
-    judged(job)
-    shutil.copytree(
-        job.warehouse / "ledger",
-        without_rows.warehouse / "ledger",
-        dirs_exist_ok=True,
-    )
+    # Lost rows are restored from the ledger without a call.
+    ledger = job.warehouse / "ledger"
+    shutil.copytree(ledger, without_rows.warehouse / "ledger", dirs_exist_ok=True)
 
     requests = requests_to_judge(server, without_rows)
 
     assert requests == []
-    assert verdicts(without_rows) == verdicts(job)
+    assert verdicts(without_rows) == rows
 
 
 def test_a_changed_threshold_decides_by_the_stored_probabilities_without_a_call(
@@ -587,18 +589,16 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
-    name,
-    make,
-    server,
-):
-    server.behaviour = lambda _request, _number: HttpResponse(raw=HOSTILE[name])
-    job = make(OPENAI, limits={"attempts": 1, "outage_s": 1.0})
+def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(make, server):
+    bodies = itertools.cycle(HOSTILE.values())
+    server.behaviour = lambda _request, _number: HttpResponse(raw=next(bodies))
+    judge = {**OPENAI, "criteria_per_call": 4}
+    job = make(judge, limits={"attempts": 1, "outage_s": 60.0})
 
     judged(job)
 
     rows = verdicts(job)
+    assert len(server.judge_requests) >= len(HOSTILE)
     assert len(rows) == N_CRITERIA
     for row in rows:
         assert row["value"] is None
@@ -646,7 +646,7 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(make, se
     rows = verdicts(job)
     assert distinct(rows, "status") == {"met", "unmet"}
     assert {(row["n_in_call"], row["position_in_call"]) for row in rows} == {(1, 1)}
-    assert nano_of(rows) == cost_nano(server)
+    assert nano_usd_of(rows) == paid_nano_usd(server)
 
 
 @pytest.mark.parametrize("kind", ["decisions", "systemone"])
@@ -677,7 +677,7 @@ def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too
     judged(job)
 
     assert {1, 4} <= distinct(verdicts(job), "n_in_call")
-    assert nano_of(verdicts(job)) == cost_nano(server)
+    assert nano_usd_of(verdicts(job)) == paid_nano_usd(server)
 
 
 @pytest.mark.parametrize("threshold", [0.5, pytest.param(0.75, marks=pytest.mark.long)])
@@ -685,9 +685,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     threshold,
     make,
     server,
-    monkeypatch,
 ):
-    monkeypatch.undo()  # of `without_scores`: this test reads scores
     second = second_judge(server)
     for judged_threshold in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": judged_threshold}, other_judges=[second]))
@@ -708,8 +706,8 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     assert (facts.first[:, 0] == (facts.probability >= threshold)).all()
     assert pair.costs.cheap_usd is not None
     assert pair.costs.strong_usd is not None
-    expected_cheap = cost_nano(server, model="a-decider") / 1e9
-    expected_strong = cost_nano(server, model="second") / 1e9
+    expected_cheap = paid_nano_usd(server, model="a-decider") / 1e9
+    expected_strong = paid_nano_usd(server, model="second") / 1e9
     assert pair.costs.cheap_usd * n_verdicts == pytest.approx(expected_cheap)
     assert pair.costs.strong_usd * n_verdicts == pytest.approx(expected_strong)
 
@@ -761,15 +759,17 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
         row.cascade.partition(",")[0]: row.calls for row in plan(job) if row.cascade
     }
     server.behaviour = well_behaved
+    n_before = len(server.judge_requests)
 
-    requests = requests_to_judge(server, job)
+    report = judged(job)
 
+    requests = server.judge_requests[n_before:]
     assert failures["parse_error"] > 0
     prompts = {prompt_of(request) for request in requests}
     assert planned["first judge of cascade"] == 0
     assert planned["second judge of cascade"] == len(prompts)
     assert {request["model"] for request in requests} == {"second"}
-    assert judged(job).failures == {}
+    assert report.failures == {}
 
 
 def test_a_grading_by_default_and_by_name_are_the_same_configuration():
@@ -830,7 +830,7 @@ def test_provider_batches_take_the_replies_of_the_same_live_calls(make, server):
 
 
 def judge_arrangements(job: Job):
-    """Make the missing verdicts of all arrangements, and measure."""
+    """Make the missing verdicts of all arrangements."""
 
     async def run():
         with Warehouse(job.warehouse).reader() as reader:
@@ -841,7 +841,6 @@ def judge_arrangements(job: Job):
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
-    aggregate(job)
 
 
 def influenced(request, number: int) -> HttpResponse:
@@ -900,6 +899,7 @@ def neighbours(responses: StoredResponses, tmp_path_factory) -> Neighbours:
         n_after = len(server.judge_requests)
         judge_arrangements(job)
         n_repeated = len(server.judge_requests) - n_after
+        aggregate(job)
         return Neighbours(job, n_before, n_after - n_before, n_repeated)
 
 
@@ -946,16 +946,16 @@ def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_meas
     neighbours,
     server,
     tmp_path,
-    monkeypatch,
 ):
-    monkeypatch.undo()  # of `without_scores`: this test reads scores
     server.behaviour = influenced
     job = copied(neighbours.job, tmp_path / "copy")
     source = write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
     other_job = job_of(server, job.warehouse, SYSTEM_ONE, source=source)
-    sampled(prepared(other_job))
-    judged(other_job)
-    judge_arrangements(other_job)
+    with few_published("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
+        sampled(prepared(other_job))
+        judged(other_job)
+        judge_arrangements(other_job)
+        aggregate(other_job)
 
     with Warehouse(job.warehouse).reader() as reader:
         rows = list(Scope(job, reader).rows_of(LEADERBOARD))
@@ -1036,7 +1036,7 @@ def test_a_control_set_holds_whole_pieces_and_a_night_calls_once_for_each(
     assert n_planned == len(pieces)
     assert len(server.judge_requests) - n_before == len(pieces)
     assert values == sorted(row["value"] for row in members)
-    assert nano_of(rows) == cost_nano(server, since=n_paid)
+    assert nano_usd_of(rows) == paid_nano_usd(server, since=n_paid)
 
 
 def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
@@ -1066,6 +1066,10 @@ SECRET = "sk-of-a-test-1234567890"
 WRONG_KEY = failed(401, f"Incorrect API key provided: {SECRET}")
 
 
+@pytest.mark.parametrize(
+    "kind",
+    ["decisions", pytest.param("systemone", marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize(
     ("http_response", "status"),
     [(ELSEWHERE, "redirected"), (WRONG_KEY, "provider_error")],

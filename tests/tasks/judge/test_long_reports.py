@@ -27,17 +27,26 @@ from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
 from tests.faults.behaviours import criteria_of, criterion_of, failed, prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.kit import Row, endpoint, job_on, judged, prepared, rows_in, write_jsonl
+from tests.kit import (
+    Row,
+    endpoint,
+    few_published,
+    job_on,
+    judged,
+    prepared,
+    rows_in,
+    write_jsonl,
+)
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.judge.values import distinct
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-CRITERIA = 8
+CRITERIA = 4
 CONTEXT = 8_192
-PROOF = "The last word is that subject 0 says 7, with figures."
-HINT = "It may be that subject 0 says 4."
+PROOF = "The last word is that subject 0 says 3, with figures."
+HINT = "It may be that subject 0 says 2."
 TOO_LONG = failed(400, "prompt is too long")
 SECTION = (
     "## Section {0}\n\n"
@@ -75,7 +84,7 @@ class Judge:
         if self.n_tokens(prompt) > self.context:
             return TOO_LONG
         quotations = []
-        for title, quotation in {"Says 7 ": PROOF, "Says 4 ": HINT}.items():
+        for title, quotation in {"Says 3 ": PROOF, "Says 2 ": HINT}.items():
             text = prompt.partition("\n\nCriterion, quoted")[0]
             if criterion_of(prompt).startswith(title) and quotation in text:
                 quotations.append(quotation)
@@ -126,9 +135,10 @@ def imported(tmp_path_factory) -> Path:
         {"task": "r0", "model": "long", "response": REPORT},
         {"task": "r0", "model": "short", "response": SHORT},
     ]
-    job = prepared(job_of(folder))
-    import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
-    Warehouse(job.warehouse).publish()
+    with few_published():
+        job = prepared(job_of(folder))
+        import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
+        Warehouse(job.warehouse).publish()
     return folder
 
 
@@ -226,7 +236,8 @@ def judged_world(imported: Path, tmp_path_factory) -> Iterator[JudgedWorld]:
     with world_in(tmp_path_factory.mktemp("judged") / "world", imported) as world:
         planned = plan(world.job())
         notes = frozenset(row.note for row in planned)
-        report = world.judged()
+        with few_published():
+            report = world.judged()
         assert report.rows == 2 * CRITERIA
         assert report.failures == {}
         total = total_of(planned)
@@ -236,8 +247,8 @@ def judged_world(imported: Path, tmp_path_factory) -> Iterator[JudgedWorld]:
 def test_the_last_paragraph_of_a_long_report_decides(judged_world):
     statuses = judged_world.statuses()
 
-    assert statuses.pop("Says 7") == "met"
-    assert statuses.pop("Says 4") == "partial"
+    assert statuses.pop("Says 3") == "met"
+    assert statuses.pop("Says 2") == "partial"
     assert set(statuses.values()) == {"unmet"}
 
 
@@ -251,7 +262,7 @@ def test_the_last_call_has_the_evidence_instead_of_the_report(judged_world):
 
 
 def test_every_character_is_in_one_chunk_for_each_criterion(judged_world):
-    n_chunks = len(judged_world.searches("Says 7 "))
+    n_chunks = len(judged_world.searches("Says 3 "))
 
     assert n_chunks > 2
     for number in range(CRITERIA):
@@ -275,7 +286,7 @@ def test_a_report_that_fits_takes_one_call_for_each_criterion(judged_world):
 
     assert sum(SHORT in prompt for prompt in judged_world.prompts()) == CRITERIA
     assert distinct(verdicts.values(), "attempts") == {1}
-    assert verdicts["Says 7"]["status"] == "met"
+    assert verdicts["Says 3"]["status"] == "met"
     assert judged_world.rows(query) == []
 
 
@@ -297,7 +308,7 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
             return world.judge(request, number)
         entries = []
         for position, criterion in enumerate(criteria_of(prompt), start=1):
-            is_met = criterion.startswith("Says 7 ") and PROOF in prompt
+            is_met = criterion.startswith("Says 3 ") and PROOF in prompt
             verdict = "satisfied" if is_met else "not satisfied"
             entries.append(
                 {
@@ -309,7 +320,7 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
         return HttpResponse(json.dumps(entries))
 
     world.server.behaviour = behaviour
-    job = world.job(criteria_per_call=4)
+    job = world.job(criteria_per_call=2)
     n_planned = total_of(plan(job)).calls
 
     judged(job)
@@ -317,8 +328,8 @@ def test_a_judge_of_groups_gets_pieces_that_fit_and_else_each_criterion_by_chunk
     statuses = world.statuses()
     assert len(world.prompts()) == n_planned
     assert distinct(world.verdicts("long").values(), "n_in_call") == {1}
-    assert distinct(world.verdicts("short").values(), "n_in_call") == {4}
-    assert statuses.pop("Says 7") == "met"
+    assert distinct(world.verdicts("short").values(), "n_in_call") == {2}
+    assert statuses.pop("Says 3") == "met"
     assert set(statuses.values()) == {"unmet"}
 
 
@@ -341,9 +352,9 @@ def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(
 
 
 def test_the_evidence_of_every_chunk_is_stored(judged_world):
-    n_chunks = len(judged_world.searches("Says 7 "))
+    n_chunks = len(judged_world.searches("Says 3 "))
 
-    rows = judged_world.evidence("Says 7")
+    rows = judged_world.evidence("Says 3")
 
     assert [row["chunk_number"] for row in rows] == list(range(1, n_chunks + 1))
     assert [row["evidence"] for row in rows] == [[]] * (n_chunks - 1) + [[PROOF]]
@@ -356,7 +367,7 @@ def test_the_evidence_of_every_chunk_is_stored(judged_world):
 
 def test_stored_chunks_join_to_the_report(judged_world):
     text = ""
-    for row in judged_world.evidence("Says 7"):
+    for row in judged_world.evidence("Says 3"):
         assert row["first_char"] == len(text)
         text += REPORT[row["first_char"] :][: row["n_chars"]]
 
@@ -369,7 +380,7 @@ def failed_world(world: World) -> World:
 
     def behaviour(request, number):
         prompt = prompt_of(request)
-        if criterion_of(prompt).startswith("Says 7 ") and chunk_number(prompt) == 2:
+        if criterion_of(prompt).startswith("Says 3 ") and chunk_number(prompt) == 2:
             return HttpResponse("words")
         return world.judge(request, number)
 
@@ -379,8 +390,8 @@ def failed_world(world: World) -> World:
 
 
 def test_a_chunk_that_fails_is_the_verdict_s_failure(failed_world):
-    verdict = failed_world.verdicts()["Says 7"]
-    first_row, second_row = failed_world.evidence("Says 7")
+    verdict = failed_world.verdicts()["Says 3"]
+    first_row, second_row = failed_world.evidence("Says 3")
 
     assert verdict["status"] == "parse_error"
     assert verdict["value"] is None
@@ -394,15 +405,15 @@ def test_a_chunk_that_fails_is_the_verdict_s_failure(failed_world):
 
 def test_the_next_run_searches_a_failed_chunk_and_those_after_it(failed_world):
     n_before = len(failed_world.prompts())
-    n_chunks = len(failed_world.searches("Says 6 "))
+    n_chunks = len(failed_world.searches("Says 1 "))
 
     report = failed_world.judged()
 
     prompts = failed_world.prompts()[n_before:]
     assert report.failures == {}
     assert list(map(chunk_number, prompts)) == [*range(2, n_chunks + 1), 0]
-    assert failed_world.statuses()["Says 7"] == "met"
-    assert distinct(failed_world.evidence("Says 7"), "status") == {"ok"}
+    assert failed_world.statuses()["Says 3"] == "met"
+    assert distinct(failed_world.evidence("Says 3"), "status") == {"ok"}
 
 
 def n_searched_criteria(world: World) -> int:
@@ -456,7 +467,7 @@ def test_a_judge_of_unknown_context_says_itself_that_a_prompt_is_too_long(world)
     ]
     [n_chunks] = distinct(world.rows("from evidence where status = 'ok'"), "n_chunks")
     assert report.failures == {}
-    assert world.statuses()["Says 7"] == "met"
+    assert world.statuses()["Says 3"] == "met"
     assert {criterion_of(prompt)[:6] for prompt in refused} == {"Says 0"}
     assert len(refused) <= 3
     assert world.n_evidence() == n_chunks * CRITERIA
@@ -469,7 +480,7 @@ def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world)
 
     assert report.failures == {"context_length": 2 * CRITERIA}
     assert world.prompts() == []
-    assert "set `context_tokens`" in world.verdicts()["Says 7"]["error"]
+    assert "set `context_tokens`" in world.verdicts()["Says 3"]["error"]
 
 
 def test_evidence_that_is_too_long_is_searched_again(world):
@@ -481,7 +492,7 @@ def test_evidence_that_is_too_long_is_searched_again(world):
         "select round, count(distinct verdict_id) as n from evidence group by round order by round"
     )
     assert report.failures == {}
-    assert world.statuses()["Says 7"] == "met"
+    assert world.statuses()["Says 3"] == "met"
     assert n_by_round == [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}]
     assert sum("Notes 1 of" in prompt for prompt in world.verdict_prompts()) == CRITERIA
 
@@ -496,19 +507,19 @@ def test_evidence_that_no_round_makes_shorter_is_a_failure(world):
     report = judged(world.job())
 
     assert report.failures["context_length"] == CRITERIA
-    assert "round 2 left" in world.verdicts()["Says 7"]["error"]
+    assert "round 2 left" in world.verdicts()["Says 3"]["error"]
 
 
 @pytest.fixture
 def killed_world(world: World) -> World:
-    """A world in which a run ended after four verdicts, before any row was on disk."""
+    """A world in which a run ended after two verdicts, before any row was on disk."""
     write = VerdictWriter.write
     n_written = 0
 
-    def write_four(rows, verdict):
+    def write_two(rows, verdict):
         nonlocal n_written
         n_written += bool(verdict.searches)
-        if n_written > 4:
+        if n_written > 2:
             raise RuntimeError("killed")
         write(rows, verdict)
 
@@ -518,7 +529,7 @@ def killed_world(world: World) -> World:
         update={"limits": Limits(attempts=1, concurrency=1)}
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(VerdictWriter, "write", write_four)
+        patch.setattr(VerdictWriter, "write", write_two)
         patch.setattr(PartWriter, "flush", lambda _: None)
         with pytest.raises(ExceptionGroup):  # when it dies, no other call is in flight
             judged(job.model_copy(update={"settings": one_by_one}))
@@ -531,7 +542,7 @@ def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(killed_world):
     report = killed_world.judged()
 
     assert report.rows == 2 * CRITERIA
-    assert killed_world.statuses()["Says 7"] == "met"
+    assert killed_world.statuses()["Says 3"] == "met"
     assert {entry.number for entry in killed_world.server.entries} == {0}
     assert n_searched_criteria(killed_world) == CRITERIA
 
@@ -555,4 +566,4 @@ def test_a_judge_of_batches_that_allows_live_calls_judges_long_responses_by_them
     paths = Counter(entry.path for entry in world.server.entries)
     assert report.failures == {}
     assert paths["/v1/batches"] == CRITERIA
-    assert world.statuses()["Says 7"] == "met"
+    assert world.statuses()["Says 3"] == "met"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
@@ -19,6 +18,7 @@ from tests.kit import (
     admitted,
     criterion,
     endpoint,
+    few_published,
     job_on,
     response,
     rows_in,
@@ -26,8 +26,11 @@ from tests.kit import (
     write_jsonl,
     written,
 )
+from tests.tasks.judge.values import distinct
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+BOARDS = ("leaderboard", "run_costs")
 SAMPLE = {"source": "sample"}
 ADDRESS = "http://localhost/v1"
 CRITERIA = [criterion("t0", position, 5.0) for position in range(4)]
@@ -64,10 +67,7 @@ def votes_rows(job: Job, votes: Mapping[str, tuple[float | None, ...]]) -> list[
 
 
 def store(job: Job, votes: Mapping[str, tuple[float | None, ...]]):
-    rows = votes_rows(
-        job,
-        votes,
-    )
+    rows = votes_rows(job, votes)
     written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
 
 
@@ -75,21 +75,15 @@ def store(job: Job, votes: Mapping[str, tuple[float | None, ...]]):
 def shared(tmp_path_factory) -> Job:
     """A job with a panel of three, on a task with a response."""
     folder = tmp_path_factory.mktemp("panels")
-    source = write_jsonl(
-        folder / "data.jsonl",
-        [{"not": "read"}],
-    )
-    job = job_on(
-        source,
-        folder / "warehouse",
-        judges=JUDGES,
-    )
+    source = write_jsonl(folder / "data.jsonl", [{"not": "read"}])
+    job = job_on(source, folder / "warehouse", judges=JUDGES)
     tables = {
         **admitted(["t0"], split="data", n_criteria=4),
         "criteria": CRITERIA,
         "responses": [RESPONSE | {"cost_usd": 2.0}],
     }
-    written(job.warehouse, tables, job.data.revision).publish()
+    with few_published(*BOARDS):
+        written(job.warehouse, tables, job.data.revision).publish()
     return job
 
 
@@ -101,10 +95,7 @@ def decisions(job: Job, judge: str = "panel", judge_trial: int = 1) -> list[Any]
 
 
 def test_a_panel_decides_as_more_than_half_of_its_members(job):
-    store(
-        job,
-        VOTES,
-    )
+    store(job, VOTES)
 
     report = count_votes(job)
 
@@ -113,10 +104,7 @@ def test_a_panel_decides_as_more_than_half_of_its_members(job):
 
 
 def test_a_criterion_without_a_majority_says_so(job):
-    store(
-        job,
-        VOTES,
-    )
+    store(job, VOTES)
     count_votes(job)
 
     [row] = rows_in(job, "from verdicts where judge = 'panel' and value is null")
@@ -125,19 +113,13 @@ def test_a_criterion_without_a_majority_says_so(job):
 
 
 def test_votes_are_counted_once_all_members_have_been_asked(job):
-    store(
-        job,
-        {"a": VOTES["a"], "b": VOTES["b"]},
-    )
+    store(job, {"a": VOTES["a"], "b": VOTES["b"]})
 
     assert count_votes(job).rows == 0
 
 
 def test_votes_that_were_counted_are_not_counted_again(job):
-    store(
-        job,
-        VOTES,
-    )
+    store(job, VOTES)
     count_votes(job)
 
     assert count_votes(job).rows == 0
@@ -146,71 +128,39 @@ def test_votes_that_were_counted_are_not_counted_again(job):
 
 
 def test_a_panel_decides_what_it_left_open_when_a_failed_member_decides(job):
-    store(
-        job,
-        VOTES,
-    )
+    store(job, VOTES)
     count_votes(job)
-    store(
-        job,
-        {"a": (1.0, 1.0, 0.0, 1.0)},
-    )
+    store(job, {"a": (1.0, 1.0, 0.0, 1.0)})
 
     count_votes(job)
 
     assert decisions(job) == [1.0, 1.0, 0.0, 1.0]
 
 
-def test_a_board_shows_what_the_votes_of_a_panel_cost(job):
-    store(
-        job,
-        VOTES,
-    )
-    count_votes(job)
-    aggregate(job)
+def test_a_board_shows_what_the_votes_of_a_panel_cost_and_a_run_pays_none_of_it(job):
+    with few_published(*BOARDS):
+        store(job, VOTES)
+        count_votes(job)
 
     [row] = rows_in(
         job, "from leaderboard where judge = 'panel' and is_primary and split = 'data'"
     )
+    panel_verdicts = rows_in(job, "from verdicts where judge = 'panel'")
     assert row["cost_usd"] == pytest.approx(2.0 + 4 * 3 * 0.25)
-    costs = rows_in(
-        job,
-        "select distinct cost_usd from verdicts where judge = 'panel'",
-    )
-    assert costs == [{"cost_usd": None}]
-
-
-def test_a_panel_makes_no_call_that_a_run_would_pay_for(job):
-    store(job, VOTES)
-    count_votes(job)
-
+    assert distinct(panel_verdicts, "cost_usd") == {None}
     assert rows_in(job, "from run_costs where called_model = 'panel'") == []
 
 
 def with_judges(job: Job, *judges: Mapping[str, Any]) -> Job:
-    settings = Settings.model_validate(
-        {"dataset": SAMPLE, "judges": judges},
-    )
+    settings = Settings.model_validate({"dataset": SAMPLE, "judges": judges})
     return job.with_settings(judges=settings.judges)
 
 
 def test_repetitions_of_one_judge_can_vote(job, tmp_path):
-    judge = endpoint(
-        "a",
-        ADDRESS,
-        trials=6,
-    )
     thrice = {"label": "thrice", "majority": ["a"], "votes": 3}
-    job = with_judges(
-        job,
-        judge,
-        thrice,
-    )
+    job = with_judges(job, endpoint("a", ADDRESS, trials=6), thrice)
     votes = {f"a#{trial}": (float(trial > 4),) * 4 for trial in range(1, 7)}
-    store(
-        job,
-        votes,
-    )
+    store(job, votes)
 
     count_votes(job)
 
@@ -221,17 +171,10 @@ def test_repetitions_of_one_judge_can_vote(job, tmp_path):
 
 def test_trial_by_trial_a_panel_counts_the_same_trial_of_its_members(job):
     judges = [endpoint(label, ADDRESS, trials=2) for label in ("a", "b", "c")]
-    job = with_judges(
-        job,
-        *judges,
-        JUDGES[-1],
-    )
+    job = with_judges(job, *judges, JUDGES[-1])
     votes = {f"{label}#1": (0.0,) * 4 for label in "abc"}
     votes |= {f"{label}#2": (1.0,) * 4 for label in "abc"}
-    store(
-        job,
-        votes,
-    )
+    store(job, votes)
 
     count_votes(job)
 
@@ -240,10 +183,7 @@ def test_trial_by_trial_a_panel_counts_the_same_trial_of_its_members(job):
 
 
 def panel_hash(job: Job, *judges: Mapping[str, Any]) -> str:
-    configs = judge_configs(
-        with_judges(job, *judges),
-        load_benchmark("prbench"),
-    )
+    configs = judge_configs(with_judges(job, *judges), load_benchmark("prbench"))
     hashes = {config.judge_config_hash for config in configs if config.panel}
     return hashes.pop()
 
@@ -272,11 +212,7 @@ def test_members_that_exchange_their_templates_make_another_panel(shared):
 
 
 def test_a_member_with_other_parameters_makes_another_panel(shared):
-    changed = endpoint(
-        "a",
-        ADDRESS,
-        temperature=0.5,
-    )
+    changed = endpoint("a", ADDRESS, temperature=0.5)
 
     assert panel_hash(shared, *JUDGES) != panel_hash(shared, changed, *JUDGES[1:])
 
@@ -296,8 +232,9 @@ def judges_with_boards(job: Job) -> set[str]:
 def test_a_member_that_only_the_panel_configures_judges_without_a_board(job):
     panel = {"label": "panel", "majority": ["a", "b", JUDGES[2]]}
     own_job = with_judges(job, *JUDGES[:2], panel)
-    store(own_job, VOTES)
-    count_votes(own_job)
+    with few_published(*BOARDS):
+        store(own_job, VOTES)
+        count_votes(own_job)
 
     assert decisions(own_job) == [1.0, 1.0, 0.0, None]
     assert judges_with_boards(own_job) == {"a", "b", "panel"}
@@ -349,9 +286,7 @@ def test_an_impossible_panel_is_refused(panel, reason):
     judges = [*JUDGES[:3], {"label": "panel", **panel}]
 
     with pytest.raises(ValueError, match=reason):
-        Settings.model_validate(
-            {"dataset": SAMPLE, "judges": judges},
-        )
+        Settings.model_validate({"dataset": SAMPLE, "judges": judges})
 
 
 def test_judges_that_grade_in_different_ways_are_no_panel(shared):
@@ -363,10 +298,7 @@ def test_judges_that_grade_in_different_ways_are_no_panel(shared):
     ]
 
     with pytest.raises(UsageError, match="a ternary, b binary, c binary"):
-        refuse_unlike_gradings(
-            panel,
-            load_benchmark("prbench"),
-        )
+        refuse_unlike_gradings(panel, load_benchmark("prbench"))
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,22 @@ from tests.faults.server import (
     is_judge_request,
     well_behaved,
 )
-from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
+from tests.kit import (
+    endpoint,
+    few_published,
+    job_on,
+    judged,
+    prepared,
+    rows_in,
+    sampled,
+)
 from tests.tasks.judge.values import StoredResponses, distinct
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-LIMIT = 4
-"""Half of the sample's tasks."""
-N_CRITERIA = 47
+LIMIT = 2
+"""A quarter of the sample's tasks."""
+N_CRITERIA = 23
 """The criteria of these tasks."""
 LOSE_RESPONSE = 0
 CHAT = "/v1/chat/completions"
@@ -41,7 +49,7 @@ BATCH = "/v1/batches"
 
 @pytest.fixture(scope="module")
 def responses(tmp_path_factory) -> StoredResponses:
-    with FaultServer() as server:
+    with few_published(), FaultServer() as server:
         models = [endpoint("a", server.api_base, max_tokens=1000)]
         job = prepared(
             job_on("sample", tmp_path_factory.mktemp("sampled"), models=models)
@@ -54,6 +62,7 @@ def responses(tmp_path_factory) -> StoredResponses:
 def server(responses: StoredResponses, monkeypatch) -> Iterator[FaultServer]:
     """A new provider on the same port, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr("tasks.llm.calls.batches._FIRST_POLL_S", 0.01)
     with FaultServer(port=responses.port) as server:
         yield server
 
@@ -63,7 +72,7 @@ MakeJob = Callable[..., Job]
 
 @pytest.fixture
 def make(responses: StoredResponses, server: FaultServer, tmp_path) -> MakeJob:
-    """Make jobs on half of the sample with all responses and one judge."""
+    """Make jobs on a quarter of the sample with all responses and one judge."""
 
     def make_job(
         name="warehouse",
@@ -181,31 +190,29 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server, ma
     assert report.rows == N_CRITERIA
 
 
-@pytest.mark.parametrize("broken_line", [b"cut", b"[]\n", b"[" * 100_000 + b"\n"])
-def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
-    broken_line,
-    server,
-    make,
-):
-    def written(line, number):
-        if number != 5:
-            return line
-        if broken_line == b"cut":
-            return line[: line.index(b"response")] + b"\n"
-        return broken_line
+UNREADABLE = {6: b"[]\n", 7: b"[" * 100_000 + b"\n"}
 
-    server.change_line = written
+
+def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(server, make):
+    def broken(line, number):
+        if number == 5:
+            return line[: line.index(b"response")] + b"\n"
+        return UNREADABLE.get(number, line)
+
+    server.change_line = broken
     job = make()
 
     report = judged(job)
 
-    [row] = rows_in(job, "from verdicts where error is not null")
+    rows = rows_in(job, "from verdicts where error is not null order by error")
     assert report.rows == N_CRITERIA
-    assert report.failures == {"provider_error": 1}
-    assert "batch batch_000001, file-000002, line 5: cannot be read" in row["error"]
+    assert report.failures == {"provider_error": 3}
+    for number, row in zip((5, 6, 7), rows, strict=True):
+        place = f"batch batch_000001, file-000002, line {number}"
+        assert f"{place}: cannot be read" in row["error"]
     server.change_line = lambda line, _: line
-    assert judged(job).rows == 1
-    assert paid_verdicts(server) == {BATCH: N_CRITERIA + 1}
+    assert judged(job).rows == 3
+    assert paid_verdicts(server) == {BATCH: N_CRITERIA + 3}
 
 
 def fails_at_first(request, number: int) -> HttpResponse:
@@ -224,12 +231,20 @@ def talks_at_first(request, number: int) -> HttpResponse:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "status"),
-    [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")],
+    ("behaviour", "status", "warning"),
+    [
+        (
+            fails_at_first,
+            "provider_error",
+            "{} calls failed in a batch; the next run submits them again",
+        ),
+        (talks_at_first, "parse_error", ""),
+    ],
 )
 def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_submits_them(
     behaviour,
     status,
+    warning,
     server,
     make,
 ):
@@ -243,20 +258,11 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_submits_them
     n_failed = first_report.failures.total()
     assert n_failed > 0
     assert first_report.failures == {status: n_failed}
+    assert "\n".join(first_report.warnings) == warning.format(n_failed)
     assert n_attempts == {1}
     assert report.rows == n_failed
     assert report.failures == {}
     assert set(paid_verdicts(server)) == {BATCH}
-
-
-def test_a_warning_counts_the_calls_that_failed_in_a_batch(server, make):
-    server.behaviour = fails_at_first
-
-    report = judged(make())
-
-    n_failed = report.failures["provider_error"]
-    warning = f"{n_failed} calls failed in a batch; the next run submits them again"
-    assert report.warnings == [warning]
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
@@ -301,7 +307,7 @@ def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
     ("end", "n_responses", "warning"),
     [
         ("failed", 0, "ended as failed"),
-        ("expired", 20, "27 of 47 calls have no result"),
+        ("expired", 10, "13 of 23 calls have no result"),
     ],
 )
 def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submits_the_rest(

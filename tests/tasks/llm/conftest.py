@@ -229,8 +229,9 @@ def _provider_key(monkeypatch):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """Make the waits between attempts too short to notice."""
+    """Make the waits between attempts and for batches too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr("tasks.llm.calls.batches._FIRST_POLL_S", 0.01)
     monkeypatch.setattr("tasks.llm.endpoint_health.FIRST_PAUSE_S", 0.01)
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 0.5)
 

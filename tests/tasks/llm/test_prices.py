@@ -110,16 +110,6 @@ TABLE_USD = 0.00018
 
 
 @pytest.mark.parametrize("route", USAGE_BY_ROUTE)
-def test_a_call_costs_its_tokens_at_the_configured_price(route, calling, serve):
-    server = serve(HttpResponse("x", usage=USAGE_BY_ROUTE[route]))
-
-    reply = calling(call_to(server, prices=PRICES, **ROUTES[route]))
-
-    assert reply.cost_usd == pytest.approx(0.0022)
-    assert reply.prices == PRICES
-
-
-@pytest.mark.parametrize("route", USAGE_BY_ROUTE)
 def test_a_call_costs_its_tokens_at_the_price_of_the_table(route, calling, serve):
     server = serve(HttpResponse("x", usage=USAGE_BY_ROUTE[route]))
 

@@ -84,6 +84,7 @@ def test_reasoning_beside_the_completion_is_counted_and_paid(route, calling, ser
         reasoning=2_809,
     )
     assert reply.cost_usd == XAI_COST_USD
+    assert reply.prices == PRICES
 
 
 CACHED_USAGE = {

@@ -14,6 +14,7 @@ from tests.faults.server import FaultServer
 from tests.kit import (
     copied,
     endpoint,
+    few_published,
     good_row,
     job_on,
     judged,
@@ -39,7 +40,7 @@ class FinishedRun(NamedTuple):
 def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
     folder = tmp_path_factory.mktemp("finished")
     tasks = write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")])
-    with FaultServer() as provider:
+    with few_published(), FaultServer() as provider:
         job = prepared(
             job_on(
                 tasks,

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from tests.tasks.llm.conftest import (
     first_request_at,
     prompts_at,
     responding_with,
+    until,
 )
 
 # The event loop's own time limits do not end a blocked process.
@@ -116,30 +118,31 @@ def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(
-    ("http_response", "timeout_s"),
+    ("http_response", "timeout_s", "n_attempts"),
     [
-        (HttpResponse("", usage=usage_of(10, 90)), 30.0),
-        (HttpResponse("", usage=None), 30.0),
-        (HttpResponse("late", delay_s=9), 0.1),
-        (HttpResponse("word " * 99, cuts_body=True), 30.0),
+        # Of 600 tokens, each attempt reserves 121.
+        (HttpResponse("", usage=usage_of(10, 90)), 30.0, 5),
+        (HttpResponse("", usage=None), 30.0, 4),
+        (HttpResponse("late", delay_s=9), 0.1, 4),
+        (HttpResponse("word " * 99, cuts_body=True), 30.0, 4),
     ],
     ids=["discarded", "without usage", "late", "cut"],
 )
-def test_an_attempt_of_unknown_usage_counts_in_full(
+def test_an_attempt_counts_by_its_reported_usage_or_else_in_full(
     http_response,
     timeout_s,
+    n_attempts,
     calling,
     serve,
 ):
     server = serve(http_response)
     calling.max_tokens = 600
     calling.attempts = 50
-
     call = call_to(server, timeout_s=timeout_s, parameters={"max_tokens": 90})
 
     reply = calling(call)
 
-    assert 2 <= reply.attempts <= 6
+    assert reply.attempts == n_attempts
 
 
 @pytest.mark.usefixtures("hurried")
@@ -215,6 +218,7 @@ async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
     assert budget.is_spent
 
 
+@pytest.mark.usefixtures("hurried")
 async def test_a_live_call_goes_when_a_batch_releases_its_reservation(calling, serve):
     server = serve(HttpResponse("x", usage=usage_of(3, 4)))
     server.polls_until_done = 2
@@ -229,17 +233,21 @@ async def test_a_live_call_goes_when_a_batch_releases_its_reservation(calling, s
     assert budget.used_tokens == 7
 
 
+@pytest.mark.usefixtures("hurried")
 async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling, serve):
     server = serve(HttpResponse("x"))
     budget = Budget(None, 150)
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
 
-    collecting = asyncio.create_task(calling.batched(batched_calls(server), budget))
-    limiter.release(admission)
-    batching = await collecting
+    with mock.patch.object(budget, "reserve", wraps=budget.reserve) as reserve:
+        collecting = asyncio.create_task(calling.batched(batched_calls(server), budget))
+        await until(lambda: reserve.called)
+        limiter.release(admission)
+        batching = await collecting
 
     assert len(batching.replies) == 1
+    assert reserve.call_count > 1
 
 
 async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_budget(

@@ -346,18 +346,21 @@ async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch):
 
 
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path, serve):
-    slow_server = serve(HttpResponse("x", delay_s=1.0))
-    broken_server = serve(replace(failed(503), delay_s=1.0))
     limits = limiter(2)
+
+    def stop_and_fail(_request, _number):
+        limits.stop_at_s = time.time()
+        return failed(503)
+
+    slow_server = serve(HttpResponse("x", delay_s=1.0))
+    broken_server = serve(stop_and_fail)
 
     with closing(Ledger(tmp_path)) as ledger:
         gateway = Gateway(limits, ledger, "a-run")
-        calls = [call_to(slow_server), call_to(broken_server)]
-        tasks = [asyncio.create_task(gateway.complete(call)) for call in calls]
+        under_way = asyncio.create_task(gateway.complete(call_to(slow_server)))
         await first_request_at(slow_server)
-        await first_request_at(broken_server)
-        limits.stop_at_s = time.time()
-        reply, failed_reply = await asyncio.gather(*tasks)
+        failed_reply = await gateway.complete(call_to(broken_server))
+        reply = await under_way
 
     assert reply.text == "x"
     assert failed_reply.status == "provider_error"

@@ -12,6 +12,7 @@ from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import ROUTES, call_to, calls_to, in_turn, json_body
 from tests.tasks.llm.transport.test_ends import (
+    CHAT,
     EVENTS,
     JSON,
     USAGE,
@@ -122,12 +123,12 @@ def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields, name):
     assert reply.text == "A debt."
 
 
-NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
+NO_MESSAGES: list[Any] = [None, {}, "x", 5, [None], [{}], [{"message": "text"}]]
 
 
 @pytest.mark.parametrize(
     ("choices", "route"),
-    in_turn(NO_MESSAGES, ["vllm", "openai"]),
+    in_turn(NO_MESSAGES, CHAT),
     ids=str,
 )
 def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
