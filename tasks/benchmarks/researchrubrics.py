@@ -19,7 +19,6 @@ from tasks.benchmarks.rows import (
     as_mapping,
     as_number,
     as_text,
-    band_of,
     cell_label,
     cell_text,
     criterion_from,
@@ -142,9 +141,18 @@ def _criterion(position: int, item: DataRow) -> Criterion:
         title,
         value,
         category=axis,
-        severity=band_of(value, SEVERITIES),
+        severity=_severity_of(weight),
         labels=labels,
     )
+
+
+def _severity_of(weight: float | None) -> str | None:
+    """Return the weight class of a weight; None if there is no weight or it is outside all classes."""
+    if weight is not None:
+        for name, (lowest, highest) in SEVERITIES.items():
+            if lowest <= weight <= highest:
+                return name
+    return None
 
 
 def graded_rows() -> GradedRowReader:

@@ -89,17 +89,19 @@ events = st.one_of(
 )
 
 
-def happen(warehouse: Warehouse, number: int, name: str, moment: int, content: Any):
+def happen(
+    warehouse: Warehouse, number: int, name: str, number_given: int, content: Any
+):
     if name == "publish":
         warehouse.publish()
     elif name == "compact":
         warehouse.publish()
-        compact(warehouse.store, large_rows=moment)
+        compact(warehouse.store, large_rows=number_given)
         if number % 2:  # else as if killed before rebuilding the database
             publish(warehouse.store, must_rebuild=True)
     else:
         rows = list(rows_of_part(number, name, content))
-        put(warehouse.root, name, moment, rows)
+        put(warehouse.root, name, number_given, rows)
 
 
 def rows_of_part(number: int, table_name: str, content: Any) -> Iterator[Row]:
@@ -141,8 +143,8 @@ def test_whatever_was_done_in_any_order_is_published_as_from_scratch(history):
         without_models(monkeypatch)
         copies = watched(monkeypatch)
         warehouse = Warehouse(Path(folder))
-        for number, (name, moment, content) in enumerate(history):
-            happen(warehouse, number, name, moment, content)
+        for number, (name, number_given, content) in enumerate(history):
+            happen(warehouse, number, name, number_given, content)
         warehouse.publish()
         event(f"with additions: {any(copies)}")
 

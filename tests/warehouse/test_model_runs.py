@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sql
@@ -184,8 +184,22 @@ def rows_by_model(warehouse: Warehouse) -> dict[str, list[Row]]:
         }
 
 
+EACH_ADDITION = [
+    (judged, (RESPONSES[2], 1, "another", 0.0)),
+    (resampled, ("t1", "cleo", "ok")),
+    (changed_criterion, (0, "weight", 2.0)),
+    (labelled, (1, "x")),
+    (retracted, ("import-ada", True)),
+    (removed, RESPONSES[6]),
+    (wanted, ("bell", 3)),
+    (moved, ("t2", "x")),
+    (selected, "t1"),
+]
+
+
 @pytest.mark.slow
-@settings(SLOW_EXAMPLES, max_examples=3)
+@settings(SLOW_EXAMPLES, max_examples=1)
+@example(history=EACH_ADDITION)
 @given(history=st.lists(additions, min_size=2, max_size=6))
 def test_scores_after_any_additions_are_those_of_a_build_from_scratch(history):
     with tempfile.TemporaryDirectory() as folder:

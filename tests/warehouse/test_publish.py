@@ -29,7 +29,7 @@ def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     return [run[column] for run in rows]
 
 
-def test_content_that_is_written_again_is_the_newest(warehouse):
+def test_content_that_is_written_again_is_the_newest(warehouse, quick):
     for command in ("first", "second", "first"):
         write_run(warehouse, "r", command)
 
@@ -66,7 +66,7 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     assert runs(warehouse) == ["r", "s"]
 
 
-def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path):
+def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path, quick):
     warehouse = Warehouse(tmp_path / 'it\'s "here" [1]*')
     write_run(warehouse, "r")
 
@@ -75,8 +75,11 @@ def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path):
 
 PUBLISH_OWN = """
 import sys
+import pytest
 from tests.kit import row
+from tests.warehouse.parts import without_models
 from warehouse import Warehouse
+without_models(pytest.MonkeyPatch())
 for i in range(3):
     Warehouse(sys.argv[1]).write("runs", [row("runs", run_id=f"{sys.argv[2]}-{i}")])
     Warehouse(sys.argv[1]).publish()
@@ -84,7 +87,7 @@ for i in range(3):
 
 
 @pytest.mark.slow
-def test_two_processes_that_publish_at_once_lose_nothing(warehouse, start):
+def test_two_processes_that_publish_at_once_lose_nothing(warehouse, quick, start):
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
     assert [process.wait(120) for process in processes] == [0, 0]
@@ -103,14 +106,14 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
         assert rows == [("now", "judge", None), ("then", "run", None)]
 
 
-def test_rows_about_runs_wait_for_the_next_result(warehouse):
-    warehouse.write("grader_sets", [row("grader_sets", majority="a")])
+def test_rows_about_runs_wait_for_the_next_result(warehouse, quick):
+    warehouse.write("labels", [row("labels", label="a")])
     warehouse.publish_results()
     write_run(warehouse, "r")
     warehouse.publish_results()
     assert rows_in(warehouse.root, "from runs") == []
 
-    warehouse.write("grader_sets", [row("grader_sets", majority="b")])
+    warehouse.write("labels", [row("labels", label="b")])
     warehouse.publish_results()
 
     assert len(rows_in(warehouse.root, "from runs")) == 1

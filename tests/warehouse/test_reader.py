@@ -10,6 +10,8 @@ import pytest
 from tests.kit import row
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.usefixtures("quick")
+
 
 def publish(warehouse: Warehouse, run_id: str):
     warehouse.write("runs", [row("runs", run_id=run_id)])

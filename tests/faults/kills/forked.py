@@ -95,19 +95,26 @@ def be_the_stage():
     sys.modules["tasks.llm.litellm_setup"].litellm()
     assert threading.active_count() == 1
     print(json.dumps("ready"), flush=True)
-    for line in sys.stdin:
-        command, argument = json.loads(line)
-        result = None
-        if command == "start":
-            result = os.fork()
-            if result == 0:
-                _be_a_run(argument)
-        elif command == "poll":
-            has_ended, status = os.waitpid(argument, os.WNOHANG)
-            result = os.waitstatus_to_exitcode(status) if has_ended else None
-        else:
-            _import_what_is_listed(Path(argument))
-        print(json.dumps(result), flush=True)
+    with sys.modules["tests.kit"].few_published("leaderboard"):
+        for line in sys.stdin:
+            command, argument = json.loads(line)
+            print(json.dumps(_result(command, argument)), flush=True)
+
+
+def _result(command: str, argument: Any) -> int | None:
+    """Do what a line says; return the id of a started process, or the exit code of a polled
+    one.
+    """
+    if command == "start":
+        pid = os.fork()
+        if pid == 0:
+            _be_a_run(argument)
+        return pid
+    if command == "poll":
+        has_ended, status = os.waitpid(argument, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if has_ended else None
+    _import_what_is_listed(Path(argument))
+    return None
 
 
 def _import_what_is_listed(path: Path):

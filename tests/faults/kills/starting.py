@@ -23,6 +23,8 @@ from tests.faults.server import FaultServer
 from tests.kit import ROOT, configure, endpoint, prepared_sample, rows_in, until
 
 TICK_S = 0.003
+CONCURRENCY = 8
+"""The most calls that a run has in flight."""
 
 
 @dataclass
@@ -132,7 +134,7 @@ def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
         models=[endpoint("alpha", api_base), endpoint("beta", api_base)],
         judges=[endpoint("judge", api_base, **judge_settings)],
         trials=2,
-        limits={"concurrency": 8},
+        limits={"concurrency": CONCURRENCY},
         report={"enabled": False},
     )
     return Path(shutil.copytree(prepared_sample(), folder / "data", dirs_exist_ok=True))

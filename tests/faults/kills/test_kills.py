@@ -7,15 +7,18 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.faults.behaviours import prompt_of, seeded_faults, slowed
 from tests.faults.kills.starting import (
+    CONCURRENCY,
     TICK_S,
     Run,
     Stages,
@@ -50,7 +53,7 @@ class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
     An instant is drawn up to `LONGEST_S` after the first request of a process, or in a share of
-    cases up to twice that after its start. `n_again` counts the replies that were paid again for
+    cases up to twice that after its start. `n_paid_again` counts the replies that were paid again for
     the same call.
     """
 
@@ -64,12 +67,13 @@ class Killing:
         self.server = server
         self.start = start
         self.n_kills = 0
-        self.n_again = 0
+        self.n_paid_again = 0
         self._draw = random.Random(SEED)
         self._undisturbed = self._warehouse("undisturbed")
         run = self.start(self.folder, self._undisturbed)
         assert run.wait() == 0, run.complaint
         self._expected = self._good_replies()
+        # Both trials of a model are the same request, and their equal responses are judged once.
         counts = set(self._expected.values())
         assert counts == {1, 2}, "a reply was paid twice without any kill"
 
@@ -132,7 +136,7 @@ class Killing:
         assert twice == [], "replies are paid twice although the first was recorded"
         assert self._expected.keys() == paid.keys()
         assert self._expected <= paid, "a row has no reply behind it"
-        self.n_again += (paid - self._expected).total()
+        self.n_paid_again += (paid - self._expected).total()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,7 @@ def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
         configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
         killing.kill(kills)
-    assert killing.n_again <= 8 * kills  # those in flight
+    assert killing.n_paid_again <= CONCURRENCY * kills  # those in flight
 
 
 N_CALLS = 2 * 2 * 8 + 2 * 98
@@ -192,26 +196,29 @@ def assert_one_line(run: Run, *parts: str):
     assert all(part in run.complaint for part in ("prbench: ", *parts)), run.complaint
 
 
-def is_consistent(data: Path) -> bool:
-    """Return whether a warehouse in use has no verdict twice."""
+def has_each_verdict_once(data: Path) -> bool:
     rows = rows_in(data, "select verdict_id from verdicts")
     return len({row["verdict_id"] for row in rows}) == len(rows)
 
 
 def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages, tmp_path):
-    with FaultServer(slowed(0.05, well_behaved)) as server:
+    with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first_run = stages.start(tmp_path, data)
-        until(lambda: len(server.book) > 5)
+        until(lambda: server.in_hand == CONCURRENCY)
         second_run = stages.start(tmp_path, data)
+        until(lambda: server.in_hand > CONCURRENCY)
+        server.behaviour = slowed(0.05, well_behaved)
         n_reads = 0
         while first_run.poll() is None or second_run.poll() is None:
-            assert is_consistent(data)
+            assert has_each_verdict_once(data)
             n_reads += 1
 
     assert first_run.code == 0, first_run.complaint
     assert second_run.code == 0, second_run.complaint
     assert n_reads > 2
+    with closing(sqlite3.connect(data / "ledger/calls.sqlite")) as ledger:
+        assert len(ledger.execute("select distinct run_id from calls").fetchall()) == 2
     assert len(server.paid) == N_CALLS
     assert set(recorded(data).values()) == {1}
     assert outcomes(data) == ["done", "done"]
@@ -225,9 +232,9 @@ def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
     with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         killed_run = stages.start(tmp_path, data)
-        until(lambda: server.in_hand == 8)
+        until(lambda: server.in_hand == CONCURRENCY)
         run = stages.start(tmp_path, data)
-        until(lambda: len(run.members()) > 0 and server.in_hand > 8)
+        until(lambda: len(run.members()) > 0 and server.in_hand > CONCURRENCY)
 
         os.killpg(killed_run.pid, signal.SIGKILL)
         killed_run.wait()
@@ -235,7 +242,7 @@ def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
         assert run.wait() == 0, run.complaint
 
     # Calls in flight at the kill were paid without a reply; all others were paid once.
-    assert len(server.paid) <= N_CALLS + 8
+    assert len(server.paid) <= N_CALLS + CONCURRENCY
     assert set(recorded(data).values()) == {1}
     assert is_complete(data)
 
@@ -285,7 +292,7 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages, tmp_
 
     assert 0 < n_recorded < N_CALLS
     # Calls in flight, and calls that began before all batches knew.
-    assert n_lost <= 2 * 8
+    assert n_lost <= 2 * CONCURRENCY
     assert len(server.paid) == N_CALLS + n_lost
     assert set(recorded(data).values()) == {1}
     assert is_complete(data)

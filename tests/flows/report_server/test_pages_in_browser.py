@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from flows.report_server.server import renderers_of
 from tasks.config.job import Job
 from tests.flows.report_server.serving import serving
-from tests.tasks.report.browser import PHONE, Visit, visiting, whom_it_keeps_out
+from tests.tasks.report.browser import PHONE, Visit, accessibility_faults, visiting
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(
         expect(rows.first).to_be_visible(timeout=60_000)
 
         assert rows.locator("td:nth-child(6)").first.inner_text().startswith("−")
-        assert whom_it_keeps_out(visit) == []
+        assert accessibility_faults(visit) == []
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
         title = rows.first.locator("td").first.inner_text()
@@ -72,7 +72,7 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
         assert page.locator("#headline").inner_text() == "No run is in progress."
-        assert whom_it_keeps_out(visit) == []
+        assert accessibility_faults(visit) == []
         page.locator("#ranking details.how summary").click()
         page.locator("details.numbers summary").last.click()
         with Warehouse(world_job.warehouse).living("a new run"):
@@ -101,7 +101,7 @@ def test_nothing_that_anybody_wrote_acts(browser, hostile_job, hostile_site):
             visit.value(
                 "document.querySelectorAll('details').forEach((part) => part.open = true)"
             )
-            assert whom_it_keeps_out(visit) == []
+            assert accessibility_faults(visit) == []
             assert visit.faults == []
         visit.open(address)
         expect(visit.locator("#diff_flips tbody tr").first).to_be_visible(

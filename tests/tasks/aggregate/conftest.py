@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-import tasks.measures.agreement as measuring
-from tasks.rules.statistics.intervals import draws
-from tests.kit import Rows, aggregated
-from tests.tasks.aggregate.world import MAJORITIES, figures_of, graded_world
+from tests.kit import Rows, aggregated, shared_folder
+from tests.tasks.aggregate.world import MAJORITIES, RESAMPLES, figures_of, graded_world
 from tests.tasks.certify.checker import Figures
+from tests.tasks.report.synthetic.resamples import few_resamples
 from warehouse import Reader, Warehouse
+from warehouse.locks import file_lock
 
 
 @pytest.fixture(scope="session")
 def world() -> Rows:
-    return graded_world(seed=20260301)
+    """A world in which one model has figures of more tasks than the 50 that are no longer few."""
+    return graded_world(seed=20260301, n_tasks=52)
 
 
 @pytest.fixture(scope="session")
@@ -26,21 +27,16 @@ def figures(world: Rows) -> Figures:
 
 
 @pytest.fixture(scope="session")
-def few_draws() -> Iterator[None]:
-    """Draw few resamples for agreement: no tested figure depends on them."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, 200))
-        yield
-
-
-@pytest.fixture(scope="session")
-def root(world: Rows, few_draws: None, tmp_path_factory) -> Path:
-    """The aggregated warehouse of the world; tests must not change it."""
-    return aggregated(
-        tmp_path_factory.mktemp("world") / "warehouse",
-        world,
-        majorities=MAJORITIES,
-    ).root
+def root(world: Rows, tmp_path_factory) -> Path:
+    """The aggregated warehouse of the world; the first process builds it, the others wait; tests
+    must not change it.
+    """
+    folder = shared_folder(tmp_path_factory) / "aggregated-world"
+    with file_lock(folder / "lock", wait=True), few_resamples(RESAMPLES):
+        if not (folder / "done").exists():
+            aggregated(folder / "warehouse", world, majorities=MAJORITIES)
+            (folder / "done").touch()
+    return folder / "warehouse"
 
 
 @pytest.fixture(scope="session")

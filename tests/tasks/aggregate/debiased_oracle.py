@@ -156,12 +156,7 @@ class LabelledWorld:
         )
 
     def _draw(
-        self,
-        sheet_id: str,
-        cell: Cell,
-        probability: float,
-        *,
-        is_known: bool = False,
+        self, sheet_id: str, cell: Cell, probability: float, *, is_known: bool = False
     ) -> Row:
         line = self.criteria[cell.task_id][cell.position]
         return row(
@@ -203,10 +198,7 @@ class LabelledWorld:
         return weighted
 
     def expected(
-        self,
-        model: str,
-        score: str = "score",
-        category: str | None = None,
+        self, model: str, score: str = "score", category: str | None = None
     ) -> dict[str, float]:
         """A model's debiased figure by column, computed as the README says."""
         figure = _Figure(self, model, score, category)
@@ -232,9 +224,7 @@ class LabelledWorld:
 
 
 def without_labels_on(
-    tables: Mapping[str, list[Row]],
-    models: set[str],
-    positions: set[int],
+    tables: Mapping[str, list[Row]], models: set[str], positions: set[int]
 ) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these positions."""
     verdicts = []
@@ -297,11 +287,7 @@ class _Figure:
     """One model's figure: the values of its tasks, and its labels."""
 
     def __init__(
-        self,
-        world: LabelledWorld,
-        model: str,
-        score: str,
-        category: str | None,
+        self, world: LabelledWorld, model: str, score: str, category: str | None
     ):
         self.offsets: dict[str, float] = {}
         self.positive: dict[str, float] = {}
@@ -420,9 +406,7 @@ class _Figure:
 
 
 def _unseen_variance(
-    seen: float,
-    total_weight: float,
-    effective_labels: float,
+    seen: float, total_weight: float, effective_labels: float
 ) -> float:
     """The variance of errors that few labels may not have shown."""
     n_errors = effective_labels * seen / total_weight
@@ -435,8 +419,7 @@ def _unseen_variance(
 
 
 def _resampled(
-    values: Sequence[float],
-    n_resamples: int = 2_000,
+    values: Sequence[float], n_resamples: int = 2_000
 ) -> tuple[float, float]:
     """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and
     Tibshirani 1993, 12.5).

@@ -7,6 +7,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import product
+from operator import itemgetter
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -14,7 +15,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import sql
 from tests.kit import Fill, Row, Rows, differing, response
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
@@ -124,23 +124,15 @@ class ScoreKey(NamedTuple):
 
 
 def test_scores_are_equations_1_and_3_with_their_bounds(world, reader, figures):
-    sampled = {
-        (
-            sampled_row["task_id"],
-            sampled_row["model"],
-            sampled_row["trial"],
-            sampled_row["vintage"],
-        )
-        for sampled_row in world["responses"]
-    }
+    cell_of = itemgetter("task_id", "model", "trial", "vintage")
+    sampled_cells = set(map(cell_of, world["responses"]))
     expected = {}
     for (run, task_id, label), score in product(figures.decisions, figures.scores):
         if label != ALL and label[0] != "category":
             continue
-        for trial, figure in (
-            figures.responses(run, task_id, label, score) or {}
-        ).items():
-            if (task_id, run.model, trial, run.vintage) not in sampled:
+        responses = figures.responses(run, task_id, label, score) or {}
+        for trial, figure in responses.items():
+            if (task_id, run.model, trial, run.vintage) not in sampled_cells:
                 continue
             key = ScoreKey(
                 judge=run.judge,
@@ -235,10 +227,7 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
     """
     n_mistakes = []
     for task_id, trials in figures.known(
-        run,
-        task_set,
-        MISTAKE,
-        "min_normalized",
+        run, task_set, MISTAKE, "min_normalized"
     ).items():
         for trial, (value, *_) in trials.items():
             if value is not None:
@@ -252,11 +241,7 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published):
     rubrics = {task_id: [(1, "Risk")] * 10 for task_id in "abc"}
     boards = []
-    for model, n_met in {
-        "x": (0, 0, 3),
-        "y": (1, 1, 1),
-        "z": (0, 1, 2),
-    }.items():
+    for model, n_met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {
             task_id: [1.0] * n + [0.0] * (10 - n)
             for task_id, n in zip(rubrics, n_met, strict=True)
@@ -282,28 +267,14 @@ def partly_judged(published: Fill) -> Reader:
 
 
 def test_a_vintage_that_nobody_judged_replaces_none(partly_judged):
-    boards = partly_judged.rows(
+    _, boards = partly_judged.table(
         "select model, vintage, is_judged, is_latest, rank, rank_high from leaderboard"
         " where is_primary order by all"
     )
 
     assert boards == [
-        {
-            "model": "imported",
-            "vintage": "base",
-            "is_judged": False,
-            "is_latest": True,
-            "rank": None,
-            "rank_high": None,
-        },
-        {
-            "model": "judged",
-            "vintage": "base",
-            "is_judged": True,
-            "is_latest": True,
-            "rank": 1,
-            "rank_high": 1,
-        },
+        ("imported", "base", False, True, None, None),
+        ("judged", "base", True, True, 1, 1),
     ]
 
 
@@ -329,21 +300,6 @@ def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(
     }
     assert {name: row[name] for name in expected} == expected
     assert partly_judged.select("breakdown_leaderboard", model="imported") == []
-
-
-@pytest.mark.parametrize(
-    ("factor", "file"),
-    [
-        ("denominator_positive", "score_bounds"),
-        ("clips_mean", "breakdown_sizes"),
-        ("points + offset_points", "macros"),
-    ],
-)
-def test_what_an_equation_takes_from_its_definition_is_read_in_one_place(factor, file):
-    texts = {path.stem: path.read_text() for path in sql.FOLDER.rglob("*.sql")}
-    del texts["all_scores"]  # lists the definitions
-
-    assert [name for name, text in texts.items() if factor in text] == [file]
 
 
 class CorrelationKey(NamedTuple):
@@ -395,21 +351,13 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
     """The scores and lengths to correlate: of a model's tasks, over the trials that count, and of
     models.
     """
+    cell_of = itemgetter("task_id", "model", "vintage", "trial")
     responses = {
-        (
-            sampled_row["task_id"],
-            sampled_row["model"],
-            sampled_row["vintage"],
-            sampled_row["trial"],
-        ): sampled_row
-        for sampled_row in world["responses"]
+        cell_of(sampled_row): sampled_row for sampled_row in world["responses"]
     }
     pairs = defaultdict(list)
     for run, task_set, score, measure in product(
-        figures.runs,
-        figures.sets,
-        figures.scores,
-        ("chars_alnum", "completion_tokens"),
+        figures.runs, figures.sets, figures.scores, ("chars_alnum", "completion_tokens")
     ):
         scores = []
         score_pairs = []
@@ -425,16 +373,11 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
                 score_pairs.append((scores[-1], rounded_mean(reported_lengths)))
         if score_pairs:
             judge_config = (run.judge, run.grading, run.judge_trial, run.vintage)
-            pairs[
-                CorrelationKey(task_set, *judge_config, run.model, score, measure)
-            ] = score_pairs
-            model_pair = (
-                rounded_mean(scores),
-                rounded_mean(length for _, length in score_pairs),
-            )
-            pairs[CorrelationKey(task_set, *judge_config, None, score, measure)].append(
-                model_pair
-            )
+            key = CorrelationKey(task_set, *judge_config, run.model, score, measure)
+            pairs[key] = score_pairs
+            model_length = rounded_mean(length for _, length in score_pairs)
+            key_of_models = key._replace(model=None)
+            pairs[key_of_models].append((rounded_mean(scores), model_length))
     return pairs
 
 
@@ -460,11 +403,7 @@ def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations)
     expected = {}
     for key, row in correlations.items():
         correlation = row["rank_correlation"]
-        expected[key] = {
-            "is_small": row["n"] < 50,
-            "ci_low": None,
-            "ci_high": None,
-        }
+        expected[key] = {"is_small": row["n"] < 50, "ci_low": None, "ci_high": None}
         if correlation is not None and row["n"] >= 10 and abs(correlation) <= 1 - 1e-9:
             centre = math.atanh(correlation)
             error = math.sqrt((1 + correlation**2 / 2) / (row["n"] - 3))
@@ -474,3 +413,4 @@ def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations)
 
     assert differing(expected, correlations) == []
     assert {row["ci_low"] is None for row in correlations.values()} == {True, False}
+    assert {row["is_small"] for row in correlations.values()} == {True, False}

@@ -27,9 +27,7 @@ MET, UNMET = CRITERIA
 
 
 def decided(
-    judge: str,
-    values: dict[int, float],
-    **columns: Any,
+    judge: str, values: dict[int, float], **columns: Any
 ) -> list[dict[str, Any]]:
     """A grader's verdicts, by the index of the criterion."""
     return [
@@ -38,28 +36,20 @@ def decided(
     ]
 
 
-def world(*graders: list[dict[str, Any]]) -> Rows:
+def rows_with(*graders: list[dict[str, Any]]) -> Rows:
     """A response to one task of two criteria, with a judge's probabilities and others' verdicts."""
     judge = [
         verdict(RESPONSE, MET, 1.0, probability=0.95, confidence=0.95),
         verdict(RESPONSE, UNMET, 0.0, probability=0.05, confidence=0.95),
     ]
-    world = {
-        "criteria": list(CRITERIA),
-        "responses": [RESPONSE],
-        "verdicts": judge,
-    }
+    world = {"criteria": list(CRITERIA), "responses": [RESPONSE], "verdicts": judge}
     return combined(
-        admitted(["t0"]),
-        world,
-        *({"verdicts": verdicts} for verdicts in graders),
+        admitted(["t0"]), world, *({"verdicts": verdicts} for verdicts in graders)
     )
 
 
 def curve(
-    reader: Reader,
-    reference: str,
-    breakdown: str = "all",
+    reader: Reader, reference: str, breakdown: str = "all"
 ) -> dict[tuple[str, int], tuple[int, float, float]]:
     """Return the label and bin of each point, with its number of cases, mean probability and share
     met.
@@ -83,7 +73,7 @@ def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_crit
 ):
     strong = decided("strong", {0: 0.0, 1: 1.0})
 
-    with reading(tmp_path, world(strong)) as reader:
+    with reading(tmp_path, rows_with(strong)) as reader:
         all_points = curve(reader, "strong")
         points_by_category = curve(reader, "strong", "category")
         points_by_sign = curve(reader, "strong", "sign")
@@ -106,7 +96,7 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
     bo = decided("bo", {0: 0.0}, source="imported")
     strong = decided("strong", {0: 0.0, 1: 1.0})
 
-    aggregated(tmp_path, world(eva, bo, strong))
+    aggregated(tmp_path, rows_with(eva, bo, strong))
 
     query = """
         from calibration where breakdown = 'all' and judge = 'a-judge' order by reference
@@ -123,7 +113,9 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
 def test_one_person_has_no_row_for_people_together(tmp_path):
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
 
-    with reading(tmp_path, world(eva, decided("strong", {0: 0.0, 1: 1.0}))) as reader:
+    with reading(
+        tmp_path, rows_with(eva, decided("strong", {0: 0.0, 1: 1.0}))
+    ) as reader:
         references = reader.rows(
             "select distinct reference from calibration_curve where judge = 'a-judge' order by 1"
         )
@@ -142,7 +134,7 @@ def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path):
         ]
     }
 
-    with reading(tmp_path, world(*graders, elsewhere), labellers) as reader:
+    with reading(tmp_path, rows_with(*graders, elsewhere), labellers) as reader:
         people_points = curve(reader, "(people together)")
         elsewhere_points = curve(reader, "elsewhere")
 

@@ -17,11 +17,7 @@ RUBRICS: dict[str, Rubric] = {
 }
 MODELS = ("plain", "search", "tools", "other")
 CONDITIONS = {
-    "gpt": {
-        "baseline": "plain",
-        "web search": "search",
-        "search and code": "tools",
-    }
+    "gpt": {"baseline": "plain", "web search": "search", "search and code": "tools"}
 }
 TWO = {"gpt": {"baseline": "plain", "web": "search"}}
 DIFFERENCES = "select * from condition_differences order by all"
@@ -37,7 +33,7 @@ def decided(seed: int) -> dict[str, list[float]]:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory) -> Path:
+def measured_root(tmp_path_factory) -> Path:
     """Four models with verdicts on all tasks, without conditions."""
     boards = [
         judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS)
@@ -49,9 +45,9 @@ def published(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def root(published: Path, tmp_path) -> Path:
+def root(measured_root: Path, tmp_path) -> Path:
     """A copy of that warehouse, which a test may change."""
-    return Path(shutil.copytree(published, tmp_path / "warehouse"))
+    return Path(shutil.copytree(measured_root, tmp_path / "warehouse"))
 
 
 def stored(root: Path) -> list[tuple[Any, ...]]:
@@ -155,15 +151,7 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
     tmp_path,
 ):
     rubrics = {name: [(8, "Accuracy")] for name in "abc"}
-    plain = judged(
-        {
-            "a": [1],
-            "b": [1],
-            "c": [1],
-        },
-        "plain",
-        rubrics=rubrics,
-    )
+    plain = judged({"a": [1], "b": [1], "c": [1]}, "plain", rubrics=rubrics)
     search = judged({"a": [1], "b": [1]}, "search", rubrics=rubrics)
     measured = ("chars_alnum", "completion_tokens", "cost_usd", "latency_s")
     responses = [*plain["responses"], *search["responses"]]

@@ -11,15 +11,15 @@ from tests.kit import admitted, aggregated, at, combined, row
 from tests.tasks.aggregate.test_current_vintages import (
     FINANCE,
     LEGAL,
+    NIGHT,
     sampled,
     tasks_of_both,
 )
-from tests.tasks.aggregate.test_current_vintages import NIGHT as NEXT_NIGHT
 from tests.tasks.aggregate.world import small_world
 from tests.warehouse.test_models import tables_in
 from warehouse import Reader
 
-NIGHT = "2026-11-20"
+BELL_NIGHT = "2026-11-20"
 RECIPES = {recipe.name: recipe for recipe in recipes()}
 WITHOUT_VINTAGE = {
     "judges-and-people",
@@ -32,12 +32,7 @@ WITHOUT_VINTAGE = {
 
 
 def attempt(number: int, **values: Any) -> dict[str, Any]:
-    columns = {
-        "status": "provider_error",
-        "attempt": 1,
-        "cost_usd": 0.0,
-        **values,
-    }
+    columns = {"status": "provider_error", "attempt": 1, "cost_usd": 0.0, **values}
     return row(
         "attempt_rows",
         attempt_id=f"attempt-{number}",
@@ -55,7 +50,7 @@ CALLS = {
         row(
             "runs",
             run_id="night",
-            night=NIGHT,
+            night=BELL_NIGHT,
             outcome="done",
             started_at=at(0),
             ended_at=at(9),
@@ -66,7 +61,7 @@ CALLS = {
         row(
             "spend",
             run_id="night",
-            day=NIGHT,
+            day=BELL_NIGHT,
             purpose="sample",
             called_model="openai/bell",
             calls=4,
@@ -76,18 +71,13 @@ CALLS = {
             cached_tokens=0,
             completion_tokens=1,
             cost_usd=0.5,
-        ),
+        )
     ],
     "attempt_rows": [
         attempt(1, http_status=429),
         attempt(2, http_status=429, attempt=2),
         attempt(3, status="timeout"),
-        attempt(
-            4,
-            status="ok",
-            row_id="t000/bell/1/2026-11-20",
-            cost_usd=0.5,
-        ),
+        attempt(4, status="ok", row_id="t000/bell/1/2026-11-20", cost_usd=0.5),
     ],
 }
 
@@ -133,8 +123,7 @@ def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader, na
     ],
 )
 def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
-    reader,
-    name,
+    reader, name
 ):
     rows = reader.rows(RECIPES[name].query)
 
@@ -149,7 +138,7 @@ def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(r
 
     assert {flip["model"] for flip in flips} == {"bell"}
     assert {flip["first_night"] for flip in flips} == {"base"}
-    assert {flip["second_night"] for flip in flips} == {NIGHT}
+    assert {flip["second_night"] for flip in flips} == {BELL_NIGHT}
     assert {flip["judge"] for flip in flips} == {"a-judge"}
     assert not [flip for flip in flips if flip["first_status"] == flip["second_status"]]
     criteria = {(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}
@@ -168,14 +157,14 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
         tasks,
         sampled("base", 1, task_ids),
         second_night,
-        sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"]),
+        sampled(NIGHT, 3, [*FINANCE, "l0"]),
     )
 
     flips = reader.rows(RECIPES["flips"].query)
     nights = {
         (flip["task_id"], flip["first_night"], flip["second_night"]) for flip in flips
     }
-    expected = {(task, "2026-11-27", NEXT_NIGHT) for task in FINANCE}
+    expected = {(task, "2026-11-27", NIGHT) for task in FINANCE}
     expected |= {(task, "base", "2026-11-27") for task in LEGAL}
     assert nights == expected
     assert len(flips) == len(task_ids)
@@ -187,12 +176,12 @@ def test_failed_requests_are_counted_by_night_and_cause(reader):
     counts = [
         (retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries
     ]
-    assert counts == [(NIGHT, "HTTP 429", 2), (NIGHT, "timeout", 1)]
+    assert counts == [(BELL_NIGHT, "HTTP 429", 2), (BELL_NIGHT, "timeout", 1)]
 
 
 def test_the_spend_of_a_night_is_that_of_its_runs(reader):
     spend = reader.rows(RECIPES["spend-by-night"].query)[0]
 
-    assert spend["night"] == NIGHT
+    assert spend["night"] == BELL_NIGHT
     assert spend["called_model"] == "openai/bell"
     assert spend["cost_usd"] == 0.5

@@ -66,10 +66,7 @@ def graded(world: Rows) -> Graded:
             values["ternary_as_binary"] = float(verdict["value"] == 1)
         for grading, value in values.items():
             grader = Grader(
-                verdict["vintage"],
-                verdict["judge"],
-                grading,
-                verdict["judge_trial"],
+                verdict["vintage"], verdict["judge"], grading, verdict["judge_trial"]
             )
             response = graded[grader].setdefault(
                 verdict["response_id"],
@@ -96,9 +93,8 @@ def statistics(reader: Reader) -> dict[GradedCriterion, Row]:
     rows = reader.rows("from criterion_statistics")
     by_criterion = {}
     for row in rows:
-        by_criterion[
-            GradedCriterion(*(row[name] for name in GradedCriterion._fields))
-        ] = row
+        criterion = GradedCriterion(*(row[name] for name in GradedCriterion._fields))
+        by_criterion[criterion] = row
     assert len(rows) == len(by_criterion)
     return by_criterion
 
@@ -126,9 +122,7 @@ def test_the_share_met_is_over_complete_responses(statistics, complete):
 
 
 def rest_correlation(
-    weights: dict[str, float],
-    criterion_id: str,
-    responses: list[GradedResponse],
+    weights: dict[str, float], criterion_id: str, responses: list[GradedResponse]
 ) -> float | None:
     """The correlation of a criterion's points, scaled to 1 or -1, with those of the rest of its
     task.
@@ -150,8 +144,7 @@ def rest_correlation(
 
 @pytest.fixture(scope="module")
 def correlations(
-    world: Rows,
-    complete: Complete,
+    world: Rows, complete: Complete
 ) -> dict[GradedCriterion, float | None]:
     weights = {
         criterion["criterion_id"]: criterion["weight"]
@@ -172,9 +165,7 @@ def test_the_rest_correlation_is_that_of_numpy(statistics, correlations):
 
 
 def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
-    statistics,
-    correlations,
-    complete,
+    statistics, correlations, complete
 ):
     expected = {}
     for criterion, correlation in correlations.items():

@@ -24,11 +24,7 @@ LINES = [criterion("t1", 0, 5.0), criterion("t1", 1, -5.0)]
 
 
 def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
-    columns = {
-        "vintage": vintage,
-        "created_at": at(second),
-        **values,
-    }
+    columns = {"vintage": vintage, "created_at": at(second), **values}
     return response("t1", **columns) | {
         "response_id": f"t1/{vintage}/{values.get('model_config_hash', '')}"
     }
@@ -65,12 +61,7 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
     }
     tasks = admitted(["t1"], topic="Tax")
     tasks["split_members"].append(
-        row(
-            "split_members",
-            split="hard",
-            task_id="t1",
-            position=0,
-        )
+        row("split_members", split="hard", task_id="t1", position=0)
     )
     with reading(tmp_path_factory.mktemp("current"), tasks, rows) as opened:
         yield opened
@@ -78,8 +69,7 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
 
 @pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
 def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
-    reader,
-    table,
+    reader, table
 ):
     rows = reader.rows(
         f"select distinct vintage, model_config_hash, judge, template_hash from {table} where"
@@ -154,14 +144,6 @@ def test_a_person_who_labels_is_no_main_judge(tmp_path):
         )
 
     assert judges == [
-        {
-            "judge": "a person",
-            "is_person": True,
-            "is_main": False,
-        },
-        {
-            "judge": "z-judge",
-            "is_person": False,
-            "is_main": True,
-        },
+        {"judge": "a person", "is_person": True, "is_main": False},
+        {"judge": "z-judge", "is_person": False, "is_main": True},
     ]

@@ -2,14 +2,16 @@
 split.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tasks.aggregate import aggregate, has_stale_measures
 from tasks.config.job import Job
-from tests.kit import EPOCH, Rows, admitted, job_on, row, values_in
+from tests.kit import EPOCH, Fill, Rows, admitted, few_published, job_on, row, values_in
 from tests.tasks.compare.comparisons import Rubrics, judged, tasks_of
 from warehouse import Reader, Warehouse
 
@@ -19,6 +21,15 @@ LEGAL: Rubrics = {f"l{i}": ((5, "Accuracy"),) for i in range(N_TASKS)}
 FINANCE_IDS = list(FINANCE)
 ALL_IDS = [*FINANCE, *LEGAL]
 NIGHT = "2026-11-28"
+
+
+@pytest.fixture(scope="module")
+def published(published: Fill) -> Iterator[Fill]:
+    """Publish only the models that the tests of this module read."""
+    with few_published(
+        "failure_rates", "leaderboard", "scores", "task_scores", "verdict_details"
+    ):
+        yield published
 
 
 def sampled(
@@ -55,11 +66,7 @@ def rule(min_coverage: float, wanted_trials: int = 1, **model_columns: Any) -> R
     """A stored rule of coverage, by default of all models without one of their own; without any
     rule the bar is 0.99.
     """
-    identity = {
-        "model": "",
-        "model_config_hash": "",
-        "vintage": "",
-    } | model_columns
+    identity = {"model": "", "model_config_hash": "", "vintage": ""} | model_columns
     return {
         "coverage_rules": [
             row(
@@ -193,9 +200,7 @@ def test_a_split_that_stopping_did_not_see_is_not_covered(published):
 
 
 def means_on_latest_splits(
-    reader: Reader,
-    relation: str,
-    score: str,
+    reader: Reader, relation: str, score: str
 ) -> list[tuple[Any, ...]]:
     """Split, vintage, and the mean score of the rows that are in the current vintage on the split."""
     query = f"""
@@ -240,12 +245,7 @@ def test_the_means_of_the_rows_that_are_latest_on_a_split_are_those_of_the_leade
 
 
 def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
-    rule_of_b = rule(
-        0.3,
-        model="b",
-        model_config_hash="a-configuration",
-        vintage=NIGHT,
-    )
+    rule_of_b = rule(0.3, model="b", model_config_hash="a-configuration", vintage=NIGHT)
     samplings = []
     for model in ("a", "b"):
         samplings.append(sampled("base", 1, FINANCE_IDS, model=model))
@@ -267,11 +267,7 @@ def board(reader: Reader) -> dict[str, Any]:
     return only
 
 
-MODEL_A = {
-    "model": "a",
-    "model_config_hash": "a-configuration",
-    "vintage": "base",
-}
+MODEL_A = {"model": "a", "model_config_hash": "a-configuration", "vintage": "base"}
 
 
 def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
@@ -305,21 +301,14 @@ def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(publis
 
 def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published):
     reader = published(
-        tasks_of(FINANCE),
-        rule(0.99, 2, **MODEL_A),
-        sampled("base", 1, FINANCE_IDS),
+        tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), sampled("base", 1, FINANCE_IDS)
     )
 
     assert board(reader)["coverage"] == 0.5
 
 
 def configured(
-    folder: Path,
-    model: str,
-    *,
-    trials: int,
-    bar: float,
-    vintage: str = "base",
+    folder: Path, model: str, *, trials: int, bar: float, vintage: str = "base"
 ) -> Job:
     """A job of a configuration with one model."""
     settings = {"trials": trials, "coverage": {"min": bar}}

@@ -6,14 +6,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.aggregate import aggregate
-from tests.kit import Row, aggregated, differing, job_on, rows_in, written
+from tests.kit import Row, aggregated, differing, few_published, rows_in
 from tests.tasks.aggregate.debiased_oracle import (
     CATEGORIES,
     LabelledWorld,
     without_labels_on,
 )
+from tests.tasks.report.synthetic.resamples import few_resamples
 from warehouse import Reader
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_measures() -> Iterator[None]:
+    """Measure only debiased scores, and the judge's scores with few resamples."""
+    names = ("debiased_scores", "debiased_differences")
+    with few_published(*names), few_resamples(200):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +37,10 @@ def reader(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reader]:
 
 
 def figure_of(
-    reader: Reader,
-    model: str,
-    score_name: str = "score",
-    category: str = "",
+    reader: Reader, model: str, score_name: str = "score", category: str = ""
 ) -> Row:
     (figure,) = reader.select(
-        "debiased_scores",
-        model=model,
-        score_name=score_name,
-        label=category,
+        "debiased_scores", model=model, score_name=score_name, label=category
     )
     return figure
 
@@ -54,11 +56,7 @@ def figure_of(
     ],
 )
 def test_a_debiased_score_is_that_of_plain_python(
-    reader,
-    labelled,
-    model,
-    score,
-    category,
+    reader, labelled, model, score, category
 ):
     figure = figure_of(reader, model, score, category)
 
@@ -101,13 +99,9 @@ def test_binary_labels_correct_only_the_binary_reading(labelled, tmp_path):
         if verdict["source"] == "judged":
             verdict["grading"] = "ternary"
 
-    root = aggregated(tmp_path, tables).root
+    with aggregated(tmp_path, tables).reader() as reader:
+        figure = figure_of(reader, "ada")
 
-    (figure,) = rows_in(
-        root,
-        "select grading, debiased from debiased_scores where model = 'ada'"
-        " and score_name = 'score' and label = ''",
-    )
     assert figure["grading"] == "ternary_as_binary"
     assert figure["debiased"] == pytest.approx(labelled.expected("ada")["debiased"])
 
@@ -179,9 +173,7 @@ def partly_labelled(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reade
     ],
 )
 def test_a_model_or_category_without_a_label_is_shown_to_have_none(
-    partly_labelled,
-    model,
-    category,
+    partly_labelled, model, category
 ):
     figure = figure_of(partly_labelled, model, "min_normalized", category)
 
@@ -244,10 +236,8 @@ def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(labelled, tm
                 "import_batch": judge,
             }
             tables["verdicts"].append(imported)
-    written(tmp_path, tables)
 
-    line = aggregate(job_on("sample", tmp_path)).line
+    aggregated(tmp_path, tables)
 
-    assert "debiased" not in line
     assert rows_in(tmp_path, "from debiased_scores") == []
     assert rows_in(tmp_path, "from measures where measure = 'debiased'") == []

@@ -3,6 +3,7 @@ the warehouse make no difference.
 """
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tests.kit import Row, Rows, aggregated, job_on, rows_in
-from tests.tasks.aggregate.world import EVERY_ROW, MAJORITIES, figures_of, random_world
+from tests.tasks.aggregate.world import EVERY_ROW, RESAMPLES, figures_of, random_world
 from tests.tasks.certify.checker import ALL, JUDGE_CONFIG, Figures
+from tests.tasks.report.synthetic.resamples import few_resamples
 from tests.warehouse.parts import forget_parts
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 from warehouse.files import has_damage, read_sealed, write_sealed
 from warehouse.parts import LIST
 
@@ -25,9 +27,31 @@ MEASURED = (*ENDS, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
 Table = dict[Any, dict[str, Any]]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_resamples() -> Iterator[None]:
+    with few_resamples(RESAMPLES):
+        yield
+
+
 @pytest.fixture(scope="module")
-def leaderboard_rows(figures: Figures, reader: Reader) -> Table:
-    return {figures.about(row): row for row in reader.rows(EVERY_ROW)}
+def world() -> Rows:
+    """A world of few tasks: its warehouse is computed in seconds."""
+    return random_world(seed=3, n_tasks=12)
+
+
+@pytest.fixture(scope="module")
+def figures(world: Rows) -> Figures:
+    return figures_of(world)
+
+
+@pytest.fixture(scope="module")
+def root(world: Rows, tmp_path_factory) -> Path:
+    return aggregated(tmp_path_factory.mktemp("intervals"), world).root
+
+
+@pytest.fixture(scope="module")
+def leaderboard_rows(figures: Figures, root: Path) -> Table:
+    return published_rows(figures, root)
 
 
 @pytest.fixture
@@ -38,7 +62,7 @@ def copied(root: Path, tmp_path) -> Path:
 
 def aggregated_again(folder: Path) -> str:
     """Recompute what changed, and return the stage's line."""
-    return aggregate(job_on("sample", folder, majorities=MAJORITIES)).line
+    return aggregate(job_on("sample", folder)).line
 
 
 def published_rows(figures: Figures, folder: Path) -> Table:
@@ -47,9 +71,7 @@ def published_rows(figures: Figures, folder: Path) -> Table:
 
 
 def changed_figures(
-    rows: Table,
-    rows_before: Table,
-    names: tuple[str, ...] = MEASURED,
+    rows: Table, rows_before: Table, names: tuple[str, ...] = MEASURED
 ) -> list[tuple[Any, str]]:
     return [
         (key, name)
@@ -66,12 +88,6 @@ def test_aggregating_again_computes_no_interval_and_writes_no_part(copied):
 
     assert "0 intervals computed" in line
     assert sorted((copied / "parts").rglob("*.parquet")) == parts
-
-
-def test_a_rebuilt_database_has_the_same_intervals(figures, copied, leaderboard_rows):
-    (copied / "prbench.duckdb").unlink()
-
-    assert changed_figures(published_rows(figures, copied), leaderboard_rows) == []
 
 
 def decided_at_last(world: Rows, figures: Figures) -> Row:
@@ -130,49 +146,45 @@ def test_a_changed_verdict_renews_figures(world, figures, copied, leaderboard_ro
     assert changed_figures(fresh_rows, leaderboard_rows | touched_rows) == []
 
 
-def figures_with(
-    n_threads: int,
-    root: Path,
-    folder: Path,
-    monkeypatch,
-) -> list[list[Row]]:
-    """The figures that some threads compute from rows in an order that depends on their number."""
-    connect = duckdb.connect
+def sorted_figures(folder: Path) -> list[list[Row]]:
+    return [
+        rows_in(folder, f"{query} order by all")
+        for query in (
+            "from leaderboard",
+            "from trial_scores",
+            "from criterion_statistics",
+            "from length_correlations",
+            "select * exclude (created_at) from measures",
+        )
+    ]
 
-    def connect_with_threads(*args, config=None, **options):
-        return connect(*args, config=(config or {}) | {"threads": n_threads}, **options)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(duckdb, "connect", connect_with_threads)
-        # Readers share one database in memory, which may have been opened before the patch.
-        with Warehouse(root).reader() as reader:
-            reader.rows(f"set threads = {n_threads}")
-        rows = {
-            name: Random(n_threads).sample(table_rows, len(table_rows))
-            for name, table_rows in random_world(seed=3, n_tasks=12).items()
-        }
-        aggregated(folder, rows)
-        return [
-            rows_in(folder, f"{query} order by all")
-            for query in (
-                "from leaderboard",
-                "from trial_scores",
-                "from criterion_statistics",
-                "from length_correlations",
-                "select * exclude (created_at) from measures",
-            )
-        ]
+def set_threads(root: Path, n_threads: int):
+    """Set the threads of readers, which share one database in memory."""
+    with Warehouse(root).reader() as reader:
+        reader.rows(f"set threads = {n_threads}")
 
 
 def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
-    root,
-    tmp_path,
-    monkeypatch,
+    world, root, tmp_path, monkeypatch
 ):
-    with_four_threads = figures_with(4, root, tmp_path / "four", monkeypatch)
-    with_one_thread = figures_with(1, root, tmp_path / "one", monkeypatch)
+    connect = duckdb.connect
 
-    assert with_one_thread == with_four_threads
+    def connect_with_four_threads(*args, config=None, **options):
+        return connect(*args, config=(config or {}) | {"threads": 4}, **options)
+
+    shuffled = {
+        name: Random(4).sample(table_rows, len(table_rows))
+        for name, table_rows in world.items()
+    }
+
+    with monkeypatch.context() as patched:
+        patched.setattr(duckdb, "connect", connect_with_four_threads)
+        set_threads(root, 4)
+        aggregated(tmp_path, shuffled)
+        set_threads(root, 1)
+
+    assert sorted_figures(tmp_path) == sorted_figures(root)
 
 
 @pytest.fixture

@@ -1,15 +1,18 @@
-"""Rules of single models, each on the few rows that it decides about."""
+"""Rules of single SQL models, each on the few rows that it decides about."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
 from tests.kit import (
+    Fill,
     Row,
     Rows,
     aggregated,
     at,
     combined,
+    few_published,
     response,
     row,
     rows_in,
@@ -19,6 +22,22 @@ from tests.tasks.compare.comparisons import Rubric, criteria_of, judged, tasks_o
 from warehouse import Warehouse
 
 FOUR_TASKS: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abcd"}
+
+
+@pytest.fixture(scope="module")
+def published(published: Fill) -> Iterator[Fill]:
+    """Publish only the models that the tests of this module read, and those leading to them."""
+    with few_published(
+        "condition_differences",
+        "intermediate.current_reviews",
+        "intermediate.rubric_criteria",
+        "judge_agreement",
+        "judge_drift",
+        "leaderboard",
+        "run_costs",
+        "severity_leaderboard",
+    ):
+        yield published
 
 
 def labels_of_annotator(template_hash: str, label: str, seconds: float) -> Row:
@@ -96,14 +115,7 @@ def test_a_stopped_models_interval_is_not_valid_if_a_task_was_evaluated_later(
 ):
     reader = published(
         tasks_of(FOUR_TASKS),
-        judged(
-            {
-                "a": [1.0],
-                "b": [0.0],
-                "c": [0.0],
-            },
-            rubrics=FOUR_TASKS,
-        ),
+        judged({"a": [1.0], "b": [0.0], "c": [0.0]}, rubrics=FOUR_TASKS),
         {"stopping_scores": [stopped_after(2)]},
     )
 
@@ -139,7 +151,7 @@ def test_a_model_with_half_as_many_tasks_as_another_is_ranked(published):
     assert ranks == [{"model": "many", "rank": 1}, {"model": "half", "rank": 2}]
 
 
-def review_of_model(reviewer: str) -> Row:
+def model_review(reviewer: str) -> Row:
     (criterion,) = criteria_of("t1", [(8, "Accuracy")])
     return row(
         "model_reviews",
@@ -165,7 +177,7 @@ def test_a_reviewer_that_is_not_configured_counts_beside_one_that_is(published):
 
     reader = published(
         tasks_of({"t1": [(8, "Accuracy")]}),
-        {"model_reviews": [review_of_model("configured"), review_of_model("other")]},
+        {"model_reviews": [model_review("configured"), model_review("other")]},
         {"analysts": [configured]},
     )
 
@@ -275,9 +287,7 @@ def test_a_corrected_p_value_of_exactly_5_percent_is_significant(tmp_path):
         for name in ("plain", "search")
     ]
     root = aggregated(
-        tmp_path,
-        combined(tasks_of(FOUR_TASKS), *sides),
-        conditions=conditions,
+        tmp_path, combined(tasks_of(FOUR_TASKS), *sides), conditions=conditions
     ).root
     where = "breakdown = 'all' and score_name = 'score'"
     (figure,) = rows_in(
@@ -286,11 +296,7 @@ def test_a_corrected_p_value_of_exactly_5_percent_is_significant(tmp_path):
     )
     measures = [
         row(
-            "measures",
-            measure="difference",
-            p_value=0.05,
-            method="a-method",
-            **figure,
+            "measures", measure="difference", p_value=0.05, method="a-method", **figure
         ),
         row("measures", measure="smallest_detectable", method="a-method", **figure),
     ]
@@ -315,11 +321,7 @@ def test_the_cached_tokens_of_a_run_are_a_sum(published):
 def test_only_the_members_of_a_configured_majority_decide_its_grading(published):
     responses = judged({"a": [1.0]}, rubrics=FOUR_TASKS)["responses"]
     criteria = criteria_of("a", FOUR_TASKS["a"])
-    gradings = {
-        "one": "ternary",
-        "two": "ternary",
-        "three": "binary",
-    }
+    gradings = {"one": "ternary", "two": "ternary", "three": "binary"}
     verdicts = [
         verdict(responses[0], criteria[0], 1.0, judge=judge, grading=grading)
         for judge, grading in gradings.items()
@@ -328,11 +330,7 @@ def test_only_the_members_of_a_configured_majority_decide_its_grading(published)
 
     reader = published(
         tasks_of({"a": FOUR_TASKS["a"]}),
-        {
-            "responses": responses,
-            "verdicts": verdicts,
-            "grader_sets": [majority],
-        },
+        {"responses": responses, "verdicts": verdicts, "grader_sets": [majority]},
     )
 
     majorities = reader.rows("select grading from graders where grader = 'one and two'")

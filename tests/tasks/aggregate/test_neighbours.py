@@ -22,11 +22,7 @@ from tests.tasks.report.synthetic.scopes import scope_of
 
 
 def arranged(
-    line: Row,
-    value: float,
-    arrangement: str,
-    position: int = 1,
-    n_in_call: int = 1,
+    line: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1
 ) -> Row:
     """The verdict of `a-judge` on a criterion in an arrangement of calls."""
     decided = verdict(response(line["task_id"]), line, value)
@@ -53,9 +49,7 @@ def responses_to(criteria: Sequence[Row], **tables: list[Row]) -> Rows:
     task_ids = sorted({line["task_id"] for line in criteria})
     responses = [response(task_id) for task_id in task_ids]
     return combined(
-        admitted(task_ids),
-        {"criteria": criteria, "responses": responses},
-        tables,
+        admitted(task_ids), {"criteria": criteria, "responses": responses}, tables
     )
 
 
@@ -78,16 +72,14 @@ ARRANGED = [
 
 @pytest.mark.parametrize("is_judged", [False, True])
 def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
-    is_judged,
-    tmp_path,
+    is_judged, tmp_path
 ):
     verdicts = verdicts_of("other", CRITERIA)
     if is_judged:
         verdicts += verdicts_of("a-judge", CRITERIA)
 
     with reading(
-        tmp_path,
-        responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts),
+        tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)
     ) as reader:
         effects = reader.rows(
             "from neighbour_effects where breakdown = 'all' order by measure_of desc"
@@ -105,8 +97,7 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path):
     verdicts = verdicts_of("other", CRITERIA, grading="ternary")
 
     with reading(
-        tmp_path,
-        responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts),
+        tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)
     ) as reader:
         effects = reader.rows(
             "select measure_of from neighbour_effects where breakdown = 'all' order by all"
@@ -125,15 +116,10 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path):
     ],
 )
 def test_the_figure_shows_a_judge_without_any_other_verdict(
-    names,
-    judges,
-    measures,
-    tmp_path,
+    names, judges, measures, tmp_path
 ):
     rows = responses_to(
-        CRITERIA,
-        neighbour_verdicts=ARRANGED,
-        verdicts=verdicts_of("other", CRITERIA),
+        CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA)
     )
     scope = scope_of(tmp_path, rows)
     scope = Scope(scope.job.model_copy(update={"named_judges": names}), scope.reader)

@@ -144,13 +144,7 @@ class Reviews:
         findings = []
         for check in CHECKS:
             passes = self.checks[trial, check][key] == 1.0
-            findings.append(
-                {
-                    "name": check,
-                    "passes": passes,
-                    "reason": "so",
-                }
-            )
+            findings.append({"name": check, "passes": passes, "reason": "so"})
         return json.dumps(findings)
 
     def agreeing_shares(self) -> Values:
@@ -269,8 +263,7 @@ def failing_shares(reviews: Reviews, checks: tuple[str, ...]) -> Values:
 
 
 def prediction(
-    failing: Mapping[Key, float],
-    outcomes: Mapping[Key, float],
+    failing: Mapping[Key, float], outcomes: Mapping[Key, float]
 ) -> dict[str, Any]:
     """The figures of a check that predicts an outcome.
 
@@ -295,8 +288,7 @@ def prediction(
 
 
 def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
-    reader,
-    reviews,
+    reader, reviews
 ):
     rows = reader.rows("from review_predictions")
     actual = {

@@ -21,16 +21,11 @@ from warehouse import Warehouse
 TASKS = [f"t{number}" for number in range(8)]
 WEIGHTS = (5, 3, 2)
 """Of the criteria of each task; a score is the sum of the met ones / 10."""
-JUDGE_TRIALS = [
-    ("strict", 1),
-    ("strict", 2),
-    ("mild", 1),
-]
-PRICES = {
-    "strict": 0.01,
-    "mild": None,
-}
+JUDGE_TRIALS = [("strict", 1), ("strict", 2), ("mild", 1)]
+PRICES = {"strict": 0.01, "mild": None}
 """The cost of a verdict, in US dollars."""
+JUDGING_USD = 0.03
+"""The cost of the verdicts of `strict` on the three criteria of a task."""
 Scores = dict[tuple[str, int, int, int], float]
 """(judge, judge trial, index of the task, trial) -> score."""
 
@@ -38,30 +33,15 @@ Scores = dict[tuple[str, int, int, int], float]
 def stored_rows() -> tuple[Rows, Scores]:
     """Return the rows of random verdicts on two responses to each task, and their scores."""
     dice = random.Random(3)
-    tables = admitted(
-        TASKS,
-        n_criteria=len(WEIGHTS),
-    )
-    tables |= {
-        "criteria": [],
-        "responses": [],
-        "verdicts": [],
-    }
+    tables = admitted(TASKS, n_criteria=len(WEIGHTS))
+    tables |= {"criteria": [], "responses": [], "verdicts": []}
     scores: Scores = Counter()
     for task, task_id in enumerate(TASKS):
         for trial in (1, 2):
-            response_row = response(
-                task_id,
-                trial=trial,
-                cost_usd=0.5,
-            )
+            response_row = response(task_id, trial=trial, cost_usd=0.5)
             tables["responses"].append(response_row)
         for position, weight in enumerate(WEIGHTS):
-            criterion_row = criterion(
-                task_id,
-                position,
-                weight,
-            )
+            criterion_row = criterion(task_id, position, weight)
             tables["criteria"].append(criterion_row)
             for trial, (judge, judge_trial) in product((1, 2), JUDGE_TRIALS):
                 value = float(dice.random() < 0.6)
@@ -97,9 +77,7 @@ def test_variances_are_those_of_the_scores_of_all_trials_of_a_judge(rows):
     tasks = np.array([cell[2] for cell in cells])
     trials = np.array([cell[3] for cell in cells])
     values = np.array([SCORES[cell] for cell in cells])
-    expected = components(
-        task_scores(tasks, 10 * tasks + trials, values),
-    )
+    expected = components(task_scores(tasks, 10 * tasks + trials, values))
 
     results = [rows["strict", source] for source in ("tasks", "trials", "judge trials")]
 
@@ -120,9 +98,12 @@ def test_two_judges_have_the_range_of_their_means_on_the_same_responses(rows):
 @pytest.mark.parametrize(
     ("source", "cost_usd"),
     [
-        ("tasks", 100 * (2 * 0.5 + 4 * 0.03)),
-        ("trials", 8 * (0.5 + 2 * 0.03)),
-        ("judge trials", 16 * 0.03),
+        # 100 tasks with two responses, each judged twice.
+        ("tasks", 100 * (2 * 0.5 + 4 * JUDGING_USD)),
+        # A response to each of 8 tasks, judged twice.
+        ("trials", 8 * (0.5 + 2 * JUDGING_USD)),
+        # All 16 responses are judged once more.
+        ("judge trials", 16 * JUDGING_USD),
     ],
 )
 def test_more_of_a_source_costs_the_mean_prices_of_responses_and_verdicts(
@@ -139,7 +120,7 @@ def test_an_unknown_price_is_no_cost(rows):
 def test_another_judge_costs_the_mean_of_the_known_prices(rows):
     row = rows["several judges", "judges"]
 
-    assert row["change_usd"] == pytest.approx(16 * 0.03)
+    assert row["change_usd"] == pytest.approx(16 * JUDGING_USD)
 
 
 def lines_with(width: float, n_trials: int) -> list[str]:
@@ -156,16 +137,11 @@ def lines_with(width: float, n_trials: int) -> list[str]:
         "trials": n_trials,
     }
     job = SimpleNamespace(settings=Settings.model_validate(configured))
-    return repetition_lines(
-        SimpleNamespace(job=job, rows_of=lambda _: [row]),
-    )
+    return repetition_lines(SimpleNamespace(job=job, rows_of=lambda _: [row]))
 
 
 def test_the_plan_names_configured_trials_that_buy_less_than_a_tenth():
-    lines = lines_with(
-        0.95,
-        n_trials=2,
-    )
+    lines = lines_with(0.95, n_trials=2)
 
     assert lines == [
         "Repetitions that narrow intervals by less than a tenth: trials of a-model"

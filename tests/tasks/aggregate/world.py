@@ -35,6 +35,8 @@ _FURTHER_GRADERS = {
 }
 """Grader of some responses -> columns of its verdicts."""
 REFUSED = "t-refused"
+RESAMPLES = 200
+"""Number of resamples for intervals: measuring takes less time, and the checker draws as many."""
 
 EVERY_ROW = """
     from (
@@ -90,7 +92,7 @@ def random_world(
     }
 
 
-def graded_world(seed: int, n_tasks: int = 45) -> Rows:
+def graded_world(seed: int, n_tasks: int) -> Rows:
     """A random world with decisions of people, of a ternary judge, and of repetitions of judges.
 
     Some verdicts are on earlier wordings; a model's second trial has one response, to the refused
@@ -141,9 +143,7 @@ def _responses(
 
 
 def _verdicts(
-    dice: random.Random,
-    responses: Sequence[Row],
-    rubrics: Mapping[str, list[Row]],
+    dice: random.Random, responses: Sequence[Row], rubrics: Mapping[str, list[Row]]
 ) -> Iterator[Row]:
     """The second judge has seen the first trials of the first tasks."""
     for judge, judged in itertools.product(JUDGES, responses):
@@ -229,12 +229,10 @@ def _task(dice: random.Random, task_id: str, number: int) -> Row:
         expert=dice.choice(["Expert", "Non-Expert"]),
         turns=dice.choice([1, 1, 1, 2, 10]),
         decision_types=dice.sample(
-            ["Choice", "Plan", "Procedure, Forum & Jurisdiction"],
-            dice.randint(0, 3),
+            ["Choice", "Plan", "Procedure, Forum & Jurisdiction"], dice.randint(0, 3)
         ),
         economic_pathways=dice.sample(
-            ["Risk", "Value", "Operations, Processes & Controls"],
-            dice.randint(1, 2),
+            ["Risk", "Value", "Operations, Processes & Controls"], dice.randint(1, 2)
         ),
         has_reference_texts=dice.random() < 0.2,
     )
@@ -278,10 +276,7 @@ def _selection(name: str, task_ids: Iterable[str], seconds: float) -> list[Row]:
 def refused(task_id: str) -> Rows:
     """The row that refuses a task."""
     refusal = row(
-        "refusals",
-        task_id=task_id,
-        check_name="weight_range",
-        severity="quarantine",
+        "refusals", task_id=task_id, check_name="weight_range", severity="quarantine"
     )
     return {"refusals": [refusal]}
 
@@ -297,13 +292,7 @@ def figures_of(tables: Rows) -> Figures:
         tasks.append(task | {"is_admitted": task_id not in refused_ids})
         for kind in ("decision_type", "economic_pathway"):
             for label in task[f"{kind}s"] or ():
-                labels.append(
-                    {
-                        "task_id": task_id,
-                        "kind": kind,
-                        "label": label,
-                    }
-                )
+                labels.append({"task_id": task_id, "kind": kind, "label": label})
     certified = {
         "criterion_labels": [],
         "criterion_variants": [],
@@ -315,7 +304,7 @@ def figures_of(tables: Rows) -> Figures:
     certified["hard_subset"] = [
         selection for selection in selections if selection["selection_id"] == "latest"
     ]
-    return Figures({"intervals": INTERVALS}, certified)
+    return Figures({"intervals": INTERVALS}, certified, RESAMPLES)
 
 
 def small_world(seed: int) -> Rows:

@@ -52,7 +52,12 @@ class Mailbox:
     were_encrypted: list[bool] = field(default_factory=list)
 
     async def handle_RCPT(  # noqa: N802 - the name that aiosmtpd calls
-        self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: Any
+        self,
+        server: SMTP,
+        session: Session,
+        envelope: Envelope,
+        address: str,
+        options: Any,
     ) -> str:
         if address in self.unknown:
             return "550 5.1.1 there is no such mailbox"
@@ -60,7 +65,7 @@ class Mailbox:
         return "250 OK"
 
     async def handle_DATA(  # noqa: N802 - the name that aiosmtpd calls
-        self, server: SMTP, _: Session, envelope: Envelope
+        self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
         respond = self.plan.pop(0) if self.plan else "250 OK"
         if respond.startswith("250"):
@@ -76,10 +81,10 @@ class Mailbox:
 
     def authenticate(
         self,
-        _: SMTP,
-        __: Session,
-        ___: Envelope,
-        ____: str,
+        server: SMTP,
+        session: Session,
+        envelope: Envelope,
+        mechanism: str,
         login: Any,
     ) -> AuthResult:
         assert isinstance(login, LoginPassword)
@@ -96,8 +101,8 @@ def serving_mail(
     tls: ssl.SSLContext | None = None,
     asks_login: bool = False,
 ) -> Iterator[Mailbox]:
-    taken = socket.create_server(("127.0.0.1", 0))
-    mailbox = Mailbox(taken.getsockname()[1])
+    listener = socket.create_server(("127.0.0.1", 0))
+    mailbox = Mailbox(listener.getsockname()[1])
     loop = asyncio.new_event_loop()
 
     def client():
@@ -112,7 +117,7 @@ def serving_mail(
             authenticator=mailbox.authenticate,
         )
 
-    server = loop.run_until_complete(loop.create_server(client, sock=taken, ssl=tls))
+    server = loop.run_until_complete(loop.create_server(client, sock=listener, ssl=tls))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:

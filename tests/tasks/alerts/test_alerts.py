@@ -8,14 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.alerts import findings
-from tasks.alerts.findings import Alert, alert_id, alerts_of_reports, drifts, drops
-from tasks.alerts.sending import Delivery, history_of, store
+from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops
+from tasks.alerts.sending import Delivery, store
 from tasks.run.writing import StageReport
 from tests.kit import rows_in, values_in
 from tests.tasks.alerts.conftest import DRIFT, DRIFTED, DROP, FELL, night_job
 from warehouse import Warehouse
 
-FULL = findings.failure("out of disk")
+pytestmark = pytest.mark.usefixtures("without_scores")
+DISK_FULL = findings.failure("out of disk")
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
@@ -39,21 +40,6 @@ def parts(low: int, high: int) -> st.SearchStrategy[float]:
 
 
 _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_size=12)
-JUST_SIGNIFICANT = {
-    "falls": [(-0.0625, 0.0625)],
-    "least_drop": 0.0,
-    "alpha": 0.0625,
-}
-JUST_LARGE_ENOUGH = {
-    "falls": [(-0.0625, 0.0)],
-    "least_drop": 0.0625,
-    "alpha": 0.5,
-}
-NO_FALL = {
-    "falls": [(0.0, 0.0)],
-    "least_drop": 0.0,
-    "alpha": 0.5,
-}
 
 
 @given(
@@ -61,9 +47,9 @@ NO_FALL = {
     least_drop=parts(0, 30),
     alpha=parts(1, 1023),
 )
-@example(**JUST_SIGNIFICANT)
-@example(**JUST_LARGE_ENOUGH)
-@example(**NO_FALL)
+@example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
+@example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
+@example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
 def test_alerts_are_large_falls_that_step_down_rejects(falls, least_drop, alpha):
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
     comparisons = []
@@ -244,7 +230,7 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         is_below_bar=True,
     )
     drop_on_legal = replace(DROP, facts={"split": "legal"})
-    alerts = [DROP, drop_on_legal, FULL, *alerts_of_reports([report])]
+    alerts = [DROP, drop_on_legal, DISK_FULL, *alerts_of_reports([report])]
 
     for night, run_id in (
         ("2026-11-22", "run-1"),
@@ -260,13 +246,3 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         ("quality", 1, "run-1"),
         ("score_drop", 4, "run-1"),
     ]
-
-
-def test_the_history_names_who_was_sent_which_alert(tmp_path):
-    job = night_job(tmp_path)
-    drop_id = alert_id(job, DROP)
-
-    store(job, [DROP], [Delivery("webhook 1", "sent", 1, None, 1, (drop_id,)), FAILED])
-    Warehouse(tmp_path).publish()
-
-    assert history_of(job, []).sent == {("webhook 1", drop_id)}

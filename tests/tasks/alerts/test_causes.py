@@ -47,8 +47,8 @@ def low(*cells: CoverageCell) -> LowCoverage:
     return LowCoverage(BAR, [cell for cell in cells if cell.due_share < BAR], [])
 
 
-def stops(**reasons: str) -> list[Stop]:
-    """The stops of a night, from the reason by the name of the stopped model or judge."""
+def stops(stage: str, **reasons: str) -> list[Stop]:
+    """The stops of a stage, from the reason by the name of the stopped model or judge."""
     job = job_on(
         "sample",
         NIGHT.warehouse,
@@ -57,7 +57,6 @@ def stops(**reasons: str) -> list[Stop]:
     )
     reports = []
     for name, reason in reasons.items():
-        stage = "sample" if name == "gamma" else "judge"
         line = f"hosted_vllm/{name} at {ADDRESS}: {reason}"
         reports.append(StageReport(stage, stopped=[line]))
     return stops_of(job, reports)
@@ -84,7 +83,7 @@ def night_without(
 def test_one_refused_model_is_one_alert_on_all_its_cells():
     incomplete = night_without("gamma")
 
-    [alert] = coverage_alerts(incomplete, stops(gamma=REFUSED))
+    [alert] = coverage_alerts(incomplete, stops("sample", gamma=REFUSED))
 
     assert alert.headline == "model gamma refused all calls"
     assert alert.line == (
@@ -98,7 +97,7 @@ def test_one_refused_model_is_one_alert_on_all_its_cells():
 def test_endpoints_that_gave_no_reply_are_alerts_of_their_own():
     model, judge = coverage_alerts(
         night_without("gamma", "strict"),
-        stops(gamma=SILENT, strict=SILENT),
+        stops("sample", gamma=SILENT) + stops("judge", strict=SILENT),
     )
 
     assert model.headline == "model gamma gave no reply"
@@ -123,8 +122,8 @@ def test_an_endpoint_that_stopped_half_way_is_described_as_such():
         cell("gamma", n_done=30), cell("gamma", "strict", n_done=300, due=400)
     )
 
-    [silence] = coverage_alerts(incomplete, stops(gamma=SILENT))
-    [refusal] = coverage_alerts(incomplete, stops(gamma=REFUSED))
+    [silence] = coverage_alerts(incomplete, stops("sample", gamma=SILENT))
+    [refusal] = coverage_alerts(incomplete, stops("sample", gamma=REFUSED))
 
     assert silence.headline == "model gamma stopped replying"
     assert refusal.headline == "model gamma refused further calls"
@@ -165,10 +164,12 @@ def test_a_label_without_imported_responses_is_an_alert():
 
 
 def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is():
-    assert [str(stop.callee) for stop in stops(gamma=SILENT)] == ["model gamma"]
-    assert [str(stop.callee) for stop in stops(strict=SILENT)] == ["judge strict"]
-    # A judge of that name was stopped, and there is none.
-    assert stops(alpha=SILENT) == []
+    [model_stop] = stops("sample", gamma=SILENT)
+    [judge_stop] = stops("judge", strict=SILENT)
+
+    assert str(model_stop.callee) == "model gamma"
+    assert str(judge_stop.callee) == "judge strict"
+    assert stops("judge", alpha=SILENT) == []  # there is no judge of that name
 
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
@@ -207,12 +208,18 @@ def drawn_cell(draw: st.DrawFn) -> CoverageCell:
 
 @given(
     st.lists(drawn_cell(), max_size=12),
-    st.dictionaries(st.sampled_from(["gamma", "strict"]), st.just(SILENT)),
+    st.dictionaries(st.just("gamma"), st.just(SILENT)),
+    st.dictionaries(st.just("strict"), st.just(SILENT)),
 )
-def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(cells, reasons):
+def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(
+    cells, models, judges
+):
     incomplete = low(*cells)
 
-    alerts = coverage_alerts(incomplete, stops(**reasons))
+    alerts = coverage_alerts(
+        incomplete,
+        stops("sample", **models) + stops("judge", **judges),
+    )
 
     assert bool(alerts) == bool(incomplete.cells)
     names = [alert.whom for alert in alerts]

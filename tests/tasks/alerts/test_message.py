@@ -18,7 +18,7 @@ from tasks.alerts.findings import (
     failure,
     stopping_drops,
 )
-from tasks.alerts.message import MOST_LINES, Results, escaped, night_message
+from tasks.alerts.message import Results, escaped, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, store
 from tasks.config.job import Job
 from tests.kit import row, written
@@ -26,6 +26,7 @@ from tests.tasks.alerts.conftest import DRIFTED, FELL, NIGHT, alerts_to, night_j
 from tests.tasks.alerts.servers import Hook
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.usefixtures("without_scores")
 SCORES = [
     {
         "split": "finance_hard",
@@ -258,7 +259,7 @@ def any_alert(draw: st.DrawFn) -> Alert:
 def test_a_message_has_at_most_six_lines_whatever_happened(alerts, results):
     message = night_message(NIGHT, alerts, results)
 
-    assert len(message.lines) <= MOST_LINES
+    assert len(message.lines) <= 6
     assert len(message.lines) == len(message.body.splitlines())
     assert len(message.title.splitlines()) == 1
     assert len(message.as_chat) <= 16_000
@@ -303,7 +304,6 @@ def hold_nights(
             [],
             deliver(settings, alerts, job, RESULTS, history=history),
         )
-        Warehouse(folder).publish()
     return [call.json["title"].partition(" (")[0] for call in hook.seen]
 
 
@@ -320,13 +320,12 @@ def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path, hook):
 
 
 def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, hook):
-    nights = [
-        [silent("model gamma", share / 100)] for share in (80, 79, 77, 74, 73, 20)
-    ]
+    nights = [[silent("model gamma", share)] for share in (0.8, 0.77, 0.74, 0.2)]
 
-    titles = hold_nights(tmp_path, hook, *nights)
+    hold_nights(tmp_path, hook, *nights)
 
-    assert len(titles) == 3  # 80 %, 74 % and 20 %
+    shares = [call.json["alerts"][0]["facts"]["share"] for call in hook.seen]
+    assert shares == [0.8, 0.74, 0.2]
 
 
 def test_a_drop_that_stopping_finds_every_night_is_sent_once(tmp_path, hook):
@@ -390,6 +389,7 @@ def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_s
     n_deliveries,
 ):
     hold_nights(tmp_path, hook, [], [GAMMA], when="always")
+    Warehouse(tmp_path).publish()
     job = night_of(tmp_path, 2)
     settings = alerts_to({"webhook": hook.address}, when="always")
     history = history_of(job, alerts)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
 from tasks.rules.statistics.weaknesses import leaves_under
@@ -17,10 +18,10 @@ PHRASES = rubrics(3, 40, evenness=3.0).phrases()
 
 def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
     """The sorted phrases of each leaf, by the path to it."""
-    by_path = {}
+    phrases_by_path = {}
     for item, leaf in zip(items, tree.leaves, strict=True):
-        by_path.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
-    return {way: sorted(positions) for way, positions in by_path.items()}
+        phrases_by_path.setdefault(tuple(_path(tree, int(leaf))), []).append(item)
+    return {path: sorted(phrases) for path, phrases in phrases_by_path.items()}
 
 
 def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
@@ -36,7 +37,7 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
     for node, parent in enumerate(tree.parents):
         assert parent < node
         assert tree.parents.count(node) != 1
-        assert len(_way(tree, node)) - 1 <= LEVELS
+        assert len(_path(tree, node)) - 1 <= LEVELS
 
 
 @settings(max_examples=8, deadline=None)
@@ -71,13 +72,13 @@ def test_words_in_common_make_a_group():
     assert len(set(nodes)) == 3
 
 
-def _way(tree: Tree, node: int) -> list[int]:
-    return [*_way(tree, tree.parents[node]), node] if node >= 0 else []
+def _path(tree: Tree, node: int) -> list[int]:
+    return [*_path(tree, tree.parents[node]), node] if node >= 0 else []
 
 
 def tops(tree: Tree) -> list[int]:
     """The node below the root that each item is under."""
-    return [_way(tree, int(leaf))[1] for leaf in tree.leaves]
+    return [_path(tree, int(leaf))[1] for leaf in tree.leaves]
 
 
 def test_vectors_are_compared_by_their_direction():
@@ -110,12 +111,17 @@ def test_what_cannot_be_divided_is_a_root_alone(items):
     assert tree.leaves.tolist() == [0] * len(items)
 
 
-@pytest.mark.slow
-def test_the_number_of_threads_changes_nothing():
-    phrases = rubrics(5, 200, evenness=3.0).phrases()
-    trees = []
-    for threads in (1, 4):
-        with threadpool_limits(threads):
-            trees.append(build_tree(phrases))
-    assert trees[0].parents == trees[1].parents
-    assert trees[0].leaves.tolist() == trees[1].leaves.tolist()
+def test_one_thread_builds_a_tree(monkeypatch):
+    """So that the number of threads changes nothing."""
+    fit = KMeans.fit
+    n_threads = []
+
+    def noting_fit(*arguments, **options):
+        n_threads.extend(pool["num_threads"] for pool in threadpool_info())
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(KMeans, "fit", noting_fit)
+    with threadpool_limits(4):
+        build_tree(PHRASES)
+
+    assert set(n_threads) == {1}

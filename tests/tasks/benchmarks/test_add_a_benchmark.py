@@ -23,12 +23,14 @@ from tests.faults.server import FaultServer
 from tests.kit import (
     configure,
     endpoint,
+    few_published,
     judged,
     prepared,
     sampled,
     values_in,
     write_jsonl,
 )
+from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
@@ -112,12 +114,14 @@ def world(tmp_path_factory) -> Iterator[World]:
             warehouse=folder / "warehouse",
             is_quiet=True,
         )
-        job = prepared(load_job(arguments))
-        sampled(job)
-        judged(job)
-        n_judged = len(server.entries) - 2 * len(ROWS)
-        assert judged(job).rows == 0
-        import_marks(job, folder / "marks.jsonl")
+        with few_published():
+            job = prepared(load_job(arguments))
+            sampled(job)
+            judged(job)
+            n_judged = len(server.entries) - 2 * len(ROWS)
+            assert judged(job).rows == 0
+            import_marks(job, folder / "marks.jsonl")
+        Warehouse(job.warehouse).database.unlink()
         aggregate(job)
         yield World(job, config, n_judged)
 

@@ -105,7 +105,7 @@ def meta_rows() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def job(tmp_path_factory) -> Job:
     folder = tmp_path_factory.mktemp("health")
-    with FaultServer() as server:
+    with kit.few_published(), FaultServer() as server:
         job = prepared(
             job_on(
                 write_jsonl(folder / "oss.jsonl", map(health_row, range(len(POINTS)))),
@@ -118,11 +118,12 @@ def job(tmp_path_factory) -> Job:
         sampled(job)
         judged(job)
         assert len(server.judge_requests) == 12
-    meta = write_jsonl(folder / "meta.jsonl", meta_rows())
-    assert import_responses(job, meta).rows == 3
-    assert import_verdicts(job, meta).rows == 8
-    assert import_responses(job, meta).rows == 0
-    assert import_verdicts(job, meta).rows == 0
+        meta = write_jsonl(folder / "meta.jsonl", meta_rows())
+        assert import_responses(job, meta).rows == 3
+        assert import_verdicts(job, meta).rows == 8
+        assert import_responses(job, meta).rows == 0
+        assert import_verdicts(job, meta).rows == 0
+    Warehouse(job.warehouse).database.unlink()
     aggregate(job)
     return job
 
@@ -219,6 +220,7 @@ def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed, cause):
         parse_row(health_row(0, **changed))
 
 
+@pytest.mark.usefixtures("without_scores")
 def test_what_breaks_an_invariant_is_refused(tmp_path):
     criterion = {"criterion": "A.", "tags": []}
     messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
@@ -329,6 +331,7 @@ def world(tmp_path_factory) -> Iterator[World]:
         yield research_world
 
 
+@pytest.mark.usefixtures("without_scores")
 def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_path):
     with FaultServer(behaviour) as server:
         job = prepared(World(server, tmp_path).job("augmented"))
@@ -508,6 +511,7 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells, ca
         read(COMPILED | cells)
 
 
+@pytest.mark.usefixtures("without_scores")
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
     world, tmp_path
 ):

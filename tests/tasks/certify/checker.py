@@ -48,11 +48,7 @@ def read(path, digest=None):
 
 
 def digest_of(*parts):
-    text = json.dumps(
-        parts,
-        sort_keys=True,
-        separators=(",", ":"),
-    )
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -153,8 +149,7 @@ def interval(numerators, denominators, counts):
         + shift**2 * (counts @ denominators**2)
     )
     low_quantile, high_quantile = np.quantile(
-        moved / np.sqrt(np.maximum(squares, 1e-6)),
-        [0.025, 0.975],
+        moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975]
     )
     shortest = student(n_differing - 1) * math.sqrt(n_tasks / (n_tasks - 1))
     longest = max(2 * student(n_tasks - 1), shortest)
@@ -297,22 +292,10 @@ def verdicts_of(tables, criteria):
     verdicts = Verdicts()
     originals = {}
     for row in tables["criterion_variants"]:
-        variant = (
-            row["task_id"],
-            row["criterion_id"],
-            row["content_hash"],
-        )
-        originals[variant] = (
-            row["task_id"],
-            row["original_id"],
-            row["original_hash"],
-        )
+        variant = (row["task_id"], row["criterion_id"], row["content_hash"])
+        originals[variant] = (row["task_id"], row["original_id"], row["original_hash"])
     for row in tables["verdicts"]:
-        key = (
-            row["task_id"],
-            row["criterion_id"],
-            row["criterion_hash"],
-        )
+        key = (row["task_id"], row["criterion_id"], row["criterion_hash"])
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
         for grading, value in readings_of(row).items():
             config_row = row | {"grading": grading}
@@ -500,12 +483,7 @@ class Figures:
         by_task = {}
         for task in self.sets[task_set]:
             if label not in self.under or task in self.under[label]:
-                trials = self.responses(
-                    run,
-                    task,
-                    self.rubric_label(label),
-                    score,
-                )
+                trials = self.responses(run, task, self.rubric_label(label), score)
                 if trials is not None:
                     by_task[task] = trials
         return by_task
@@ -602,9 +580,7 @@ class Figures:
         if not tasks:
             return dict.fromkeys(("met_share", "n_judged", "met_ci_low", "met_ci_high"))
         low, high = interval(
-            np.array(met),
-            np.array(judged),
-            self.counts(task_set, tasks),
+            np.array(met), np.array(judged), self.counts(task_set, tasks)
         )
         return {
             "met_share": sum(met) / sum(judged),
@@ -622,11 +598,7 @@ class Figures:
         ends = (None, None)
         if means:
             values = np.array(list(means.values()))
-            ends = interval(
-                values,
-                np.ones(len(values)),
-                self.counts(task_set, means),
-            )
+            ends = interval(values, np.ones(len(values)), self.counts(task_set, means))
         n_skipped = None
         unbiased_mean = None
         stop = self.stopped.get((run, task_set, label, score))
@@ -806,12 +778,7 @@ def is_same(name, stated, recomputed):
     if isinstance(stated, int) or None in (stated, recomputed):
         return stated == recomputed
     tolerance = 2e-6 if "ci_" in name else 1e-9
-    return math.isclose(
-        stated,
-        recomputed,
-        rel_tol=tolerance,
-        abs_tol=tolerance,
-    )
+    return math.isclose(stated, recomputed, rel_tol=tolerance, abs_tol=tolerance)
 
 
 def check(path, digest=None, resamples=None):

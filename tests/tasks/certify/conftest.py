@@ -5,19 +5,17 @@ import json
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
 from tasks.certify.certifying import certify
 from tasks.config.job import Job
 from tasks.rules.identity import piece_hash, response_id, verdict_id
-from tasks.rules.statistics.intervals import draws
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
+from tests.tasks.report.synthetic.resamples import few_resamples
 
 RESEARCH_RESAMPLES = 200
 """Number of resamples in the made-up warehouse (`research.py`)."""
@@ -55,8 +53,7 @@ def research(research_job: Job, tmp_path_factory) -> Path:
 @pytest.fixture
 def resampling_less() -> Iterator[None]:
     """Verify with the few resamples of the made-up warehouse of ResearchRubrics."""
-    few_draws = partial(draws, resamples=RESEARCH_RESAMPLES)
-    with patch("tasks.measures.scores.draws", few_draws):
+    with few_resamples(RESEARCH_RESAMPLES):
         yield
 
 

@@ -48,9 +48,7 @@ def test_the_same_state_gives_the_same_bytes(sample_job, certificate, tmp_path):
 
 
 def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
-    sample_job,
-    certificate,
-    tmp_path,
+    sample_job, certificate, tmp_path
 ):
     job = copied(sample_job, tmp_path / "copied")
     Warehouse(job.warehouse).database.unlink()
@@ -217,9 +215,7 @@ def random_certificate(tmp_path_factory) -> Path:
     job = job_on("sample", folder / "warehouse")
     written(job.warehouse, rows)
     data = DataRevision(
-        name="random",
-        revision=rows["criteria"][0]["dataset_revision"],
-        splits=(),
+        name="random", revision=rows["criteria"][0]["dataset_revision"], splits=()
     )
     job = job.looking_up(lambda: data)
     aggregate(job)

@@ -5,6 +5,7 @@ its rows.
 import hashlib
 import json
 import random
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.bundles.bundle import Damaged
-from tasks.certify.certifying import LEADERBOARDS
-from tasks.certify.texts import Texts
+from tasks.certify.certifying import LEADERBOARDS, unpack_verified
+from tasks.certify.texts import check_texts
 from tasks.certify.verifying import verify
 from tasks.config.job import DataRevision
 from tasks.dataset.foreign_files import FileTooLarge
@@ -24,8 +25,8 @@ from tests.kit import Row, job_on, one_line, response, write_jsonl, written
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_calls, check_ids, read
 from tests.tasks.certify.conftest import Members, forged, members_of, with_row
+from tests.warehouse.parts import flip
 from tests.worlds import RESPONSES, SAMPLE
-from warehouse.files import verified_digest
 
 
 def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(
@@ -56,19 +57,16 @@ def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
     assert "have another method than this version's" in line
 
 
-def test_a_flipped_bit_is_found_at_every_single_place(certificate, tmp_path):
-    content = certificate.read_bytes()
-    bits = random.Random(7)
-    copy = tmp_path / "copy.zip"
-    copy.write_bytes(content)
-    with copy.open("r+b", buffering=0) as file:
-        for offset in range(len(content)):
-            file.seek(offset)
-            file.write(bytes([content[offset] ^ (1 << bits.randrange(8))]))
-            assert verified_digest(copy) is None
-            file.seek(offset)
-            file.write(content[offset : offset + 1])
-    assert verified_digest(copy)
+def test_a_certificate_with_a_flipped_bit_anywhere_is_refused(certificate, tmp_path):
+    dice = random.Random(7)
+    n_bytes = certificate.stat().st_size
+    offsets = [0, n_bytes - 65, n_bytes - 64, n_bytes - 1]
+
+    for offset in (*offsets, *dice.sample(range(n_bytes), 20)):
+        copy = Path(shutil.copy(certificate, tmp_path))
+        flip(copy, offset, bit=dice.randrange(8))
+        with pytest.raises(Damaged, match="its digest does not match"):
+            verify(copy)
 
 
 @pytest.fixture
@@ -76,12 +74,7 @@ def with_changed_verdict(research: Path, tmp_path) -> Path:
     """A forgery in which a criterion that was met is not met."""
     verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
     number = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
-    change = with_row(
-        "rows/verdicts.jsonl",
-        number,
-        status="unmet",
-        value=0,
-    )
+    change = with_row("rows/verdicts.jsonl", number, status="unmet", value=0)
     return forged(research, tmp_path / "forgery.zip", change)
 
 
@@ -141,11 +134,7 @@ def in_groups(tmp_path_factory) -> Path:
     job = job_on("sample", folder / "warehouse")
     written(job.warehouse, rows)
     revision = rows["criteria"][0]["dataset_revision"]
-    data = DataRevision(
-        name="grouped",
-        revision=revision,
-        splits=(),
-    )
+    data = DataRevision(name="grouped", revision=revision, splits=())
     job = job.looking_up(lambda: data)
     aggregate(job)
     return certificates.certified(job, folder / "groups.zip")
@@ -162,9 +151,7 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups):
 
 @pytest.mark.parametrize("n_in_call", [1, 2, 99, None])
 def test_another_number_of_criteria_in_a_call_is_refused(
-    in_groups,
-    tmp_path,
-    n_in_call,
+    in_groups, tmp_path, n_in_call
 ):
     change = with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
     forgery = forged(in_groups, tmp_path / "forgery.zip", change)
@@ -190,8 +177,7 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
 
 
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
-    in_groups,
-    tmp_path,
+    in_groups, tmp_path
 ):
     def forget_rules(members):
         del members["rows/coverage_rules.jsonl"]
@@ -217,6 +203,7 @@ def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
 
     result = verify(in_groups, texts=(write_jsonl(tmp_path / "texts.jsonl", texts),))
 
+    assert result.is_confirmed
     assert result.ids.differing == []
     assert result.ids.n_checked["verdicts"] == len(tables["verdicts"])
     assert any(row["n_in_call"] for row in tables["verdicts"])
@@ -285,8 +272,7 @@ def test_weights_unknown_to_the_benchmark_are_refused(certificate, tmp_path):
 
 
 def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_warned(
-    certificate,
-    tmp_path,
+    certificate, tmp_path
 ):
     def only_warn(manifest):
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
@@ -346,18 +332,9 @@ def _with_row_twice(name: str) -> Callable[[Members], None]:
     ],
 )
 def test_a_verdict_whose_value_is_not_that_of_its_status_is_refused(
-    status,
-    value,
-    reason,
-    certificate,
-    tmp_path,
+    status, value, reason, certificate, tmp_path
 ):
-    change = with_row(
-        "rows/verdicts.jsonl",
-        0,
-        status=status,
-        value=value,
-    )
+    change = with_row("rows/verdicts.jsonl", 0, status=status, value=value)
     forgery = forged(certificate, tmp_path / "forgery.zip", change)
 
     with pytest.raises(Damaged, match=one_line(reason)):
@@ -410,10 +387,7 @@ def test_a_verdict_whose_value_is_not_that_of_its_status_is_refused(
     ],
 )
 def test_an_archive_with_other_members_or_rows_is_refused_in_one_line(
-    change,
-    reason,
-    certificate,
-    tmp_path,
+    change, reason, certificate, tmp_path
 ):
     forgery = forged(certificate, tmp_path / "forgery.zip", change)
 
@@ -426,10 +400,7 @@ def test_an_archive_with_other_members_or_rows_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("change_manifest", "reason"),
     [
-        (
-            lambda manifest: manifest["files"].pop(),
-            "its members are not those that",
-        ),
+        (lambda manifest: manifest["files"].pop(), "its members are not those that"),
         (
             lambda manifest: manifest["files"][0].update(sha256="0"),
             "missing, or changed since",
@@ -441,10 +412,7 @@ def test_an_archive_with_other_members_or_rows_is_refused_in_one_line(
     ],
 )
 def test_a_manifest_that_does_not_fit_its_archive_is_refused_in_one_line(
-    change_manifest,
-    reason,
-    certificate,
-    tmp_path,
+    change_manifest, reason, certificate, tmp_path
 ):
     change = _with_member("rows/other.jsonl")
     forgery = forged(certificate, tmp_path / "forgery.zip", change, change_manifest)
@@ -472,15 +440,16 @@ def rows_of(path: Path) -> list[Row]:
     return list(map(json.loads, path.read_text().splitlines()))
 
 
-def checked(certificate: Path, *texts: Path) -> Texts:
-    result = verify(certificate, texts=texts)
-    assert result.texts is not None
-    assert result.is_confirmed == (not result.texts.differing)
-    return result.texts
+@pytest.fixture(scope="module")
+def unpacked(certificate: Path, tmp_path_factory) -> Path:
+    """The folder of the unpacked certificate, with whose hashes texts are compared."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    unpack_verified(certificate, folder)
+    return folder
 
 
 @pytest.mark.slow
-def test_a_data_set_an_export_and_a_warehouse_match(sample_job, certificate, tmp_path):
+def test_a_data_set_an_export_and_a_warehouse_match(sample_job, unpacked, tmp_path):
     export_tables(sample_job, tmp_path / "exported")
 
     for sources in (
@@ -488,7 +457,7 @@ def test_a_data_set_an_export_and_a_warehouse_match(sample_job, certificate, tmp
         (tmp_path / "exported",),
         (sample_job.warehouse,),
     ):
-        result = checked(certificate, *sources)
+        result, _ = check_texts(unpacked, sample_job.key, sources)
         assert result.n_checked == EVERYTHING
         assert result.n_certified == EVERYTHING
         assert result.differing == []
@@ -516,26 +485,29 @@ def test_changed_texts_and_weights_are_listed(certificate, tmp_path):
         for name, rows in (("t.jsonl", tasks), ("r.jsonl", responses))
     ]
 
-    lines = checked(certificate, *files).differing
+    result = verify(certificate, texts=tuple(files))
 
+    assert not result.is_confirmed
+    assert result.texts is not None
     problems = (
         "t.jsonl: row 1: conversation of task sample-fin-1",
         "t.jsonl: row 1: criterion 2 of task sample-fin-1",
         "t.jsonl: row 2: criterion 2 of task sample-fin-2",
         "(trial 1, vintage base)",
     )
-    for problem, line in zip(problems, lines, strict=True):
+    for problem, line in zip(problems, result.texts.differing, strict=True):
         assert line.startswith(f"{tmp_path}/")
         assert line.endswith(f"{problem} differs from the certified text")
 
 
 def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
-    certificate, tmp_path
+    sample_job, unpacked, tmp_path
 ):
     certified, *texts = rows_of(RESPONSES)
     texts.append({**certified, "model": "stranger"})
 
-    result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", texts))
+    file = write_jsonl(tmp_path / "some.jsonl", texts)
+    result, _ = check_texts(unpacked, sample_job.key, [file])
 
     cell = f"to task {certified['task']} (trial 1, vintage base)"
     response_name = f"response of {certified['model']} {cell}"

@@ -10,7 +10,7 @@ import pytest
 from tasks.compare.differences import ComparisonResult, decision, rows_of
 from tasks.figures.shown.comparisons import subject
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import Row, Rows, at, criterion, reading
+from tests.kit import Row, Rows, at, criterion, few_published, reading
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -24,6 +24,13 @@ from tests.tasks.compare.comparisons import (
     verdicts_behind,
 )
 from warehouse import Reader
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_published() -> Iterator[None]:
+    """Publish only what comparisons read."""
+    with few_published("leaderboard", "task_scores"):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -97,6 +97,7 @@ def last_vintages(
     return [(pair["template_hash"], pair["last_vintage"]) for pair in pairs]
 
 
+@pytest.mark.usefixtures("only_leaderboard")
 def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(
     published,
 ):

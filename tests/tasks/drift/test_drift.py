@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,19 @@ from tests.kit import (
     values_in,
     written,
 )
+from tests.tasks.drift.test_drift_figures import verdict_on
 from tests.warehouse.parts import forget_parts, put_table
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
-N = 40
+N_MEMBERS = 40
+SCORES = ("leaderboard", "scores")
 
 
 def job_at(
     server: FaultServer,
     folder: Path,
-    verdicts: int = N,
+    verdicts: int = N_MEMBERS,
     *,
     mode: str = "live",
     **drift: Any,
@@ -86,8 +89,9 @@ def judged_once(server: FaultServer, tmp_path_factory) -> Path:
     """A warehouse with everything sampled and judged."""
     folder = tmp_path_factory.mktemp("judged") / "warehouse"
     job = job_at(server, folder)
-    sampled(prepared(job))
-    judged(job)
+    with few_published(*SCORES):
+        sampled(prepared(job))
+        judged(job)
     return folder
 
 
@@ -111,7 +115,6 @@ def night(server: FaultServer, job: Job, label: str) -> Night:
     """Run the stage as in a night."""
     tonight = job.model_copy(update={"night": label, "run_id": f"run {label}"})
     n_calls = len(server.book)
-    choose_control_set(tonight)
     report = asyncio.run(judge_control_set(tonight))
     return Night(report, server.book[n_calls:], drifted(tonight))
 
@@ -300,7 +303,7 @@ def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
     calls = night(server, job, "2026-11-20").calls
     prompts_sent = prompts(calls)
 
-    assert len(calls) == N
+    assert len(calls) == N_MEMBERS
     assert set(prompts_sent.values()) == {1}
     assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(calls)]))
     criteria = "select distinct criterion_id from {} order by all"
@@ -320,15 +323,15 @@ def test_no_configured_number_means_that_nothing_is_judged(server, folder):
     assert night(server, job_at(server, folder, verdicts=0), "2026-11-20").calls == []
 
 
-def test_no_score_sees_the_control_verdicts(server, folder, monkeypatch):
-    monkeypatch.undo()  # here scores are published
+def test_no_score_sees_the_control_verdicts(server, folder):
     job = job_at(server, folder)
-    tables = ("verdicts", "leaderboard", "scores")
+    tables = ("verdicts", *SCORES)
     rows = {table: rows_in(job, f"from {table} order by all") for table in tables}
-    assert rows["verdicts"] != []
+    assert all(rows.values())
 
     server.behaviour = lenient
-    night(server, job, "2026-11-20")
+    with few_published(*SCORES):
+        night(server, job, "2026-11-20")
 
     rows_after = {table: rows_in(job, f"from {table} order by all") for table in tables}
     assert rows_after == rows
@@ -336,15 +339,19 @@ def test_no_score_sees_the_control_verdicts(server, folder, monkeypatch):
 
 def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, folder):
     job = job_at(server, folder)
-    for day in range(10, 14):
-        assert night(server, job, f"2026-11-{day}").drifted == []
+    choose_control_set(job)
+    verdicts = [
+        verdict_on(member, f"2026-11-{day}", member["first_value"], "")
+        for member, day in product(rows_in(job, "from control_set"), range(10, 14))
+    ]
+    written(job.warehouse, {"control_verdicts": verdicts}, job.data.revision).publish()
     server.behaviour = lenient
     drift_night = night(server, job, "2026-11-14")
     next_night = night(server, job, "2026-11-15")
 
     [drift] = drift_night.drifted
     assert drift["judge"] == "judge"
-    assert drift["n_decided"] == N
+    assert drift["n_decided"] == N_MEMBERS
     assert drift["cause"] == "limit"
     assert drift["first_met_share"] == 0.5
     assert drift["agreement"] < drift["lower_limit"]
@@ -365,15 +372,15 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server, 
     server.behaviour = failing
     n_failed = night(server, job, "2026-11-20").report.failures["provider_error"]
 
-    assert 0 < n_failed < N
-    n_decided = N - n_failed
-    assert values_in(job, query) == [(N, n_decided, n_failed, 0, n_decided)]
+    assert 0 < n_failed < N_MEMBERS
+    n_decided = N_MEMBERS - n_failed
+    assert values_in(job, query) == [(N_MEMBERS, n_decided, n_failed, 0, n_decided)]
 
     server.behaviour = well_behaved
     calls = night(server, job, "2026-11-20").calls
 
     assert len(calls) == n_failed
-    assert values_in(job, query) == [(N, N, 0, 0, N)]
+    assert values_in(job, query) == [(N_MEMBERS, N_MEMBERS, 0, 0, N_MEMBERS)]
 
 
 def replace_response(
@@ -406,13 +413,13 @@ def test_members_without_their_response_are_lost(server, folder, changes):
 
     result = night(server, job, "2026-11-21")
 
-    n_decided = N - n_lost
+    n_decided = N_MEMBERS - n_lost
     assert len(result.calls) == n_decided
     warning = f"judge: {n_lost} members of its control set are lost"
     assert warning in result.report.warnings[0]
     query = "select night, n_decided, n_failed, n_lost from judge_drift order by night"
     assert values_in(job, query) == [
-        ("2026-11-20", N, 0, 0),
+        ("2026-11-20", N_MEMBERS, 0, 0),
         ("2026-11-21", n_decided, 0, n_lost),
     ]
     parts = Warehouse(job.warehouse).store.current_parts("control_verdicts")
@@ -438,8 +445,8 @@ def test_a_judge_with_provider_batches_gets_live_calls(server, folder):
     n_requests = len(server.entries)
     result = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 
-    assert len(result.calls) == N
-    assert result.report.rows == N
+    assert len(result.calls) == N_MEMBERS
+    assert result.report.rows == N_MEMBERS
     assert result.report.skipped == 0
     assert {entry.path for entry in server.entries[n_requests:]} == {
         "/v1/chat/completions"

@@ -4,7 +4,7 @@ as documents.
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
+from tasks.measures import MEASURES
 from tests.kit import (
     Row,
     Rows,
     admitted,
     at,
     criterion,
+    few_published,
     job_on,
     response,
     row,
@@ -29,6 +31,16 @@ from tests.kit import (
 )
 
 csv.field_size_limit(2**31 - 1)
+DEBIASED = [measure for measure in MEASURES if measure.name == "debiased"]
+
+
+@pytest.fixture(scope="module")
+def only_debiased() -> Iterator[None]:
+    """Publish no other scores than debiased ones, in modules that read no others."""
+    with few_published(
+        "debiased_scores", "debiased_differences", "intermediate.debiased_values"
+    ):
+        yield
 
 
 def sheet_rows(path: Path) -> list[dict[str, str]]:
@@ -169,7 +181,7 @@ def verdicts_on(
 
 
 @pytest.fixture(scope="session")
-def inspected(tmp_path_factory) -> Job:
+def outcomes_job(tmp_path_factory) -> Job:
     """The job on the world, aggregated, for tests that change nothing."""
     folder = tmp_path_factory.mktemp("world")
     source = folder / "source"

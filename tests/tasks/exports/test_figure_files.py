@@ -64,19 +64,19 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_every_leaderboard_column_is_explained(choice, inspected, tmp_path):
-    rows = leaderboard(inspected, **choice)
+def test_every_leaderboard_column_is_explained(choice, outcomes_job, tmp_path):
+    rows = leaderboard(outcomes_job, **choice)
     if not rows:
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
-        with Warehouse(inspected.warehouse).reader() as reader:
+        with Warehouse(outcomes_job.warehouse).reader() as reader:
             scope = Scope(
-                inspected,
+                outcomes_job,
                 reader,
                 is_hard=choice.get("is_hard", False),
             )
             query = scope.query_of(*chosen_board(scope, choice.get("by")))
             rows = [dict.fromkeys(reader.table(query)[0])]
-    write_csv(inspected.key, LEADERBOARD, rows, tmp_path / "board.csv")
+    write_csv(outcomes_job.key, LEADERBOARD, rows, tmp_path / "board.csv")
 
     heading, *meanings = lines(tmp_path / "board-columns.csv")
     assert heading == ["column", "meaning"]
@@ -155,10 +155,10 @@ def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visibl
 
 
 def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(
-    inspected,
+    outcomes_job,
 ):
-    rows = leaderboard(inspected)
-    book = opened(inspected, rows)
+    rows = leaderboard(outcomes_job)
+    book = opened(outcomes_job, rows)
 
     names = columns_of(book.worksheets[0])
     hash_names = columns_of(book.worksheets[1])

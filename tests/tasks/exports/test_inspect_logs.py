@@ -15,7 +15,6 @@ from zipfile import ZipFile
 
 import pytest
 
-from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.exports.inspect_logs import explanation_of, export_inspect
@@ -24,16 +23,23 @@ from tasks.imports.results.records import LogSource
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.kit import criterion, response, rows_in, verdict
-from tests.tasks.exports.conftest import CANARY, TASKS, WEIGHTS, documents_of, values_of
+from tests.tasks.exports.conftest import (
+    CANARY,
+    JUDGES,
+    TASKS,
+    WEIGHTS,
+    documents_of,
+    values_of,
+)
 
 Documents = dict[str, Any]
 Logs = dict[tuple[str, str], Documents]
 
 
 @pytest.fixture(scope="module")
-def folder(inspected: Job, tmp_path_factory) -> Path:
+def folder(outcomes_job: Job, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("logs") / "logs"
-    export_inspect(inspected, folder)
+    export_inspect(outcomes_job, folder)
     return folder
 
 
@@ -63,7 +69,7 @@ def sample(
 def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     """Equation 1: points / positive weights (10 + 5); None while a criterion is undecided.
 
-    The fixture `inspected` has no verdict of the judge `mild` on the seventh task, and only a
+    The fixture `outcomes_job` has no verdict of the judge `mild` on the seventh task, and only a
     failure of the model `poor` on the eighth.
     """
     values = values_of(model, judge, task, trial)
@@ -75,12 +81,7 @@ def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     return sum(points) / 15
 
 
-MODEL_RUNS = {
-    ("good", "strict"),
-    ("good", "mild"),
-    ("poor", "strict"),
-    ("poor", "mild"),
-}
+MODEL_RUNS = set(product(("good", "poor"), JUDGES))
 
 
 def test_each_model_has_a_log_under_each_judge(logs, folder):
@@ -117,7 +118,9 @@ def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs):
         for (number, task), trial in product(enumerate(TASKS), (1, 2)):
             document = sample(log, task, trial)
             expected_score = expected(model, judge, number, trial)
-            if document["error"]:
+            has_failed = (model, task) == ("poor", "t7")
+            assert bool(document["error"]) == has_failed
+            if has_failed:
                 assert document["scores"] == {}
                 continue
             score = document["scores"]["score"]
@@ -165,8 +168,8 @@ def test_a_failed_response_is_an_error_with_a_cause_and_no_score(logs):
     assert failed["messages"][-1]["role"] == "user"
 
 
-def test_results_are_those_of_the_leaderboard_on_each_split(logs, inspected):
-    board = rows_in(inspected, "select * from leaderboard")
+def test_results_are_those_of_the_leaderboard_on_each_split(logs, outcomes_job):
+    board = rows_in(outcomes_job, "select * from leaderboard")
     assert {row["split"] for row in board} == {"finance", "finance_hard"}
     for row in board:
         results = logs[row["model"], row["judge"]]["header.json"]["results"]
@@ -189,12 +192,13 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     n_scored = [
         score["scored_samples"] for score in scores if score["scorer"] == "score"
     ]
-    assert n_scored == [15, 5]
+    assert n_scored == [15, 5]  # two trials of 8 and of 3 tasks, one of t2 undecided
 
 
 def test_tokens_and_cost_of_a_judge_are_as_reported(logs):
     usage = sample(logs["good", "strict"], "t1")["role_usage"]["grader"]
 
+    # Three calls as in `CALL`.
     assert usage["input_tokens"] == 180
     assert usage["input_tokens_cache_read"] == 120
     assert usage["output_tokens"] == 60
@@ -206,6 +210,7 @@ def test_one_unknown_cost_makes_a_sum_unknown(logs):
     model_usage = logs["good", "strict"]["header.json"]["stats"]["model_usage"]
 
     assert usage["total_cost"] is None
+    # 16 responses.
     assert model_usage["openai-api/imported/good"]["total_cost"] == 0.016
     assert model_usage["openai-api/imported/strict"]["total_cost"] is None
 
@@ -234,48 +239,32 @@ def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs):
         assert "do not train" in log["header.json"]["eval"]["metadata"]["notice"]
 
 
-def test_nothing_to_write_and_a_filled_folder_are_refused(inspected, folder, tmp_path):
+def test_nothing_to_write_and_a_filled_folder_are_refused(
+    outcomes_job, folder, tmp_path
+):
     with pytest.raises(UsageError, match="not an empty folder"):
-        export_inspect(inspected, folder)
+        export_inspect(outcomes_job, folder)
     with pytest.raises(UsageError, match="no model has a verdict"):
-        export_inspect(inspected, tmp_path / "new", "nosuch")
+        export_inspect(outcomes_job, tmp_path / "new", "nosuch")
     assert not (tmp_path / "new").exists()
 
 
-def test_samples_without_a_score_can_be_left_out(inspected, tmp_path):
-    full = export_inspect(inspected, tmp_path / "all")
-    report = export_inspect(inspected, tmp_path / "scored", is_scored_only=True)
+def test_samples_without_a_score_can_be_left_out(outcomes_job, tmp_path):
+    full = export_inspect(outcomes_job, tmp_path / "all")
+    report = export_inspect(outcomes_job, tmp_path / "scored", is_scored_only=True)
 
     scores = []
     for log in logs_in(tmp_path / "scored").values():
         for name, document in log.items():
             if name.startswith("samples/"):
                 scores.append(document["scores"]["score"]["value"])
+    # One undecided, two of `t6` and each model under `mild`, two of `t7` under each judge.
     assert full.line.endswith(
         "9 samples have no score; for tools that refuse these, add --scored"
     )
     assert report.rows == full.rows - 9
     assert len(scores) == report.rows
     assert not any(map(math.isnan, scores))
-
-
-def test_people_who_label_have_a_log_only_where_they_are_named(inspected, tmp_path):
-    job = kit.copied(inspected, tmp_path / "data")
-    label = imported_verdict(job, response("t1", "good"), "eva")
-    labeller = kit.row(
-        "labellers",
-        judge="eva",
-        import_batch="a-sheet",
-    )
-    kit.written(job.warehouse, {"verdicts": [label], "labellers": [labeller]})
-    aggregate(job)
-
-    job_of_eva = job.model_copy(update={"named_judges": ("eva",)})
-    export_inspect(job, tmp_path / "logs")
-    export_inspect(job_of_eva, tmp_path / "named")
-
-    assert logs_in(tmp_path / "logs").keys() == MODEL_RUNS
-    assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
 
 
 def imported_verdict(job: Job, graded_response: kit.Row, judge: str) -> kit.Row:
@@ -292,13 +281,13 @@ def imported_verdict(job: Job, graded_response: kit.Row, judge: str) -> kit.Row:
 
 
 @pytest.fixture(scope="module")
-def named_logs(inspected: Job, tmp_path_factory) -> Logs:
-    """The documents of logs of models and a judge that a stored run and the configuration name."""
-    folder = tmp_path_factory.mktemp("named")
-    job = kit.copied(inspected, folder / "data")
+def named_job(outcomes_job: Job, tmp_path_factory) -> Job:
+    """A job whose models and a judge are named by a stored run and the configuration; `eva`
+    labelled a response.
+    """
+    job = kit.copied(outcomes_job, tmp_path_factory.mktemp("named") / "data")
     imported = response("t1", "brief", model_config_hash="imported")
     imported |= {"source": "imported", "dataset_revision": job.data.revision}
-    label = imported_verdict(job, imported, "reader")
     endpoints = {
         "models": [{"label": "good", "name": "gemini/gemini-3"}],
         "judges": [
@@ -306,23 +295,38 @@ def named_logs(inspected: Job, tmp_path_factory) -> Logs:
             {"label": "good", "name": "x/other"},
         ],
     }
-    run = kit.row(
-        "runs",
-        run_id="a-run",
-        config=json.dumps(endpoints),
-    )
     rows = {
         "responses": [imported],
-        "verdicts": [label],
-        "runs": [run],
+        "verdicts": [
+            imported_verdict(job, imported, "reader"),
+            imported_verdict(job, response("t1", "good"), "eva"),
+        ],
+        "labellers": [kit.row("labellers", judge="eva", import_batch="a-sheet")],
+        "runs": [kit.row("runs", run_id="a-run", config=json.dumps(endpoints))],
     }
-    kit.written(job.warehouse, rows)
-    aggregate(job)
+    kit.written(job.warehouse, rows).publish()
     settings = job.settings.model_dump(mode="json", exclude_unset=True)
     settings["models"] = [{"label": "poor", "name": "hosted_vllm/org/small"}]
-    configured = Settings.model_validate(settings)
-    export_inspect(job.model_copy(update={"settings": configured}), folder / "logs")
-    return logs_in(folder / "logs")
+    return job.model_copy(update={"settings": Settings.model_validate(settings)})
+
+
+@pytest.fixture(scope="module")
+def named_logs(named_job: Job, tmp_path_factory) -> Logs:
+    """The documents of the job's logs."""
+    folder = tmp_path_factory.mktemp("named") / "logs"
+    export_inspect(named_job, folder)
+    return logs_in(folder)
+
+
+def test_people_who_label_have_a_log_only_where_they_are_named(
+    named_job, named_logs, tmp_path
+):
+    job = named_job.model_copy(update={"named_judges": ("eva",)})
+
+    export_inspect(job, tmp_path / "named")
+
+    assert named_logs.keys() == MODEL_RUNS | {("brief", "reader")}
+    assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
 
 
 @pytest.mark.parametrize(
@@ -369,12 +373,12 @@ def without_name(log: Path):
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
-    inspected,
+    outcomes_job,
     tmp_path,
     is_old,
 ):
     names = {"named_models": ("good",), "named_judges": ("strict",)}
-    export_inspect(inspected.model_copy(update=names), tmp_path)
+    export_inspect(outcomes_job.model_copy(update=names), tmp_path)
     [log] = tmp_path.iterdir()
     if is_old:
         without_name(log)
@@ -397,6 +401,8 @@ VERSION = "inspect-ai==0.3.285"
 @pytest.fixture(scope="module")
 def read_logs(folder: Path) -> Logs:
     """The logs as Inspect reads them, each with its number of summaries, by model and judge."""
+    if shutil.which("uv") is None:
+        pytest.skip("no uv to run Inspect with")
     command = [
         "uv",
         "run",
@@ -404,11 +410,14 @@ def read_logs(folder: Path) -> Logs:
         "--quiet",
         "--python",
         sys.executable,
+        "--with",
+        VERSION,
+        "python",
+        Path(__file__).with_name("inspect_reader.py"),
+        folder,
     ]
-    command += ["--with", VERSION, "python"]
-    script = Path(__file__).with_name("inspect_reader.py")
     process = subprocess.run(
-        [*command, str(script), str(folder)],
+        command,
         capture_output=True,
         text=True,
         check=False,
@@ -425,13 +434,7 @@ def read_logs(folder: Path) -> Logs:
     return logs
 
 
-needs_uv = pytest.mark.skipif(
-    shutil.which("uv") is None, reason="no uv to run Inspect with"
-)
-
-
 @pytest.mark.slow
-@needs_uv
 def test_inspect_reads_every_sample(read_logs):
     assert read_logs.keys() == MODEL_RUNS
     cells = [(task, trial) for trial in (1, 2) for task in TASKS]
@@ -443,7 +446,6 @@ def test_inspect_reads_every_sample(read_logs):
 
 
 @pytest.mark.slow
-@needs_uv
 def test_inspect_reads_failures_as_errors(read_logs):
     errors = {}
     for document in read_logs["poor", "strict"]["samples"]:
@@ -455,7 +457,6 @@ def test_inspect_reads_failures_as_errors(read_logs):
 
 
 @pytest.mark.slow
-@needs_uv
 def test_inspect_reads_undecided_samples_without_a_score(read_logs):
     reasons = {}
     for document in read_logs["good", "strict"]["samples"]:

@@ -10,19 +10,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.models import Judge
 from tasks.exports.sheets import export_sampled_labelling
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
+from tasks.measures import renew
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Row, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.exports.conftest import save_sheet, sheet_rows
+from tests.tasks.exports.conftest import DEBIASED, save_sheet, sheet_rows
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_debiased")]
 N_TASKS = 30
 N_CRITERIA = 10
 TASKS = [f"t{number}" for number in range(N_TASKS)]
@@ -79,7 +79,6 @@ def shared(tmp_path_factory) -> Job:
     ]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     import_verdicts(job, write_jsonl(folder / "judged.jsonl", verdicts))
-    aggregate(job)
     return job
 
 
@@ -145,7 +144,7 @@ def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(job, tmp_p
     assert {draw["sheet_id"] for draw in draws} == {report.sheet_id}
     criteria = {row["criterion"] for row in rows}
     assert {draw["criterion_id"] for draw in draws} == criteria
-    assert set(Counter(row["model"] for row in rows).values()) == {40}
+    assert Counter(row["model"] for row in rows) == dict.fromkeys(MODELS, 40)
 
 
 def test_the_probabilities_of_sampled_verdicts_follow_their_weights(job, tmp_path):
@@ -178,7 +177,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
 
     rows = drawn_sheet(job, tmp_path / "a.csv", 100)
     import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(rows)))
-    aggregate(job)
+    renew(job, DEBIASED)
 
     [sheet] = rows_in(job, "select * from label_sheets")
     assert "judged by b-judge" in sheet["design"]
@@ -241,7 +240,7 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
 ):
     labelled = drawn_sheet(job, tmp_path / "a.csv", 150)
     import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(labelled)))
-    aggregate(job)
+    renew(job, DEBIASED)
 
     report = export_sampled_labelling(
         job,
@@ -276,13 +275,13 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
                where breakdown = 'all' and is_primary and judge = 'a-judge' order by model"""
 
     import_verdicts(job, labels)
-    aggregate(job)
+    renew(job, DEBIASED)
 
     reason = "no label of known probability"
     assert values_in(job, query) == [(reason, 0, n_ada), (reason, 0, n_bob)]
 
     import_verdicts(job, labels, is_random_sample=True)
-    aggregate(job)
+    renew(job, DEBIASED)
 
     assert values_in(job, query) == [(None, n_ada, 0), (None, n_bob, 0)]
     factor_query = """

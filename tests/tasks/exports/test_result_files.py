@@ -19,9 +19,9 @@ OF_OTHERS = "a text of another revision"
 
 
 @pytest.fixture(scope="module")
-def job(inspected: Job, tmp_path_factory) -> Job:
+def job(outcomes_job: Job, tmp_path_factory) -> Job:
     """A world with two more tasks: one of another revision, and one of another benchmark."""
-    job = copied(inspected, tmp_path_factory.mktemp("world") / "data")
+    job = copied(outcomes_job, tmp_path_factory.mktemp("world") / "data")
     old_task = row("task_rows", task_id="old", topic=OF_OTHERS)
     foreign_task = row(
         "task_rows",

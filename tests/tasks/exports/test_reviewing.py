@@ -13,6 +13,8 @@ from tasks.exports.sheets import export_review
 from tasks.imports.reviews import import_reviews
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import (
+    copied,
+    few_published,
     good_row,
     job_on,
     one_line,
@@ -46,7 +48,8 @@ def shared(tmp_path_factory) -> Job:
         for item in row["rubric"][:2]:
             item["annotations"]["criteria_category"] = "Practical Utility"
     source = write_jsonl(folder / "finance.jsonl", rows)
-    return prepared(job_on(source, folder / "warehouse"))
+    with few_published():
+        return prepared(job_on(source, folder / "warehouse"))
 
 
 def exported(
@@ -287,14 +290,23 @@ WRONG = {
 }
 
 
+@pytest.fixture(scope="module")
+def reviewed(shared: Job, tmp_path_factory) -> tuple[Job, list[Row]]:
+    """A job, and the rows of its sheet with decisions; nothing may be imported."""
+    folder = tmp_path_factory.mktemp("reviewed")
+    job = copied(shared, folder / "warehouse")
+    with few_published():
+        return job, agreeing(exported(job, folder, n_tasks=1))
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(
     case,
-    job,
+    reviewed,
     tmp_path,
 ):
     wrong_cells, reason = WRONG[case]
-    rows = agreeing(exported(job, tmp_path, n_tasks=1))
+    job, [*rows] = reviewed
     rows[0] = rows[0] | wrong_cells(rows)
 
     with pytest.raises(PipelineError, match=one_line(reason)):

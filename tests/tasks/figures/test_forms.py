@@ -9,12 +9,15 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html import unescape
 from typing import Any
+from unittest.mock import patch
 
 import openpyxl
 import pytest
 
+from tasks.cascade import evaluated
 from tasks.exports.figure_files import figures_as_workbook
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import MISSING, Figure, terminal_columns, with_values
@@ -24,7 +27,6 @@ from tasks.report.rendering.page_figures import table
 from tasks.rules.text.cells import as_before
 from tests.kit import in_batches
 
-pytestmark = pytest.mark.slow
 _DIFF = {"names": ["alder-large", "birch-2"]}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "people_agreement": {"people": ["lawyers"]},
@@ -64,7 +66,8 @@ class FigureRows:
 def figure_rows(request, scope: Scope) -> FigureRows:
     """Each figure that has rows."""
     figure = FIGURES[request.param]
-    rows = scope.rows_of(figure, PARAMETERS.get(figure.name, {}))
+    with patch("tasks.cascade.evaluated", partial(evaluated, resamples=200)):
+        rows = scope.rows_of(figure, PARAMETERS.get(figure.name, {}))
     if not rows:
         pytest.skip("the figure has no rows here")
     return FigureRows(figure, rows)

@@ -116,7 +116,7 @@ PEOPLE = "(people with each other)"
 def test_all_decisions_of_a_judge_and_people_are_counted(rows):
     judge = rows["judge"]
 
-    assert judge["n"] == 250
+    assert judge["n"] == 250  # all of `SIZES`
     assert judge["n_people"] == 4
     assert judge["n_pairs"] == 4
     assert judge["n_tasks"] == 60

@@ -56,7 +56,6 @@ def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs(
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vintage", "nights"),
     [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})],
@@ -123,6 +122,7 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     return samplings
 
 
+@pytest.mark.usefixtures("only_leaderboard")
 @pytest.mark.parametrize(
     ("samplings", "judges", "vintages"),
     [
@@ -169,6 +169,7 @@ def test_the_current_vintage_under_each_judge_is_shown(
     assert {entry["vintage"] for entry in scope.entries} == vintages
 
 
+@pytest.mark.usefixtures("only_leaderboard")
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path):
     tables = rows_by_table(resampled("eva", "base", **IMPORTED))
 

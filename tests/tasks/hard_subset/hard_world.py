@@ -22,11 +22,7 @@ def random_tenths() -> Tenths:
     dice = random.Random(5)
     ease = {task: dice.randint(1, 8) for task in TASKS}
     tenths = {}
-    for model, n_trials in {
-        "gpt": 2,
-        "kimi": 1,
-        "opus": 2,
-    }.items():
+    for model, n_trials in {"gpt": 2, "kimi": 1, "opus": 2}.items():
         tenths[model] = {}
         for task in TASKS:
             tenths[model][task] = [
@@ -50,9 +46,7 @@ def job_with(
     for split in splits:
         write_jsonl(folder / "data" / f"{split}.jsonl", [{"made up": split}])
     job = job_on(
-        folder / "data",
-        folder / "warehouse",
-        hard_subset={"share": {field: size}},
+        folder / "data", folder / "warehouse", hard_subset={"share": {field: size}}
     )
     store(job, rows_of(tenths, splits, field))
     return job

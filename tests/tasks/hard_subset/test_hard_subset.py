@@ -3,7 +3,7 @@ fractions.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.kit import copied, rows_in, values_in
+from tests.kit import copied, few_published, rows_in, values_in
 from tests.tasks.hard_subset.hard_world import (
     SIZE,
     TASKS,
@@ -70,8 +70,7 @@ def overlaps(job: Job, kind: str) -> dict[str, tuple[Any, ...]]:
 
 
 def expected_overlap(
-    selection: set[str],
-    compared: set[str],
+    selection: set[str], compared: set[str]
 ) -> tuple[int, int, int, Any]:
     n_shared = len(selection & compared)
     jaccard = pytest.approx(n_shared / len(selection | compared))
@@ -96,6 +95,12 @@ def part_files(job: Job) -> list[Path]:
     return sorted((job.warehouse / "parts").rglob("*.parquet"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_published() -> Iterator[None]:
+    with few_published("intermediate.task_values"):
+        yield
+
+
 @pytest.fixture(scope="module")
 def selection(tmp_path_factory) -> tuple[Job, StageReport]:
     """The job and the report of one selection; tests must not change them."""
@@ -112,7 +117,9 @@ def job_copy(selection: tuple[Job, StageReport], tmp_path) -> Job:
 
 @pytest.fixture(scope="module")
 def partial_job(tmp_path_factory) -> Job:
-    """A job with nine of twelve tasks that are complete for all models; nothing is selected yet."""
+    """A job with nine of twelve tasks that are complete for all models, and nothing selected; tests
+    must not write to it.
+    """
     return job_with(tmp_path_factory.mktemp("partial"), PARTIAL, {"finance": TASKS})
 
 
@@ -183,8 +190,7 @@ def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
     assert overlaps(job, "leave_one_out") == {}
     assert report.notes == ["Legal: 3 of 8 tasks are hard, 0 on the border"]
     assert values_in(
-        job,
-        "select distinct inclusion_probability from hard_stability order by all",
+        job, "select distinct inclusion_probability from hard_stability order by all"
     ) == [(0.0,), (1.0,)]
 
 
@@ -234,20 +240,22 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
     [(None, "coverage.min is 99.0%"), (0.76, "hard_subset.min_coverage is 76.0%")],
 )
 def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(
-    partial_job,
-    min_coverage,
-    bar,
+    partial_job, min_coverage, bar
 ):
     reason = rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"
     with pytest.raises(PipelineError, match=reason):
         select_hard(with_rule(partial_job, min_coverage=min_coverage))
 
 
-def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_job):
-    report = select_hard(with_rule(partial_job, min_coverage=0.75))
+def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(
+    partial_job, tmp_path
+):
+    job = copied(partial_job, tmp_path / "warehouse")
+
+    report = select_hard(with_rule(job, min_coverage=0.75))
 
     hard = hardest(PARTIAL, COMPLETE)
-    candidates = rows_in(partial_job, "from hard_stability order by task_id")
+    candidates = rows_in(job, "from hard_stability order by task_id")
     expected = {}
     for model in PARTIAL:
         selection = hardest(without(PARTIAL, model), COMPLETE)
@@ -255,7 +263,7 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_j
     assert "Finance: 6 of 12 tasks are hard (chosen from 9), " in report.line
     assert [row["task_id"] for row in candidates] == COMPLETE
     assert {row["task_id"] for row in candidates if row["is_selected"]} == hard
-    assert overlaps(partial_job, "leave_one_out") == expected
+    assert overlaps(job, "leave_one_out") == expected
 
 
 def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job_copy):
@@ -276,8 +284,7 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job
 
 @pytest.mark.parametrize("named_judges", [("a-judge",), None])
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(
-    job_copy,
-    named_judges,
+    job_copy, named_judges
 ):
     verdicts = rows_in(job_copy, "from verdicts")
     for verdict in verdicts:

@@ -4,14 +4,15 @@ from pathlib import Path
 
 from tasks.config.job import Job
 from tasks.ingest import ingest
-from tests.kit import good_row, job_on, write_jsonl
+from tests.kit import few_published, good_row, job_on, write_jsonl
 
 
-def ingested(folder: Path, *task_ids: str) -> Job:
+def job_with_tasks(folder: Path, *task_ids: str) -> Job:
     """A job with valid tasks, ingested."""
     job = job_on(
         write_jsonl(folder / "finance.jsonl", map(good_row, task_ids)),
         folder / "warehouse",
     )
-    ingest(job)
+    with few_published():
+        ingest(job)
     return job

@@ -14,15 +14,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.files import rows_of_file
+from tasks.imports.files import number_of, rows_of_file
 from tasks.imports.responses import import_responses
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import csv_text, defused_formula
-from tests.kit import good_row, job_on, one_line, rows_in, values_in, write_jsonl
-from tests.tasks.imports.conftest import ingested
+from tests.kit import (
+    few_published,
+    good_row,
+    job_on,
+    one_line,
+    rows_in,
+    values_in,
+    write_jsonl,
+)
+from tests.tasks.imports.conftest import job_with_tasks
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
@@ -112,9 +120,10 @@ ImportFile = Callable[[Job, Path], object]
 def shared(tmp_path_factory) -> Job:
     """Two tasks with one response."""
     folder = tmp_path_factory.mktemp("cells")
-    job = ingested(folder, "t1", "t2")
+    job = job_with_tasks(folder, "t1", "t2")
     cells = {"task": "t1", "model": "ada", "response": "A response."}
-    import_responses(job, response_file(folder, **cells))
+    with few_published():
+        import_responses(job, response_file(folder, **cells))
     return job
 
 
@@ -150,23 +159,12 @@ def refusal(import_file: ImportFile, job: Job, file: Path) -> PipelineError:
 
 
 @pytest.mark.parametrize("case", READ)
-def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
-    job,
-    tmp_path,
-    case,
-):
+def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(tmp_path, case):
     cell, text = READ[case]
-    file = parquet(
-        tmp_path / "x.parquet",
-        task=b"t2",
-        model="bell",
-        response=cell,
-    )
 
-    import_responses(job, file)
+    [located] = rows_of_file(parquet(tmp_path / "x.parquet", task=b"t2", response=cell))
 
-    query = "select text from responses where task_id = 't2' and model = 'bell'"
-    assert values_in(job, query) == [(text,)]
+    assert located.row == {"task": "t2", "response": text}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -253,7 +251,7 @@ def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
 
 
 def test_an_id_may_be_a_number(tmp_path):
-    job = ingested(tmp_path, "17")
+    job = job_with_tasks(tmp_path, "17")
 
     import_responses(job, response_file(tmp_path, task=17, model=4))
 
@@ -333,30 +331,23 @@ SHEETS = {
 
 
 @pytest.mark.parametrize("case", SHEETS)
-def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job, tmp_path, case):
+def test_a_sheet_is_read_however_a_spreadsheet_writes_it(tmp_path, case):
     (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
 
-    import_responses(job, tmp_path / "x.csv")
+    [located] = rows_of_file(tmp_path / "x.csv")
 
-    query = "select text, trial from responses where model = 'bell'"
-    assert values_in(job, query) == [("Two.", 2)]
+    cells = {"task": "t2", "model": "bell", "response": "Two."}
+    assert cells.items() <= located.row.items()
+    assert number_of(located.where, located.row, "trial") == 2
 
 
 @pytest.mark.parametrize(
     "trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")]
 )
-def test_a_first_trial_is_read_in_every_form(job, tmp_path, trial):
-    file = parquet(
-        tmp_path / "x.parquet",
-        task="t2",
-        model="bell",
-        response="Two.",
-        trial=trial,
-    )
+def test_a_first_trial_is_read_in_every_form(tmp_path, trial):
+    [located] = rows_of_file(parquet(tmp_path / "x.parquet", trial=trial))
 
-    import_responses(job, file)
-
-    assert values_in(job, "select trial from responses where model = 'bell'") == [(1,)]
+    assert number_of(located.where, located.row, "trial") == 1
 
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])

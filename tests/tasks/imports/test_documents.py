@@ -306,7 +306,8 @@ def test_a_page_of_pictures_has_no_text(tmp_path):
     assert pdf_to_markdown(file) == Converted("", n_pages_without_text=1)
 
 
-def test_a_page_that_is_a_drawing_is_not_searched_for_tables(tmp_path):
+def test_a_page_that_is_a_drawing_is_not_searched_for_tables(tmp_path, monkeypatch):
+    monkeypatch.delattr("pdfplumber.page.Page.find_tables")
     page = written_documents.canvas(tmp_path / "y.pdf")
     for number in range(3_500):
         x = number % 500

@@ -14,7 +14,7 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses, parts_of, readings_of
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import one_line, rows_in, values_in, write_jsonl
-from tests.tasks.imports.conftest import ingested
+from tests.tasks.imports.conftest import job_with_tasks
 from tests.tasks.imports.written_documents import (
     body,
     heading,
@@ -34,7 +34,7 @@ RESPONSES = (
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Job:
     """Three tasks, one of which has an underscore in its name."""
-    return ingested(
+    return job_with_tasks(
         tmp_path_factory.mktemp("documents"),
         "t1",
         "t2",

@@ -8,7 +8,7 @@ from flows.execution import execute
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, job_on, judged, prepared, sampled
+from tests.kit import endpoint, few_published, job_on, judged, prepared, sampled
 
 
 @pytest.fixture(scope="session")
@@ -28,5 +28,6 @@ def evaluated(provider: FaultServer, tmp_path_factory) -> Job:
         models=[endpoint("a", **parameters)],
         judges=[endpoint("judge", **parameters)],
     )
-    execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
+    with few_published("leaderboard"):
+        execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
     return job

@@ -2,7 +2,6 @@
 without a call.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,16 @@ from tasks.maintain.adoption import adopt
 from tasks.rules.errors import UsageError
 from tasks.run.unadopted import lines_on_unadopted
 from tests.faults.server import FaultServer
-from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled
+from tests.kit import (
+    copied,
+    endpoint,
+    few_published,
+    job_on,
+    judged,
+    prepared,
+    rows_in,
+    sampled,
+)
 from warehouse import compaction
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -28,12 +36,6 @@ JUDGES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def provider() -> Iterator[FaultServer]:
-    with FaultServer() as server:
-        yield server
-
-
 @pytest.fixture
 def server(provider, without_addresses, monkeypatch) -> FaultServer:
     monkeypatch.setenv("OPENAI_BASE_URL", provider.api_base)
@@ -46,7 +48,7 @@ def shared(provider: FaultServer, tmp_path_factory) -> Job:
     folder = tmp_path_factory.mktemp("adoption") / "data"
     job = prepared(job_on("sample", folder, models=MODELS, judges=JUDGES))
     job = job.model_copy(update={"limit": 2})
-    with pytest.MonkeyPatch.context() as earlier:
+    with pytest.MonkeyPatch.context() as earlier, few_published():
         earlier.setenv("OPENAI_BASE_URL", provider.api_base)
         earlier.setenv("OPENAI_API_KEY", "none")
         earlier.setattr("tasks.run.judge_configs.address_of", lambda *_: None)
@@ -213,6 +215,6 @@ def test_without_the_variable_adopted_results_are_not_used(
 
 
 def test_an_address_that_the_environment_does_not_give_is_refused(old_job, server):
-    known = f"{server.api_base} .from OPENAI_BASE_URL"
-    with pytest.raises(UsageError, match=f"known: {known}.*; name one"):
+    address = f"{server.api_base} .from OPENAI_BASE_URL"
+    with pytest.raises(UsageError, match=f"known: {address}.*; name one"):
         adopt(old_job, "http://elsewhere/v1")

@@ -20,7 +20,7 @@ from tests.kit import copied, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import DAMAGES, flip, rows_of
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 
 _OF_RUNS = {"runs", "spend"}
 """Tables that every run adds to."""
@@ -96,7 +96,7 @@ def test_aggregate_reports_damage_and_restores_rows(job, calls, capsys):
     assert notice in capsys.readouterr().err
     assert stored(job) == rows_before
     assert board(job) == figures
-    assert run(job, *whole_job(job)).exit_code == 0
+    assert run(job, lambda: judged(job)).exit_code == 0
     assert stored(job) == rows_before
     assert calls() == 0
 
@@ -132,8 +132,8 @@ def test_rows_that_only_calls_restore_wait_until_asked(job, calls, capsys):
     figures = board(job)
     lose(job, "verdicts", with_ledger=True)
 
-    for _ in range(2):
-        assert run(job, *whole_job(job)).exit_code == 3
+    for stages in (whole_job(job), [lambda: judged(job)]):
+        assert run(job, *stages).exit_code == 3
         output = capsys.readouterr().err
         kind = "benchmark prbench, model a, judge judge, vintage base"
         assert f"{len(rows_before)} rows of verdicts ({kind}) are lost" in output

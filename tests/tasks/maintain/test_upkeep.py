@@ -29,6 +29,7 @@ from tests.kit import (
     Row,
     add_calls,
     call_entry,
+    few_published,
     imported,
     job_on,
     judged,
@@ -40,8 +41,7 @@ from tests.kit import (
 from tests.warehouse.parts import flip
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
-pytestmark = pytest.mark.slow
-without_scores = pytest.mark.usefixtures("without_scores")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 N_TASKS = 8
 N_CRITERIA = 98
@@ -84,7 +84,6 @@ def record(job: Job, run_id: str, number: int):
     add_calls(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
 
-@without_scores
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
     server, tmp_path
 ):
@@ -119,7 +118,6 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
     assert store_calls(job) == 0
 
 
-@without_scores
 def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tmp_path):
     def be_busy_first(request, number):
         if number == 0 and not is_judge_request(request):
@@ -162,7 +160,6 @@ def empty_job(server: FaultServer, tmp_path) -> Job:
     return job
 
 
-@without_scores
 def test_spend_is_written_only_when_it_is_new(empty_job):
     assert store_calls(empty_job) == 0
 
@@ -176,7 +173,6 @@ def test_spend_is_written_only_when_it_is_new(empty_job):
     assert spend_by_run(empty_job) == [("killed", 2, 1.0), ("next", 1, 0.5)]
 
 
-@without_scores
 def test_the_ledger_is_read_unless_another_machine_writes(empty_job, monkeypatch):
     record(empty_job, "run", 1)
     store_calls(empty_job)
@@ -190,7 +186,6 @@ def test_the_ledger_is_read_unless_another_machine_writes(empty_job, monkeypatch
     assert store_calls(empty_job) == 0
 
 
-@without_scores
 def test_spend_stays_where_the_ledger_is_lost(empty_job):
     record(empty_job, "killed", 1)
     record(empty_job, "killed", 2)
@@ -212,6 +207,10 @@ COUNTS = """
 """
 
 
+SCORES = ("scores", "verdict_details")
+"""The views that tests of removals read, apart from stored rows."""
+
+
 @pytest.fixture(scope="module")
 def provider() -> Iterator[FaultServer]:
     with FaultServer(rambling) as running:
@@ -225,11 +224,18 @@ def shared(provider: FaultServer, tmp_path_factory) -> Job:
     rows = [kit.good_row("t1"), kit.good_row("t2")]
     tasks = kit.write_jsonl(folder / "finance.jsonl", rows)
     job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
-    sampled(prepared(job))
-    judged(job)
-    store_calls(job)
-    Warehouse(job.warehouse).publish()
+    with few_published(*SCORES):
+        sampled(prepared(job))
+        judged(job)
+        store_calls(job)
+        Warehouse(job.warehouse).publish()
     return job
+
+
+@pytest.fixture
+def with_scores(without_scores) -> Iterator[None]:
+    with few_published(*SCORES):
+        yield
 
 
 def rambling(request, number: int) -> HttpResponse:
@@ -269,6 +275,7 @@ def rebuild(job: Job):
     Warehouse(job.warehouse).publish()
 
 
+@pytest.mark.usefixtures("with_scores")
 def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job):
     spend_query = "select count(*), sum(cost_usd) from run_costs"
     spend = values_in(job, spend_query)
@@ -286,6 +293,7 @@ def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job):
     assert values_in(job, spend_query) == spend
 
 
+@pytest.mark.usefixtures("with_scores")
 def test_a_removed_response_is_sampled_and_judged_again(job, provider):
     counts = values_in(job, COUNTS)
     response_id = longest(job)["response_id"]
@@ -304,6 +312,7 @@ def test_a_removed_response_is_sampled_and_judged_again(job, provider):
     assert judged(job).rows == 0
 
 
+@pytest.mark.usefixtures("with_scores")
 def test_a_removed_response_is_in_no_part_backup_or_export(job, tmp_path):
     response_id = remove_longest(job)
     counts = values_in(job, COUNTS)
@@ -324,6 +333,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export(job, tmp_path):
         assert response_id not in pq.read_table(part)["response_id"].to_pylist()
 
 
+@pytest.mark.usefixtures("with_scores")
 def test_an_earlier_export_does_not_bring_a_removed_response_back(job, tmp_path):
     export_tables(job, tmp_path / "exported")
     remove_longest(job)
@@ -334,7 +344,6 @@ def test_an_earlier_export_does_not_bring_a_removed_response_back(job, tmp_path)
     assert values_in(job, COUNTS) == counts
 
 
-@without_scores
 def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job, monkeypatch):
     response_id = longest(job)["response_id"]
     with monkeypatch.context() as patched:
@@ -354,7 +363,6 @@ def run_remove(job: Job, *arguments: str) -> int:
     return main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)])
 
 
-@without_scores
 @pytest.mark.parametrize(
     ("arguments", "n_chosen"),
     [
@@ -375,7 +383,6 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(
     assert len(json.loads(capsys.readouterr().out)) == n_chosen
 
 
-@without_scores
 def test_a_response_can_be_removed_once(job, capsys):
     response_id = longest(job)["response_id"]
 
@@ -386,7 +393,6 @@ def test_a_response_can_be_removed_once(job, capsys):
     assert "no stored response has this id" in capsys.readouterr().err
 
 
-@without_scores
 def test_nothing_is_removed_during_a_run(job):
     choice = ResponseChoice([longest(job)["response_id"]])
 
@@ -394,7 +400,6 @@ def test_nothing_is_removed_during_a_run(job):
         remove(job, choice, "")
 
 
-@without_scores
 def test_nothing_is_removed_while_a_part_is_damaged(job):
     warehouse = Warehouse(job.warehouse)
     [part] = warehouse.store.current_parts("verdicts")
@@ -414,7 +419,6 @@ def test_nothing_is_removed_while_a_part_is_damaged(job):
     assert warehouse.losses() == []
 
 
-@without_scores
 def test_the_ledger_does_not_bring_a_removed_response_back(job, monkeypatch):
     # The reply stays in the ledger, as if a backup of the ledger had been restored.
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())

@@ -3,6 +3,7 @@ added.
 """
 
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -28,6 +29,9 @@ RUBRICS = {
 
 
 def most_met(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the largest number of criteria met on a task; the note is the number of figures that
+    are computed together.
+    """
     for index in range(len(figures)):
         n_met = values["n_met"][values["figure"] == index]
         yield {"most_met": MeasureResult(float(n_met.max()), note=f"{len(figures)}")}
@@ -42,12 +46,12 @@ MOST_MET = Measure(
     method="max-1",
     group_by=("task_set_id", "breakdown"),
 )
-"""The largest number of criteria met on a task: a measure for this test only."""
+"""A measure for this test only."""
 
 
-@pytest.fixture
-def warehouse(tmp_path) -> Warehouse:
-    """Two models; in each second task the first criterion is met, and the second one by bob."""
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> Warehouse:
+    """Two models with two scores; in each second task the first criterion is met, and the second one by bob."""
     decisions = {}
     for second_criterion in (0, 1):
         decisions[second_criterion] = {
@@ -58,7 +62,13 @@ def warehouse(tmp_path) -> Warehouse:
         judged(decisions[0], "ada", rubrics=RUBRICS),
         judged(decisions[1], "bob", rubrics=RUBRICS),
     )
-    return aggregated(tmp_path, rows)
+    return aggregated(tmp_path_factory.mktemp("measured"), rows)
+
+
+@pytest.fixture
+def warehouse(measured: Warehouse, tmp_path) -> Warehouse:
+    """A copy of that warehouse, which a test may change."""
+    return Warehouse(shutil.copytree(measured.root, tmp_path / "warehouse"))
 
 
 def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
@@ -77,6 +87,7 @@ def test_a_measure_is_computed_once_for_each_figure(warehouse):
         warehouse.root, "from intermediate.mean_scores where basis is not null"
     )
     assert {row["figure_id"] for row in rows} == {row["figure_id"] for row in figures}
+    # A breakdown of two models' two scores has four figures for each of its labels.
     assert {row["value"] for row in rows if row["note"] == "4"} == {2.0, 3.0}
     assert renewed(warehouse, MOST_MET) == []
 
@@ -91,12 +102,13 @@ def test_figures_of_another_method_are_computed_again(warehouse):
     assert values_in(warehouse.root, query) == [("max-2",)]
 
 
-def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(warehouse):
-    with warehouse.reader() as reader:
+def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(measured):
+    with measured.reader() as reader:
         rows_of_score = MOST_MET.fresh(reader, breakdown="all", score_name="score")
         rows = MOST_MET.fresh(reader, breakdown="all")
 
     values = {row["figure_id"]: row["value"] for row in rows}
+    # Two models have one of the scores, or both.
     assert [row["note"] for row in rows_of_score] == ["2", "2"]
     assert [row["note"] for row in rows] == ["4", "4", "4", "4"]
     assert [row["value"] for row in rows_of_score] == [
@@ -104,12 +116,12 @@ def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(ware
     ]
 
 
-def test_every_measure_has_its_columns_beside_the_others(warehouse):
+def test_every_measure_has_its_columns_beside_the_others(measured):
     columns = {
         row["column_name"]
-        for row in rows_in(warehouse.root, "describe intermediate.measured")
+        for row in rows_in(measured.root, "describe intermediate.measured")
     }
-    names = {row["measure"] for row in rows_in(warehouse.root, "from measures")}
+    names = {row["measure"] for row in rows_in(measured.root, "from measures")}
     names |= {measure.name for measure in MEASURES}
 
     # `source:quantity` is a row of a source, not a column.

@@ -11,6 +11,7 @@ from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.stopping.comparisons import ComparedModel, PlannedComparison, Progress
 
 PRICES = Prices(1.0, 0.5, 10.0)
+"""USD per million tokens: of prompts, cached prompts, and replies."""
 
 
 def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_length():
@@ -26,6 +27,7 @@ def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_leng
     assert planned.prompt_tokens == 100_000
     assert planned.completion_tokens is None
     assert planned.cost_usd is None
+    # The prompts cost 0.1; replies of 500 tokens cost 5, and of 2,000 tokens 20.
     assert planned.cost_usd_low == pytest.approx(5.1)
     assert planned.cost_usd_high == pytest.approx(20.1)
     assert planned.basis == "assumed"
@@ -34,15 +36,11 @@ def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_leng
 
 def test_replies_that_a_limit_makes_equally_long_are_still_assumed():
     planned = planned_calls(
-        "sample",
-        "a-model",
-        1_000,
-        PerCall(100, basis=COUNTED),
-        PRICES,
-        reply_limit=200,
+        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, reply_limit=200
     )
 
     assert planned.cost_usd is None
+    # The prompts cost 0.1, and replies of 200 tokens 2.
     assert planned.cost_usd_low == pytest.approx(2.1)
     assert planned.cost_usd_high == pytest.approx(2.1)
     assert planned.basis == "assumed"
@@ -52,7 +50,8 @@ def test_replies_that_a_limit_makes_equally_long_are_still_assumed():
 def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_counted():
     planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
 
-    # In the cheapest case 85 % of 1,000 prompt tokens are cached, at half the price.
+    # In the cheapest case 85 % of 1,000 prompt tokens are cached, at half the price, and replies
+    # have 50 tokens; in the dearest one, prompts have 2,700 tokens and replies 1,000.
     assert planned.cost_usd_low == pytest.approx(0.575 + 0.5)
     assert planned.cost_usd_high == pytest.approx(2.7 + 10)
     lengths = "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
@@ -71,9 +70,7 @@ def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range():
 
 def test_the_ends_of_ranges_are_added():
     planned = replace(
-        Planned("sample", "a-model", 10),
-        cost_usd_low=0.5,
-        cost_usd_high=3.0,
+        Planned("sample", "a-model", 10), cost_usd_low=0.5, cost_usd_high=3.0
     )
 
     total = total_of([planned, planned])
@@ -97,6 +94,7 @@ def test_measured_lengths_have_one_cost():
 
     planned = planned_calls("sample", "a-model", 1_000, per_call, PRICES)
 
+    # Prompts and replies cost 0.1 each.
     assert planned.cost_usd == pytest.approx(0.2)
     assert planned.cost_usd_low == planned.cost_usd
     assert planned.cost_usd_high == planned.cost_usd
@@ -110,19 +108,14 @@ UNCLEAR = {task_id: 0.2 * (-1) ** number for number, task_id in enumerate(ORDER)
 
 
 def progress(
-    first: str,
-    second: str,
-    block: int = 0,
-    decision: str = "open",
+    first: str, second: str, block: int = 0, decision: str = "open"
 ) -> Progress:
     """The progress of a comparison of two models on 100 tasks in five blocks."""
     first_side = ComparedModel(first, "a-hash", "base")
     second_side = ComparedModel(second, "a-hash", "base")
     rule = Rule("different", 0.05, 0.02, (20, 40, 60, 80, 100))
     return Progress(
-        PlannedComparison(first_side, second_side, rule, ORDER),
-        block,
-        decision,
+        PlannedComparison(first_side, second_side, rule, ORDER), block, decision
     )
 
 

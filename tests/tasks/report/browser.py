@@ -130,10 +130,14 @@ def visiting(
         context.close()
 
 
-def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
-    """Return the serious accessibility findings of axe: the rule, and some of the elements."""
+def accessibility_faults(visit: Visit, *rules: str) -> list[tuple[str, list[str]]]:
+    """Return the serious accessibility findings of axe by these rules, or by all: the rule, and
+    some of the elements.
+    """
     # Not `preload`: it requests the stylesheets again, which the content security policy forbids.
     options = {"resultTypes": ["violations"], "preload": False}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": list(rules)}
     findings = []
     for violation in Axe().run(visit.page, options=options).response["violations"]:
         if violation["impact"] in {"serious", "critical"}:

@@ -26,8 +26,7 @@ def probabilities(scores: Trials, size: int) -> list[Fraction]:
 
 
 def panel_sum(
-    panel: Panel,
-    task_scores: Sequence[Sequence[int | Fraction]],
+    panel: Panel, task_scores: Sequence[Sequence[int | Fraction]]
 ) -> Fraction:
     """The sum over a panel's models of their mean scores."""
     total = Fraction(0)

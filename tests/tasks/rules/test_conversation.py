@@ -80,8 +80,7 @@ TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)],
+    "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
 )
 def test_thinking_is_taken_away_under_every_tag(name):
     assert final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.") == "The reply."
@@ -285,6 +284,7 @@ def test_nothing_is_added_to_a_reply(text):
     assert Counter(final_text(text)) <= Counter(text)
 
 
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "piece",
     [
@@ -303,5 +303,5 @@ def test_nothing_is_added_to_a_reply(text):
     ],
 )
 def test_a_hostile_text_costs_no_more_than_a_long_one(piece):
-    # Quadratic time on a text of this length would be minutes.
+    # Quadratic time on a text of this length would take longer than the timeout.
     assert len(final_text(piece * 200_000)) <= 200_000 * len(piece)

@@ -88,8 +88,7 @@ def test_the_chunks_are_the_text_and_each_fits(size_of, text, largest):
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
 def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
-    lengths,
-    largest,
+    lengths, largest
 ):
     text = "".join(f"{'x' * length}\n\n" for length in lengths)
 
@@ -114,9 +113,7 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
     ],
 )
 def test_borders_are_those_of_paragraphs_then_sentences_then_words(
-    text,
-    largest,
-    expected,
+    text, largest, expected
 ):
     assert cut(text, largest, len) == expected
 
@@ -126,6 +123,7 @@ def test_where_no_character_fits_there_is_no_room():
         cut("\U0001f600", 3, lambda text: len(text.encode()))
 
 
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "text",
     [
@@ -137,4 +135,5 @@ def test_where_no_character_fits_there_is_no_room():
     ],
 )
 def test_a_hostile_text_takes_no_longer_than_a_long_one(text):
+    # Quadratic time on a text of this length would take longer than the timeout.
     assert "".join(cut(text, 5_000, len)) == text

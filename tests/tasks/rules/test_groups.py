@@ -18,36 +18,12 @@ from tasks.rules.verdict import (
     shares,
 )
 
-MET = {
-    "number": 1,
-    "explanation": "so",
-    "criteria_met": True,
-}
-UNMET = {
-    "number": 2,
-    "explanation": "so",
-    "criteria_met": False,
-}
-THIRD = {
-    "number": 3,
-    "explanation": "so",
-    "criteria_met": True,
-}
-LIKELY = {
-    "type": "predicate",
-    "name": "c1",
-    "probability": 0.9,
-}
-UNLIKELY = {
-    "type": "predicate",
-    "name": "c2",
-    "probability": 0.1,
-}
-AT_THRESHOLD = {
-    "type": "predicate",
-    "name": "c3",
-    "probability": 0.5,
-}
+MET = {"number": 1, "explanation": "so", "criteria_met": True}
+UNMET = {"number": 2, "explanation": "so", "criteria_met": False}
+THIRD = {"number": 3, "explanation": "so", "criteria_met": True}
+LIKELY = {"type": "predicate", "name": "c1", "probability": 0.9}
+UNLIKELY = {"type": "predicate", "name": "c2", "probability": 0.1}
+AT_THRESHOLD = {"type": "predicate", "name": "c3", "probability": 0.5}
 UNNAMED = {"name": None}
 Values = list[float | None]
 """The value of each criterion; None for an error."""
@@ -86,9 +62,7 @@ def decision_values(decisions: Any) -> Values:
     ],
 )
 def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
-    entries,
-    values,
-    template,
+    entries, values, template
 ):
     assert group_values(template.format(json.dumps(entries))) == values
 
@@ -145,16 +119,9 @@ def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(probabi
     ],
 )
 def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
-    probabilities,
-    status,
-    expected,
-    confidence,
+    probabilities, status, expected, confidence
 ):
-    value = {
-        "unmet": 0.0,
-        "partial": 0.5,
-        "met": 1.0,
-    }[status]
+    value = {"unmet": 0.0, "partial": 0.5, "met": 1.0}[status]
     verdict = Verdict(status, value, None, expected, confidence)
 
     assert ternary(as_choices(probabilities)) == verdict
@@ -227,15 +194,13 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
     ],
 )
 def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
-    decisions,
-    values,
+    decisions, values
 ):
     assert decision_values(decisions) == values
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ["", "[", "{}", "3", "[" * 100_000, '{"answers": 3}', '{"verdicts": 1}'],
+    "reply", ["", "[", "{}", "3", "[" * 100_000, '{"answers": 3}', '{"verdicts": 1}']
 )
 def test_a_reply_that_is_no_list_is_refused_whole(reply):
     with pytest.raises(VerdictError):

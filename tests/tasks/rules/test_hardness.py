@@ -24,11 +24,7 @@ SCORES = st.dictionaries(
 
 
 def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first():
-    scores = {
-        "easy": [0.9, 1.0],
-        "hard": [-0.5, 0.0],
-        "mild": [0.5, 0.0],
-    }
+    scores = {"easy": [0.9, 1.0], "hard": [-0.5, 0.0], "mild": [0.5, 0.0]}
 
     selected = hardness.select_hardest(scores, 2)
 
@@ -147,10 +143,7 @@ def test_equal_models_leave_no_doubt(scores, n_models, n_trials, data):
     )
 
     shares = hardness.inclusion_probabilities(
-        values,
-        [n_trials] * n_models,
-        size,
-        resamples=FEW,
+        values, [n_trials] * n_models, size, resamples=FEW
     )
 
     hardest = np.argsort(scores, kind="stable")[:size]

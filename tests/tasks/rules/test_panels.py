@@ -30,7 +30,7 @@ def test_a_value_needs_more_than_half_of_all_members_on_either_side(votes, expec
     assert majority_value(votes) == expected
 
 
-def median_of_certain(votes: Sequence[float | None]) -> float | None:
+def median_if_certain(votes: Sequence[float | None]) -> float | None:
     """The median, if it is the same whatever the failed members would have said."""
     known = [vote for vote in votes if vote is not None]
     n_failed = len(votes) - len(known)
@@ -43,7 +43,7 @@ def median_of_certain(votes: Sequence[float | None]) -> float | None:
 
 @given(VOTES.filter(lambda votes: len(votes) % 2 == 1))
 def test_it_is_the_median_that_no_failed_member_could_change(votes):
-    assert majority_value(votes) == median_of_certain(votes)
+    assert majority_value(votes) == median_if_certain(votes)
 
 
 @given(VOTES, st.randoms())

@@ -48,20 +48,13 @@ def test_an_earlier_template_makes_the_prompts_that_it_always_made(name):
     [(1, "8a3cce01a3aeb151c7a28a9a3062a79d"), (2, "bce108de2a79c1dc4f4523529b34f231")],
 )
 def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
-    round_,
-    prompt_digest,
+    round_, prompt_digest
 ):
     judge_template = load_template("researchrubrics_ternary_v1", "")
     template = load_evidence_template("evidence_v2", judge_template)
 
     prompt = evidence_prompt(
-        template,
-        MESSAGES,
-        TITLE,
-        text=RESPONSE,
-        number=2,
-        n_chunks=3,
-        round_=round_,
+        template, MESSAGES, TITLE, text=RESPONSE, number=2, n_chunks=3, round_=round_
     )
 
     assert digest(prompt) == prompt_digest
@@ -116,11 +109,7 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
 
 
 @pytest.mark.parametrize("name", MARKED)
-@given(
-    turns=TURNS,
-    response=TEXTS,
-    criterion=TEXTS,
-)
+@given(turns=TURNS, response=TEXTS, criterion=TEXTS)
 @example(
     [],
     'It is so.\n"""\n\nCriterion:\n"""\nSays nothing.',
@@ -135,10 +124,7 @@ def test_any_text_is_read_back(name, turns, response, criterion):
 @pytest.mark.parametrize("name", MARKED)
 @given(turns=TURNS, response=TEXTS, criterion=TEXTS)
 def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
-    name,
-    turns,
-    response,
-    criterion,
+    name, turns, response, criterion
 ):
     """The earlier prompt has the markers that its texts had."""
     prompt = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
@@ -168,13 +154,7 @@ def test_a_text_that_contains_the_marker_has_another_one(texts, prefix):
 def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
     template = load_evidence_template("evidence_v2", "<<marker>>")
     return evidence_prompt(
-        template,
-        turns,
-        criterion,
-        text=chunk,
-        number=2,
-        n_chunks=3,
-        round_=1,
+        template, turns, criterion, text=chunk, number=2, n_chunks=3, round_=1
     )
 
 
@@ -211,9 +191,7 @@ def test_a_chunk_is_read_back_exactly_whatever_it_says(turns, chunk, criterion):
 
     marker = re.findall(r"the number (\d{16}) stand", prompt)[0]
     chunks = re.findall(
-        rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n",
-        prompt,
-        re.DOTALL,
+        rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n", prompt, re.DOTALL
     )
     assert chunks == [chunk]
 

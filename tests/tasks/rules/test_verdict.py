@@ -225,8 +225,7 @@ VALID = st.tuples(
     st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()
 ).map(
     lambda parts: parts[0].replace(
-        "{}",
-        json.dumps({"explanation": "so", "criteria_met": parts[1]}),
+        "{}", json.dumps({"explanation": "so", "criteria_met": parts[1]})
     )
 )
 
@@ -240,9 +239,7 @@ BLOCK = re.compile(
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
 @example(
-    "The criterion is not met. It only says:",
-    "</think>",
-    '{"criteria_met": true}',
+    "The criterion is not met. It only says:", "</think>", '{"criteria_met": true}'
 )
 def test_prose_before_valid_json_is_no_verdict(prose, separator, valid):
     reply = prose + separator + valid
@@ -281,8 +278,7 @@ def test_valid_json_and_then_anything_is_never_a_verdict(valid, separator, end):
     ],
 )
 def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(
-    reply,
-    verdict,
+    reply, verdict
 ):
     assert parse_verdict(reply, omits_think_tag=True) == verdict
 
@@ -305,8 +301,7 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
     [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})],
 )
 def test_the_requested_format_takes_exactly_the_two_keys(
-    explanation_chars,
-    explanation,
+    explanation_chars, explanation
 ):
     schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
 

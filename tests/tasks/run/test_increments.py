@@ -17,6 +17,7 @@ from tests.faults.behaviours import HttpResponse, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import (
     endpoint,
+    few_published,
     good_row,
     good_rubric,
     job_on,
@@ -113,7 +114,8 @@ def shared_world(tmp_path_factory) -> Iterator[World]:
     """A world in which a pinned model has responses with verdicts; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
         world = World(server, tmp_path_factory.mktemp("shared"))
-        assert world.run() == (TASKS, VERDICTS)
+        with few_published():
+            assert world.run() == (TASKS, VERDICTS)
         yield world
 
 
@@ -250,7 +252,7 @@ def imported(label: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("add_models", "named_models", "n_judged"),
+    ("change_models", "named_models", "n_judged"),
     [
         pytest.param(lambda models: None, ("elsewhere",), CRITERIA, id="named"),
         pytest.param(
@@ -269,12 +271,12 @@ def imported(label: str) -> dict[str, str]:
     ],
 )
 def test_imported_responses_are_judged_where_listed_or_named_or_alone(
-    add_models,
+    change_models,
     named_models,
     n_judged,
     importing_world,
 ):
-    add_models(importing_world.settings["models"])
+    change_models(importing_world.settings["models"])
     job = importing_world.job(named_models=named_models)
     if named_models:
         job = job.with_settings(models=())

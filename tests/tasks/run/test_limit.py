@@ -46,6 +46,7 @@ SPLIT_MEMBERS = {
 }
 
 
+@pytest.mark.usefixtures("without_scores")
 @pytest.mark.parametrize(
     ("limit", "task_ids"),
     [
@@ -72,6 +73,7 @@ def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
     assert job_tasks.task_ids == task_ids
 
 
+@pytest.mark.usefixtures("without_scores")
 def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path):
     rows = [good_row("good"), good_row("bad", rubric=[])]
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows), tmp_path / "data")
@@ -82,4 +84,5 @@ def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path):
 
     assert full_report.is_below_bar
     assert not limited_report.is_below_bar
+    # Only a run of all tasks advises how to accept the refused ones.
     assert limited_report.warnings == full_report.warnings[:-1]

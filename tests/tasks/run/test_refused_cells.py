@@ -16,7 +16,9 @@ from tests.faults.behaviours import (
 )
 from tests.faults.server import FaultServer
 from tests.kit import (
+    copied,
     endpoint,
+    few_published,
     good_row,
     job_on,
     judged,
@@ -37,24 +39,28 @@ def _many_harmless(monkeypatch):
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 0.05)
 
 
-@pytest.fixture
-def job(server: FaultServer, tmp_path) -> Callable[..., Job]:
-    """Make a job with one model and one judge, which make one call at a time."""
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Job:
+    """A warehouse with six tasks."""
+    folder = tmp_path_factory.mktemp("refused")
     rows = [good_row(f"t{n}") for n in range(N_TASKS)]
-    source = write_jsonl(tmp_path / "finance.jsonl", rows)
-    model = endpoint("a", server.api_base)
+    source = write_jsonl(folder / "finance.jsonl", rows)
+    with few_published():
+        return prepared(job_on(source, folder / "w"))
+
+
+@pytest.fixture
+def job(shared: Job, server: FaultServer, tmp_path) -> Callable[..., Job]:
+    """Make a job with one model and one judge, which make one call at a time."""
+    copy = copied(shared, tmp_path / "w")
 
     def job_with(**judge):
-        judges = [endpoint("judge", server.api_base, **judge)]
-        limits = {"concurrency": 1, "attempts": 1}
-        return prepared(
-            job_on(
-                source,
-                tmp_path / "w",
-                models=[model],
-                judges=judges,
-                limits=limits,
-            )
+        return job_on(
+            copy.settings.dataset.source,
+            copy.warehouse,
+            models=[endpoint("a", server.api_base)],
+            judges=[endpoint("judge", server.api_base, **judge)],
+            limits={"concurrency": 1, "attempts": 1},
         )
 
     return job_with
@@ -85,8 +91,12 @@ def statuses(job: Job, table: str) -> dict[str, int]:
     return dict(values_in(job, query))
 
 
-@pytest.mark.parametrize("task_id", ["t0", "t3", "t5"])
-def test_a_prompt_that_is_refused_costs_no_other_response(task_id, job, server):
+@pytest.mark.parametrize("task_id", ["t0", "t5"])
+def test_a_prompt_that_is_refused_costs_no_other_response_and_is_not_sent_again(
+    task_id,
+    job,
+    server,
+):
     server.behaviour = refusing(f"What does {task_id} cost")
     configured = job()
 
@@ -94,21 +104,19 @@ def test_a_prompt_that_is_refused_costs_no_other_response(task_id, job, server):
 
     assert report.stopped == []
     assert statuses(configured, "responses") == {"ok": N_TASKS - 1, "refused": 1}
-
-
-def test_a_refused_prompt_is_not_sent_again(job, server):
-    server.behaviour = refusing("What does t0 cost")
-    configured = job()
-    sampled(configured)
     n_calls = len(server.book)
-
     sampled(configured)
-
     assert len(server.book) == n_calls
 
 
-def test_a_criterion_that_is_refused_costs_no_other_verdict(job, server):
-    configured = job()
+@pytest.mark.parametrize(("criteria_per_call", "n_refused"), [(1, 2), (4, 4 + 2)])
+def test_criteria_that_are_refused_cost_no_verdict_of_another_call(
+    criteria_per_call,
+    n_refused,
+    job,
+    server,
+):
+    configured = job(criteria_per_call=criteria_per_call)
     sampled(configured)
     server.behaviour = refusing("States what t0-c0", "States what t3-c9")
 
@@ -116,20 +124,7 @@ def test_a_criterion_that_is_refused_costs_no_other_verdict(job, server):
 
     assert report.stopped == []
     counts = statuses(configured, "verdicts")
-    assert counts["refused"] == 2
-    assert sum(counts.values()) == N_TASKS * N_CRITERIA
-
-
-def test_a_group_of_criteria_that_is_refused_costs_no_other_group(job, server):
-    configured = job(criteria_per_call=4)
-    sampled(configured)
-    server.behaviour = refusing("States what t0-c0")
-
-    report = judged(configured)
-
-    assert report.stopped == []
-    counts = statuses(configured, "verdicts")
-    assert counts["refused"] == 4
+    assert counts["refused"] == n_refused
     assert sum(counts.values()) == N_TASKS * N_CRITERIA
 
 

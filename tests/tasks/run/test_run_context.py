@@ -18,6 +18,8 @@ from tasks.run.writing import STAGES
 from tests.kit import ROOT, admitted, criterion, job_on, response, written
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 
 @pytest.fixture
 def job(tmp_path, monkeypatch) -> Job:

@@ -22,10 +22,7 @@ def comparison(first: str, second: str, vintage: str = "base") -> PlannedCompari
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
     first_side = ComparedModel(first, "hash", vintage)
     return PlannedComparison(
-        first_side,
-        ComparedModel(second, "hash", "base"),
-        rule,
-        ORDER,
+        first_side, ComparedModel(second, "hash", "base"), rule, ORDER
     )
 
 
@@ -42,10 +39,7 @@ def block_after(last_number: int, *progress: Progress) -> TaskBlock:
 
 def test_models_of_open_comparisons_get_the_next_block():
     block = block_after(
-        0,
-        Progress(A_B, 1),
-        Progress(A_C, 1, DIFFERENT),
-        Progress(B_C, 1, DIFFERENT),
+        0, Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)
     )
 
     assert block.number == 2
@@ -97,8 +91,7 @@ def test_nothing_comes_after_all_tasks_or_a_decision(last_number, progress):
     ],
 )
 def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
-    progress,
-    left_out,
+    progress, left_out
 ):
     comparisons = replace(NO_COMPARISONS, progress=progress)
 

@@ -36,21 +36,14 @@ def look(**values: Any) -> Row:
 
 
 OF_MODELS = look(
-    mean_difference=0.2,
-    unbiased_difference=0.1,
-    sequence_low=0.05,
-    sequence_high=0.35,
+    mean_difference=0.2, unbiased_difference=0.1, sequence_low=0.05, sequence_high=0.35
 )
 OF_NIGHT = look(
     mean_difference=-0.2,
     unbiased_difference=-0.1,
     sequence_low=-0.35,
     sequence_high=-0.05,
-) | {
-    "compared_vintage": EARLIER,
-    "compared_model": "better",
-    "decision": "dropped",
-}
+) | {"compared_vintage": EARLIER, "compared_model": "better", "decision": "dropped"}
 OPEN_LOOK = look(mean_difference=0.0) | {"compared_model": "another"}
 
 
@@ -60,16 +53,12 @@ def put_old(root: Path, *looks: Row, moment: int = 1):
     schema = TABLES["stopping_looks"].schema
     table = pa.Table.from_pylist(list(looks), schema=schema)
     put_table(
-        root,
-        "stopping_looks",
-        moment,
-        table.drop_columns(["is_second_minus_first"]),
+        root, "stopping_looks", moment, table.drop_columns(["is_second_minus_first"])
     )
 
 
 def differences_in(
-    warehouse: Warehouse,
-    table: str = "stopping_looks",
+    warehouse: Warehouse, table: str = "stopping_looks"
 ) -> list[tuple[Any, ...]]:
     """The differences of all rows, by the compared model and vintage."""
     columns = ", ".join(DIFFERENCES)
@@ -115,11 +104,7 @@ def test_looks_of_this_version_stay_as_they_are(old):
     old.publish()
 
     with old.reader() as reader:
-        [stored_look] = reader.select(
-            "stopping_looks",
-            ", ".join(DIFFERENCES),
-            block=2,
-        )
+        [stored_look] = reader.select("stopping_looks", ", ".join(DIFFERENCES), block=2)
     assert tuple(stored_look.values()) == (0.2, 0.1, 0.05, 0.35)
 
 

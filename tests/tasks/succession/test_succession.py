@@ -33,6 +33,8 @@ from warehouse import Warehouse
 TASK_IDS = [f"t{number}" for number in range(20)]
 WEIGHTS = (8, 4, 4, -6)
 CATEGORIES = ("Analysis", "Style")
+ALL_VERDICTS = 160
+"""Two models' verdicts on four criteria of each task."""
 NEW_JUDGE = {
     "name": "hosted_vllm/newer",
     "label": "newer",
@@ -41,12 +43,7 @@ NEW_JUDGE = {
 Decide = Callable[[Row, str], float | None]
 """(criterion, model) -> the new judge's decision; None: it failed."""
 CRITERIA = [
-    criterion(
-        task_id,
-        position,
-        weight,
-        CATEGORIES[position % 2],
-    )
+    criterion(task_id, position, weight, CATEGORIES[position % 2])
     for task_id in TASK_IDS
     for position, weight in enumerate(WEIGHTS)
 ]
@@ -77,13 +74,8 @@ def verdict_rows(
     for response_row in responses:
         for criterion_row in criteria:
             if criterion_row["task_id"] == response_row["task_id"]:
-                value = decide(
-                    criterion_row,
-                    response_row["model"],
-                )
-                rows.append(
-                    verdict(response_row, criterion_row, value, **columns),
-                )
+                value = decide(criterion_row, response_row["model"])
+                rows.append(verdict(response_row, criterion_row, value, **columns))
     return rows
 
 
@@ -91,15 +83,8 @@ def verdict_rows(
 def shared(tmp_path_factory) -> Job:
     """A job with a new judge, on data that an old judge has decided."""
     folder = tmp_path_factory.mktemp("succession")
-    source = write_jsonl(
-        folder / "data.jsonl",
-        [{"not": "read"}],
-    )
-    job = job_on(
-        source,
-        folder / "warehouse",
-        judges=[NEW_JUDGE],
-    )
+    source = write_jsonl(folder / "data.jsonl", [{"not": "read"}])
+    job = job_on(source, folder / "warehouse", judges=[NEW_JUDGE])
     rows = {
         **admitted(TASK_IDS, split="data"),
         "criteria": CRITERIA,
@@ -114,19 +99,14 @@ def shared(tmp_path_factory) -> Job:
 
 
 def succession(job: Job, n_verdicts: int, **changes: Any) -> Job:
-    judges = {
-        "old_judge": "older",
-        "new_judge": "newer",
-    }
+    judges = {"old_judge": "older", "new_judge": "newer"}
     settings = Succession(n_verdicts=n_verdicts, **judges | changes)
     return job.model_copy(update={"succession": settings})
 
 
 def drawn_ids(job: Job) -> set[tuple[str, str]]:
     with Warehouse(job.warehouse).reader() as reader:
-        return set(
-            sample_of(job, reader).criterion_keys,
-        )
+        return set(sample_of(job, reader).criterion_keys)
 
 
 def judged_anew(job: Job, decide: Decide) -> list[Row]:
@@ -137,16 +117,9 @@ def judged_anew(job: Job, decide: Decide) -> list[Row]:
         if (row["task_id"], row["criterion_id"]) in sample.criterion_keys:
             criteria.append(row)
     columns = sample.judges.new_judge.columns
-    rows = verdict_rows(
-        criteria,
-        decide,
-        **columns,
-    )
+    rows = verdict_rows(criteria, decide, **columns)
     written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
-    return shown(
-        job,
-        "succession",
-    )
+    return shown(job, "succession")
 
 
 def shown(job: Job, figure: str) -> list[Row]:
@@ -163,10 +136,7 @@ def by_model(rows: list[Row]) -> Mapping[str, Row]:
 
 def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
     with Warehouse(job.warehouse).reader() as reader:
-        sample = sample_of(
-            succession(job, 40),
-            reader,
-        )
+        sample = sample_of(succession(job, 40), reader)
 
     [(_, responses)] = sample.missing_verdicts
     tasks = {"a": [], "b": []}
@@ -178,9 +148,7 @@ def test_a_criterion_is_drawn_for_the_responses_of_all_models(job):
 
 
 def test_every_stratum_is_drawn_with_the_probability_that_is_stored(job):
-    store_sample(
-        succession(job, 60),
-    )
+    store_sample(succession(job, 60))
 
     rows = rows_in(
         job,
@@ -206,20 +174,11 @@ def test_another_seed_draws_another_sample(job):
 
 
 def test_what_the_new_judge_has_decided_is_not_missing(job):
-    judged_anew(
-        succession(job, 40),
-        by_old,
-    )
+    judged_anew(succession(job, 40), by_old)
 
     with Warehouse(job.warehouse).reader() as reader:
-        small_sample = sample_of(
-            succession(job, 40),
-            reader,
-        )
-        large_sample = sample_of(
-            succession(job, 60),
-            reader,
-        )
+        small_sample = sample_of(succession(job, 40), reader)
+        large_sample = sample_of(succession(job, 60), reader)
 
     [(_, small_rest)] = small_sample.missing_verdicts
     [(_, large_rest)] = large_sample.missing_verdicts
@@ -229,25 +188,19 @@ def test_what_the_new_judge_has_decided_is_not_missing(job):
 
 def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
     with pytest.raises(UsageError, match=r"each of 3 strata .* takes 6 verdicts"):
-        drawn_ids(
-            succession(job, 4),
-        )
+        drawn_ids(succession(job, 4))
 
 
 def test_a_judge_without_verdicts_cannot_be_succeeded(job):
     with pytest.raises(
         UsageError, match="unknown: no other judge of this name has verdicts here"
     ):
-        drawn_ids(
-            succession(job, 40, old_judge="unknown"),
-        )
+        drawn_ids(succession(job, 40, old_judge="unknown"))
 
 
 def test_an_unknown_judge_cannot_succeed(job):
     with pytest.raises(UsageError, match="nwer: is not configured as a judge"):
-        drawn_ids(
-            succession(job, 40, new_judge="nwer"),
-        )
+        drawn_ids(succession(job, 40, new_judge="nwer"))
 
 
 def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
@@ -259,9 +212,7 @@ def test_a_judge_of_rewritten_criteria_cannot_succeed(job):
 
 def test_a_judge_with_another_grading_cannot_succeed(job):
     with pytest.raises(UsageError, match="in-thirds grades ternary, newer binary"):
-        drawn_ids(
-            succession(job, 40, old_judge="in-thirds"),
-        )
+        drawn_ids(succession(job, 40, old_judge="in-thirds"))
 
 
 # What it shows
@@ -272,23 +223,27 @@ def stricter(criterion_row: Row, model: str) -> float:
     is_strict = TASK_IDS.index(criterion_row["task_id"]) % 2 == 0
     if is_strict and criterion_row["position"] == 0:
         return 0.0
-    return by_old(
-        criterion_row,
-        model,
-    )
+    return by_old(criterion_row, model)
 
 
 @pytest.fixture(scope="module")
-def fully_judged(shared: Job, tmp_path_factory) -> list[Row]:
+def judged_job(shared: Job, tmp_path_factory) -> Job:
+    """A job whose new judge has decided all criteria; tests must not write to it."""
+    job = copied(shared, tmp_path_factory.mktemp("judged") / "warehouse")
+    judged_anew(succession(job, ALL_VERDICTS), stricter)
+    return job
+
+
+@pytest.fixture
+def judged_copy(judged_job: Job, tmp_path) -> Job:
+    """That job on a copy of its warehouse."""
+    return copied(judged_job, tmp_path / "judged")
+
+
+@pytest.fixture(scope="module")
+def fully_judged(judged_job: Job) -> list[Row]:
     """What is shown when the new judge has decided all criteria."""
-    job = copied(
-        shared,
-        tmp_path_factory.mktemp("fully") / "warehouse",
-    )
-    return judged_anew(
-        succession(job, 160),
-        stricter,
-    )
+    return shown(judged_job, "succession")
 
 
 def test_a_sample_of_all_criteria_shows_the_scores_of_a_full_judging(fully_judged):
@@ -314,12 +269,9 @@ def test_undecided_verdicts_widen_the_interval_by_all_that_they_could_change(job
     def failing_once(criterion_row: Row, model: str) -> float | None:
         if model == "a" and criterion_row["criterion_id"] == "t3-c0":
             return None
-        return by_old(
-            criterion_row,
-            model,
-        )
+        return by_old(criterion_row, model)
 
-    rows = by_model(judged_anew(succession(job, 160), failing_once))
+    rows = by_model(judged_anew(succession(job, ALL_VERDICTS), failing_once))
 
     # The criterion has 8 of 16 points in one of 20 tasks, and `a` met it according to the old judge.
     assert rows["a"]["n_undecided"] == 1
@@ -339,34 +291,23 @@ def test_the_order_holds_if_no_model_could_pass_another(fully_judged):
 
 def test_the_order_does_not_hold_if_the_new_judge_turns_it_round(job):
     def turned(criterion_row: Row, model: str) -> float:
-        return by_old(
-            criterion_row,
-            "a" if model == "b" else "b",
-        )
+        return by_old(criterion_row, "a" if model == "b" else "b")
 
-    rows = by_model(judged_anew(succession(job, 160), turned))
+    rows = by_model(judged_anew(succession(job, ALL_VERDICTS), turned))
 
     assert not rows["a"]["keeps_order"]
     assert (rows["a"]["new_rank_low"], rows["a"]["new_rank_high"]) == (1, 1)
 
 
 def test_too_few_verdicts_show_no_estimate_and_the_reason(job):
-    rows = judged_anew(
-        succession(job, 40),
-        stricter,
-    )
+    rows = judged_anew(succession(job, 40), stricter)
 
     assert {row["no_figure"] for row in rows} == {"too few labels: 20, not 30"}
     assert rows[0]["effect"] is None
 
 
-def test_agreement_counts_the_flips_to_each_side_by_sign_of_the_weight(job):
-    judged_anew(
-        succession(job, 160),
-        stricter,
-    )
-
-    rows = {row["label"]: row for row in shown(job, "succession_agreement")}
+def test_agreement_counts_the_flips_to_each_side_by_sign_of_the_weight(judged_job):
+    rows = {row["label"]: row for row in shown(judged_job, "succession_agreement")}
 
     # The first of three positive criteria is lower in half of the tasks.
     assert rows["positive"]["lower_share"] == pytest.approx(1 / 6)
@@ -374,39 +315,25 @@ def test_agreement_counts_the_flips_to_each_side_by_sign_of_the_weight(job):
     assert rows["negative"]["agreement"] == 1
 
 
-def test_the_latest_sample_of_two_judges_is_shown(job):
-    judged_anew(
-        succession(job, 100),
-        stricter,
-    )
-    judged_anew(
-        succession(job, 160),
-        stricter,
-    )
+def test_the_latest_sample_of_two_judges_is_shown(judged_copy):
+    rows = judged_anew(succession(judged_copy, 100), stricter)
 
-    rows = shown(
-        job,
-        "succession",
-    )
-
-    assert {row["n_verdicts"] for row in rows} == {80}
+    assert {row["n_verdicts"] for row in rows} == {50}
 
 
-def test_of_two_templates_of_the_new_judge_the_later_sample_is_shown(job):
-    judged_anew(succession(job, 160), stricter)
-    judge = job.settings.judges[0].model_copy(update={"template": "binary_v1"})
-    changed_job = job.with_settings(judges=(judge,))
+def test_of_two_templates_of_the_new_judge_the_later_sample_is_shown(judged_copy):
+    judge = judged_copy.settings.judges[0].model_copy(update={"template": "binary_v1"})
+    changed_job = judged_copy.with_settings(judges=(judge,))
 
-    store_sample(succession(changed_job, 160))
+    store_sample(succession(changed_job, ALL_VERDICTS))
 
-    rows = shown(job, "succession")
+    rows = shown(judged_copy, "succession")
     assert len(rows) == 2
     assert rows[0]["n_undecided"] == 80
 
 
 @pytest.mark.parametrize(
-    ("interval", "is_larger"),
-    [("scores", True), ("ranks", False)],
+    ("interval", "is_larger"), [("scores", True), ("ranks", False)]
 )
 def test_a_sample_grows_only_if_failures_alone_leave_intervals_narrow_enough(
     job, interval, is_larger
@@ -424,24 +351,13 @@ def test_a_sample_grows_only_if_failures_alone_leave_intervals_narrow_enough(
     assert (next_look(job_with_width, sample) is not None) == is_larger
 
 
-def test_a_sample_of_another_judge_is_no_sample_of_this_one(job, tmp_path):
-    other_job = copied(
-        job,
-        tmp_path / "other",
-    )
-    criteria = CRITERIA[:30]
-    sample = store_sample(
-        succession(other_job, 40),
-    )
+def test_a_sample_of_another_judge_is_no_sample_of_this_one(job):
+    sample = store_sample(succession(job, 40))
     columns = sample.judges.new_judge.columns | {"judge": "third"}
-    rows = verdict_rows(
-        criteria,
-        stricter,
-        **columns,
-    )
-    written(other_job.warehouse, {"verdicts": rows}, other_job.data.revision).publish()
+    rows = verdict_rows(CRITERIA[:30], stricter, **columns)
+    written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
 
-    assert {row["n_undecided"] for row in shown(other_job, "succession")} == {20}
+    assert {row["n_undecided"] for row in shown(job, "succession")} == {20}
 
 
 def test_tasks_that_were_not_sampled_are_left_out_of_old_and_new_scores(job):
@@ -473,11 +389,10 @@ def sampled_later(job: Job, vintage: str, decide: Decide, **judge: Any):
 OLDER = {"judge": "older", "grading": "binary"}
 
 
-def test_a_later_vintage_of_a_model_changes_nothing(job):
-    before = judged_anew(succession(job, 160), stricter)
-    sampled_later(job, "2026-11-02", lambda criterion_row, model: 0.0, **OLDER)
+def test_a_later_vintage_of_a_model_changes_nothing(judged_copy, fully_judged):
+    sampled_later(judged_copy, "2026-11-02", lambda criterion_row, model: 0.0, **OLDER)
 
-    assert shown(job, "succession") == before
+    assert shown(judged_copy, "succession") == fully_judged
 
 
 def test_scores_before_the_new_judge_are_moved_by_the_effect(job):
@@ -506,12 +421,12 @@ def test_scores_before_the_new_judge_are_moved_by_the_effect(job):
     assert shown_points["a", "2026-11-03"]["changed"] == "judge"
 
 
-def test_an_alert_on_the_end_of_a_judge_can_say_what_its_succession_shows(job):
-    rows = judged_anew(succession(job, 160), stricter)
-
-    with Warehouse(job.warehouse).reader() as reader:
-        scope = Scope(job, reader)
-        assert shown_effects(scope, "older") == sentence(*rows)
+def test_an_alert_on_the_end_of_a_judge_can_say_what_its_succession_shows(
+    judged_job, fully_judged
+):
+    with Warehouse(judged_job.warehouse).reader() as reader:
+        scope = Scope(judged_job, reader)
+        assert shown_effects(scope, "older") == sentence(*fully_judged)
         assert shown_effects(scope, "newer") == ""
 
 
@@ -550,13 +465,11 @@ def test_the_interval_of_a_moved_score_has_the_errors_of_score_and_shift(job):
     assert reach("bridged_history") == pytest.approx(expected_reach)
 
 
-def test_a_judge_cannot_succeed_itself(job):
-    judged_anew(succession(job, 160), stricter)
-
+def test_a_judge_cannot_succeed_itself(judged_job):
     with pytest.raises(
         UsageError, match="newer: no other judge of this name has verdicts"
     ):
-        drawn_ids(succession(job, 40, old_judge="newer"))
+        drawn_ids(succession(judged_job, 40, old_judge="newer"))
 
 
 def test_failures_alone_are_no_difference_between_models(job):
@@ -565,7 +478,8 @@ def test_failures_alone_are_no_difference_between_models(job):
 
     rows = by_model(judged_anew(succession(job, 100), failing_for_a))
 
-    assert (rows["a"]["interaction_p_value"] or 1.0) > 0.5
+    assert rows["a"]["no_figure"] is None
+    assert rows["a"]["interaction_p_value"] > 0.5
 
 
 def sentence(*rows: Row) -> str:
@@ -593,10 +507,7 @@ def shown_row(model: str, effect: float, **columns: Any) -> Row:
 
 
 def test_the_first_sentence_says_order_levels_and_cost():
-    text = sentence(
-        shown_row("a", -0.05),
-        shown_row("b", -0.03),
-    )
+    text = sentence(shown_row("a", -0.05), shown_row("b", -0.03))
 
     assert text == (
         "older → newer, finance: the order holds; levels fall by 0.030 to 0.050; judging the other"
@@ -641,18 +552,16 @@ def test_the_first_sentence_on_one_model_is_not_about_an_order():
 
 
 def test_the_first_sentence_says_why_there_is_no_estimate():
-    text = sentence(
-        shown_row("a", 0.0, no_figure="too few labels: 20, not 30"),
-    )
+    text = sentence(shown_row("a", 0.0, no_figure="too few labels: 20, not 30"))
 
     assert text == "older → newer, finance: no estimate (too few labels: 20, not 30)."
 
 
 @pytest.mark.slow
-def test_the_report_has_a_page_with_the_first_sentence_and_the_numbers(job, tmp_path):
-    judged_anew(succession(job, 160), stricter)
-
-    write_report(job, tmp_path / "site")
+def test_the_report_has_a_page_with_the_first_sentence_and_the_numbers(
+    judged_copy, tmp_path
+):
+    write_report(judged_copy, tmp_path / "site")
 
     site = tmp_path / "site" / "prbench"
     page = (site / "successions.html").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from tasks.imports.results.inspect_decisions import ScoreDecisions, decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import job_on, one_line, rows_in, values_in, write_jsonl
+from tests.kit import few_published, job_on, one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import (
     example,
@@ -152,12 +152,9 @@ def test_decisions_are_found_in_each_custom(case):
 
 
 def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures(
-    job,
-    tmp_path,
-    monkeypatch,
+    job, tmp_path
 ):
     """As a scorer of another package stores them: grades and weights, without names of criteria."""
-    monkeypatch.undo()  # here scores are published
 
     def by_position(sample):
         sample["metadata"] = {"task": sample["id"]}
@@ -169,7 +166,8 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
                 "weights": [item["weight"] for item in items],
             }
 
-    import_results(job, [brief_log(tmp_path / "x.json", by_position)])
+    with few_published("scores"):
+        import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
     query = """
         select distinct task_id, value
@@ -346,31 +344,36 @@ def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
     assert "in the log" not in notes
 
 
+LIMITS = {
+    ("sample-fin-2", 1): ("token", "truncated"),
+    ("sample-fin-2", 2): ("time", "timeout"),
+    ("sample-leg-2", 1): ("cost", "provider_error"),
+}
+"""Sample and epoch -> the kind of limit, and the status that it stands for."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "status"),
-    [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")],
-)
-def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
-    job,
-    tmp_path,
-    kind,
-    status,
-):
+def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job, tmp_path):
     def limited(sample):
-        if sample["id"] == "sample-fin-2":
+        cell = (sample["id"], sample["epoch"])
+        if cell in LIMITS:
             sample["limit"] = {
-                "type": kind,
+                "type": LIMITS[cell][0],
                 "limit": 10.0,
                 "reason": "Exceeded.\nBy 8.",
             }
 
     import_results(job, [brief_log(tmp_path / "x.json", limited)])
 
-    columns = "status, text, error"
-    query = f"select distinct {columns} from responses where task_id = 'sample-fin-2'"
-    error = f"stopped at the {kind} limit: Exceeded. By 8."
-    assert values_in(job, query) == [(status, None, error)]
+    failures = values_in(
+        job,
+        "select task_id, trial, status, text, error from responses"
+        " where error like 'stopped%' order by all",
+    )
+    assert failures == [
+        (*cell, status, None, f"stopped at the {kind} limit: Exceeded. By 8.")
+        for cell, (kind, status) in LIMITS.items()
+    ]
 
 
 def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(

@@ -118,14 +118,15 @@ def tiny_job(
     folder: Path,
     task_ids: Sequence[str] = ("t1", "t2", "t3"),
     models: Sequence[str] = ("m1", "m2"),
+    further: Mapping[str, list[Row]] = {},
 ) -> Job:
-    """A job on a small warehouse: every model has responded to every task, and one judge has judged
-    all responses.
+    """A job on a small warehouse: every model has responded to every task, one judge has judged all
+    responses, and there are `further` rows.
     """
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     tables = combined(admitted(task_ids, n_criteria=2), *map(posed, task_ids))
     responses = [response_rows_of(task_ids, model) for model in models]
-    store(job, combined(tables, *responses))
+    store(job, combined(tables, *responses, further))
     return job
 
 

@@ -13,8 +13,6 @@ from tests.tasks.report.drilldown.drilled import Row, files
 from tests.tasks.report.synthetic.texts import CANARY
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
-
 Cell = tuple[str, str, int, str, int]
 """Task, entry, trial, judge configuration, position of the criterion."""
 

@@ -38,7 +38,7 @@ from tests.tasks.report.drilldown.drilled import (
     tiny_job,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
+pytestmark = pytest.mark.usefixtures("only_leaderboard")
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
 RESPONSE = (
     'Grüße, 😀\u2028 "quoted" \\ \x7f <<rubric_item>> <img src=x onerror="window.attacked = 1">'
@@ -235,12 +235,6 @@ def site(tmp_path_factory) -> Path:
     """On the first task a judge searched chunks, and another used a rewritten criterion; cascades
     judged the second.
     """
-    folder = tmp_path_factory.mktemp("grounds")
-    job = tiny_job(
-        folder,
-        ["t1", "t2"],
-        models=["m1"],
-    )
     first_response, second_response = response_rows_of(["t1", "t2"], "m1")["responses"]
     criterion = rubric("t1")[0]
     second_criterion = rubric("t2")[0]
@@ -299,7 +293,8 @@ def site(tmp_path_factory) -> Path:
         "criterion_variants": [variant],
         "evidence": evidence,
     }
-    store(job, tables)
+    folder = tmp_path_factory.mktemp("grounds")
+    job = tiny_job(folder, ["t1", "t2"], ["m1"], further=tables)
     return drill(job, folder / "site")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from time import process_time
 from unittest.mock import Mock
 
 import pytest
@@ -108,9 +109,6 @@ LONG = {
     "elements": "<b>" * MANY,
     "entities": "&amp" * MANY,
     "references": "[a]: " + "u" * MANY + "\n\n" + "[a]" * MANY,
-    "two megabytes": "word *and* `code`\n\n" * 105_000,
-    "two megabytes of quotations": ">" * 2_000_000,
-    "two megabytes of brackets": "[" * 2_000_000,
 }
 
 
@@ -212,33 +210,12 @@ def test_markdown_is_set():
         "|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
     )
 
-    actual = [name for name, _ in ParsedHtml(as_html(text) or "").elements]
+    names = [name for name, _ in ParsedHtml(as_html(text) or "").elements]
 
-    assert actual == [
-        "h4",
-        "p",
-        "strong",
-        "em",
-        "del",
-        "code",
-        "br",
-        "ol",
-        "li",
-        "li",
-        "blockquote",
-        "p",
-        "table",
-        "thead",
-        "tr",
-        "th",
-        "th",
-        "tbody",
-        "tr",
-        "td",
-        "td",
-        "pre",
-        "code",
-    ]
+    assert " ".join(names) == (
+        "h4 p strong em del code br ol li li blockquote p"
+        " table thead tr th th tbody tr td td pre code"
+    )
 
 
 def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded():
@@ -260,8 +237,10 @@ def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded():
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_text_made_to_take_long_is_set_or_given_up(name):
-    # Quadratic time on such a text would be minutes.
+    start_s = process_time()
+
     assert len(as_html(LONG[name]) or "") <= 2_000_000
+    assert process_time() - start_s < 20  # quadratic time would be minutes
 
 
 def test_what_is_nested_too_deep_or_too_long_is_left_as_text():

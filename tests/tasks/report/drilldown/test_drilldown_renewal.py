@@ -3,14 +3,12 @@ changed files.
 """
 
 import shutil
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from tasks.config.job import Job
-from tasks.dataset.source import with_revision
 from tasks.report.build import build
 from tasks.report.drilldown import blocks
 from tasks.report.rendering import program
@@ -26,6 +24,7 @@ from tests.tasks.report.drilldown.drilled import (
     store,
     tiny_job,
 )
+from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 
@@ -77,11 +76,18 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
     tmp_path,
     monkeypatch,
 ):
-    build(job, tmp_path / "bounded")
+    build(job, tmp_path / "usual")
     monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
-    build(job, tmp_path / "unbounded")
+    with patch.object(
+        Warehouse, "reader", autospec=True, side_effect=Warehouse.reader
+    ) as reader:
+        build(job, tmp_path / "without_limit")
 
-    assert files(tmp_path / "bounded") == files(tmp_path / "unbounded")
+    contents = files(tmp_path / "usual")
+    assert len(contents) > 50
+    assert files(tmp_path / "without_limit") == contents
+    [_, call] = reader.call_args_list
+    assert call.args[1] is None  # no folder to spill to: nothing limits the memory
 
 
 def test_a_second_build_writes_no_data_file(job, site):
@@ -105,7 +111,6 @@ def test_a_night_of_one_model_writes_its_files_alone(tmp_path):
 
 
 def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path):
-    job = tiny_job(tmp_path, TASKS, ("m1",))
     tables = response_rows_of(TASKS, "m2")
     verdict = tables["verdicts"][2]
     failure = {
@@ -115,7 +120,7 @@ def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path):
         "error": "no reply",
     }
     tables["verdicts"][2] = verdict | failure
-    store(job, tables)
+    job = tiny_job(tmp_path, TASKS, ("m1",), further=tables)
     site = drill(job, tmp_path / "site")
     store(job, {"verdicts": [verdict]})
 
@@ -163,39 +168,31 @@ def test_a_killed_build_leaves_the_report_to_the_next_one(tmp_path, monkeypatch)
     assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
-def drill_with_another_version(document: str, site: Path):
-    """Build in a new process, with another version of a library: a process reads versions only
-    once.
-    """
+def test_all_files_are_written_again_with_another_version_of_a_library(
+    job, site, monkeypatch
+):
+    former_names = block_names(site)
     installed_version = program.version
 
     def version(name):
         return "99" if name == "pyromark" else installed_version(name)
 
-    program.version = version
-    drill(with_revision(Job.model_validate_json(document)), site)
+    with monkeypatch.context() as patched:
+        patched.setattr(program, "version", version)
+        program.hash_of_program.cache_clear()
+        drill(job, site)
+    program.hash_of_program.cache_clear()
+
+    assert block_names(site).isdisjoint(former_names)
 
 
-def test_all_files_are_written_again_with_another_version_of_a_library(job, site):
-    before = block_names(site)
-
-    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
-        processes.submit(
-            drill_with_another_version,
-            job.model_dump_json(),
-            site,
-        ).result()
-
-    assert block_names(site).isdisjoint(before)
-
-
-def responses_to(conversation_id: str, status: str) -> Rows:
-    """A response to a conversation, with verdicts if it is usable; those on the current
+def responses_to(conversation_id: str, model: str, status: str) -> Rows:
+    """A model's response to a conversation, with verdicts if it is usable; those on the current
     conversation are the opposite of the others.
     """
     tables = response_rows_of(
         ["t1"],
-        "m1",
+        model,
         suffix=f"/{conversation_id}",
         conversation_id=conversation_id,
         status=status,
@@ -209,42 +206,44 @@ def responses_to(conversation_id: str, status: str) -> Rows:
     return tables
 
 
-@pytest.mark.parametrize(
-    ("older_status", "newer_status", "marks"),
-    [
-        ("ok", "ok", "um"),
-        ("ok", "refused", "nn"),
-        ("refused", "ok", "um"),
-        ("ok", None, "mu"),
-    ],
-)
-def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
-    tmp_path,
-    older_status,
-    newer_status,
-    marks,
-):
-    job = tiny_job(tmp_path, ("t1",), models=("other",))
-    tables = responses_to("an earlier one", older_status)
-    if newer_status:
-        tables = combined(responses_to("a-conversation", newer_status), tables)
-    store(job, tables)
+def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(tmp_path):
+    tables = combined(
+        responses_to("a-conversation", "m1", "ok"),
+        responses_to("an earlier one", "m1", "ok"),
+        responses_to("a-conversation", "m2", "refused"),
+        responses_to("an earlier one", "m2", "ok"),
+        responses_to("a-conversation", "m3", "ok"),
+        responses_to("an earlier one", "m3", "refused"),
+        responses_to("an earlier one", "m4", "ok"),
+    )
+    job = tiny_job(tmp_path, ("t1",), models=(), further=tables)
 
     contents = data(drill(job, tmp_path / "site"))
 
-    assert list(contents[f"entry-{key_of('m1')}"].values()) == [{"1": marks}]
+    marks = []
+    for model in ("m1", "m2", "m3", "m4"):
+        marks += contents[f"entry-{key_of(model)}"].values()
+    assert marks == [{"1": "um"}, {"1": "nn"}, {"1": "um"}, {"1": "mu"}]
 
 
-@pytest.mark.parametrize("table", ["responses", "verdicts"])
-def test_a_row_that_fails_again_is_shown_with_its_new_cause(table, tmp_path):
-    job = tiny_job(tmp_path, ("t1",), models=())
-    tables = response_rows_of(("t1",), "m1")
-    failed = tables[table][0] | {"status": "timeout", "error": "the first cause"}
-    failed |= {"text": None} if table == "responses" else {"value": None}
-    store(job, {**tables, table: [failed, *tables[table][1:]]})
-    assert "the first cause" in str(data(drill(job, tmp_path / "site")))
+def test_a_row_that_fails_again_is_shown_with_its_new_cause(tmp_path):
+    first_model = response_rows_of(("t1",), "m1")
+    second_model = response_rows_of(("t1",), "m2")
+    response = first_model["responses"][0]
+    verdict = second_model["verdicts"][0]
+    response |= {"status": "timeout", "text": None, "error": "no response"}
+    verdict |= {"status": "timeout", "value": None, "error": "no verdict"}
+    tables = combined(first_model, second_model)
+    job = tiny_job(tmp_path, ("t1",), models=(), further=tables)
+    contents = str(data(drill(job, tmp_path / "site")))
+    assert "no response" in contents
+    assert "no verdict" in contents
 
-    store(job, {table: [failed | {"error": "the second", "created_at": at(9000)}]})
+    later = {"created_at": at(9000)}
+    later_response = response | {"error": "the second cause"} | later
+    later_verdict = verdict | {"error": "the third cause"} | later
+    store(job, {"responses": [later_response], "verdicts": [later_verdict]})
 
     contents = str(data(drill(job, tmp_path / "site")))
-    assert "the second" in contents
+    assert "the second cause" in contents
+    assert "the third cause" in contents

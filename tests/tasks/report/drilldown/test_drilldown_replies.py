@@ -15,9 +15,8 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import LedgerReader
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
-from tests.kit import add_calls, call_entry
+from tests.kit import Rows, add_calls, call_entry, combined
 from tests.tasks.report.drilldown.drilled import (
-    Row,
     data,
     drill,
     files,
@@ -50,11 +49,10 @@ def entry(
     )
 
 
-def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S):
-    """Store responses and verdicts, each verdict with the reply of a call of its own."""
-    store(job, rows)
+def add_replies(job: Job, rows: Rows):
+    """Store the reply on each verdict, of a call of its own."""
     cells = [verdict["verdict_id"] for verdict in rows["verdicts"]]
-    add_calls(job, *(entry(cell, f"reply on {cell}", at_s=at_s) for cell in cells))
+    add_calls(job, *(entry(cell, f"reply on {cell}") for cell in cells))
 
 
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
@@ -69,8 +67,9 @@ def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
 @pytest.fixture
 def job(tmp_path) -> Job:
     """A job in which one model's responses were judged, each verdict by a call of its own."""
-    job = tiny_job(tmp_path, TASKS, models=())
-    judged(job, response_rows_of(TASKS, "m1"))
+    rows = response_rows_of(TASKS, "m1")
+    job = tiny_job(tmp_path, TASKS, models=(), further=rows)
+    add_replies(job, rows)
     return job
 
 
@@ -81,19 +80,19 @@ def site(job: Job, tmp_path) -> Path:
 
 
 def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path):
-    job = tiny_job(tmp_path, TASKS, models=())
-    verdicts = []
+    parts = []
     for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")):
-        tables = response_rows_of(
+        part = response_rows_of(
             ["t1"],
             "m1",
             suffix=f"/{trial}",
             trial=trial,
             text=text,
         )
-        store(job, tables)
-        verdicts += tables["verdicts"]
-    add_calls(job, entry(verdicts[0]["verdict_id"], "met, says the judge"))
+        parts.append(part)
+    tables = combined(*parts)
+    job = tiny_job(tmp_path, TASKS, models=(), further=tables)
+    add_calls(job, entry(tables["verdicts"][0]["verdict_id"], "met, says the judge"))
 
     assert replies(drill(job, tmp_path / "site")) == {
         "1 0": ["met, says the judge"],
@@ -104,9 +103,8 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(
     tmp_path,
 ):
-    job = tiny_job(tmp_path, TASKS, models=())
     rows = response_rows_of(["t1"], "m1")
-    store(job, rows)
+    job = tiny_job(tmp_path, TASKS, models=(), further=rows)
     reminded, again = (verdict["verdict_id"] for verdict in rows["verdicts"])
     add_calls(
         job,
@@ -138,7 +136,8 @@ def test_a_night_reads_its_own_replies(job, site, monkeypatch, tmp_path):
         created_at=None,
         text="Another response.",
     )
-    judged(job, rows)
+    store(job, rows)
+    add_replies(job, rows)
 
     drill(job, site)
 
@@ -185,7 +184,8 @@ def test_an_unreadable_ledger_is_read_by_the_next_build(job, site, monkeypatch):
 def test_of_too_many_verdicts_failed_ones_have_replies(job, site, monkeypatch):
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
-    judged(job, rows)
+    store(job, rows)
+    add_replies(job, rows)
     value = Reader.value
 
     def value_with_many_verdicts(reader, query, *parameters):

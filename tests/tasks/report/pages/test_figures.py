@@ -86,7 +86,6 @@ def test_every_figure_of_another_benchmark_is_what_its_sql_gives(
     assert refuse_other_rows(research_job, research_site)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
 def test_a_chart_shows_one_judge_on_one_full_split(name, scope):
     figure = FIGURES[name]
@@ -103,7 +102,6 @@ def test_a_chart_shows_one_judge_on_one_full_split(name, scope):
         assert len({row["judge_config"] for row in chart.declared["rows"]}) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
 def test_a_table_lists_full_splits(name, scope):
     figure = FIGURES[name]

@@ -18,14 +18,12 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
-from tests.kit import at
+from tests.kit import at, combined
 from tests.tasks.report.browser import visiting
 from tests.tasks.report.drilldown.drilled import (
     data,
-    files,
     numbers,
     response_rows_of,
-    store,
     tiny_job,
 )
 from tests.tasks.report.synthetic.contenders import DROPPING, NIGHTS
@@ -102,17 +100,6 @@ def test_an_embedded_judge_is_the_gravest_notice(scope):
     text = notices(embedded)[0].text
     beginning = "The embedded model (mild-judge, strict-judge) is far too small"
     assert text.startswith(beginning)
-
-
-def test_the_same_data_gives_the_same_bytes(tmp_path):
-    job = tiny_job(tmp_path)
-
-    write_report(job, tmp_path / "first")
-    write_report(job, tmp_path / "second")
-
-    contents = files(tmp_path / "first")
-    assert len(contents) > 50
-    assert files(tmp_path / "second") == contents
 
 
 def test_names_of_files_have_nothing_from_the_data(hostile_site):
@@ -236,30 +223,35 @@ in the part.
 """
 
 
-@pytest.mark.parametrize(("splits", "_", "fields"), PARTS)
-def test_a_part_shows_only_hard_selections_of_its_own(scope, splits, _, fields):
-    part = Scope(narrowed(scope.job, *splits), scope.reader)
+@pytest.fixture(scope="module", params=PARTS)
+def part(request, scope: Scope) -> tuple[Scope, str, list[str]]:
+    """The scope of a report on some splits, their name, and the fields."""
+    splits, name, fields = request.param
+    return Scope(narrowed(scope.job, *splits), scope.reader), name, fields
 
-    leaderboard = part.rows_of(LEADERBOARD)
-    hard_leaderboard = part.rows_of(FIGURES["hard_leaderboard"])
+
+def test_a_part_shows_only_hard_selections_of_its_own(part):
+    part_scope, _, fields = part
+
+    leaderboard = part_scope.rows_of(LEADERBOARD)
+    hard_leaderboard = part_scope.rows_of(FIGURES["hard_leaderboard"])
 
     own_splits = {f"{field} (own hard)" for field in fields}
     assert {row["split"] for row in leaderboard if row["is_own_hard"]} == own_splits
     assert {row["split"] for row in hard_leaderboard} == own_splits
     for query in ("figures/hard/hard_selections", "figures/hard/tasks"):
-        assert {row["field"] for row in part.rows(query)} == set(fields)
+        assert {row["field"] for row in part_scope.rows(query)} == set(fields)
 
 
-@pytest.mark.parametrize(("splits", "name", "_"), PARTS)
-def test_a_notice_says_that_a_report_is_of_a_part(scope, splits, name, _):
-    part = Scope(narrowed(scope.job, *splits), scope.reader)
+def test_a_notice_says_that_a_report_is_of_a_part(part):
+    part_scope, name, _ = part
 
     text = (
         f"This report shows only {name}. It includes own hard selections if all their tasks are in"
         " it, and leaves out figures that are measured over all splits at once."
     )
-    assert part.split_limit == name
-    assert (text in texts(part, "warn")) == bool(name)
+    assert part_scope.split_limit == name
+    assert (text in texts(part_scope, "warn")) == bool(name)
 
 
 TASKS = ("t1", "t2", "t3")
@@ -273,14 +265,16 @@ def scope_of(job: Job) -> Scope:
 @pytest.fixture(scope="module")
 def unjudged_job(tmp_path_factory) -> Job:
     """A job with the report of two models whose responses are not judged."""
+    responses = []
+    for model in ("m1", "m2"):
+        tables = response_rows_of(TASKS[:2], model, cost_usd=0.25)
+        responses += tables["responses"]
     job = tiny_job(
         tmp_path_factory.mktemp("unjudged"),
         TASKS,
         models=(),
+        further={"responses": responses},
     )
-    for model in ("m1", "m2"):
-        tables = response_rows_of(TASKS[:2], model, cost_usd=0.25)
-        store(job, {"responses": tables["responses"]})
     write_report(job)
     return job
 
@@ -333,7 +327,6 @@ def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path):
 
 
 def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
-    job = tiny_job(tmp_path, TASKS, models=("m1",))
     second_model = response_rows_of(TASKS, "m2")
     later_night = response_rows_of(
         TASKS,
@@ -341,7 +334,8 @@ def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
         "2026-10-01",
         created_at=at(9000),
     )
-    store(job, {"responses": second_model["responses"] + later_night["responses"]})
+    responses = second_model["responses"] + later_night["responses"]
+    job = tiny_job(tmp_path, TASKS, ("m1",), further={"responses": responses})
 
     scope = scope_of(job)
 
@@ -355,7 +349,6 @@ def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
 
 
 def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_path):
-    job = tiny_job(tmp_path, [f"t{number}" for number in range(20)], models=("m1",))
     responses = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
     responses[2] |= {
         "status": "timeout",
@@ -366,7 +359,8 @@ def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_pat
     for verdict_row in refused["verdicts"]:
         verdict_row |= {"value": None, "status": "refused"}
     refused["responses"] += responses
-    store(job, refused)
+    task_ids = [f"t{number}" for number in range(20)]
+    job = tiny_job(tmp_path, task_ids, models=("m1",), further=refused)
 
     assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
@@ -374,21 +368,23 @@ def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_pat
 @pytest.fixture(scope="module")
 def undecided_job(tmp_path_factory) -> Job:
     """A job with the report of two models, all of whose verdicts failed."""
+    parts = []
+    for model in ("m1", "m2"):
+        for vintage in ("base", "2026-10-01"):
+            parts.append(response_rows_of(TASKS, model, vintage))
+    tables = combined(*parts)
+    for verdict_row in tables["verdicts"]:
+        verdict_row |= {
+            "value": None,
+            "status": "parse_error",
+            "error": "no JSON object",
+        }
     job = tiny_job(
         tmp_path_factory.mktemp("undecided"),
         TASKS,
         models=(),
+        further=tables,
     )
-    for model in ("m1", "m2"):
-        for vintage in ("base", "2026-10-01"):
-            tables = response_rows_of(TASKS, model, vintage)
-            for verdict_row in tables["verdicts"]:
-                verdict_row |= {
-                    "value": None,
-                    "status": "parse_error",
-                    "error": "no JSON object",
-                }
-            store(job, tables)
     write_report(job)
     return job
 

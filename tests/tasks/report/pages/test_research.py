@@ -16,8 +16,6 @@ from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.synthetic.research import JUDGES, PERSON, VALUES
 
-pytestmark = pytest.mark.slow
-
 OTHERS_WORDS = re.compile(
     r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance",
     re.I,

@@ -1,6 +1,7 @@
 """The folder of a report: what is written, kept, and deleted."""
 
 import json
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -11,18 +12,12 @@ from hypothesis import strategies as st
 
 from tasks.report.rendering.site import Site, is_whole, only_writer, report_files
 from tasks.rules.errors import UsageError
+from tests.tasks.bundles.manifests import sealed
+from tests.tasks.report.drilldown.drilled import files
 
 OWN = {"report.json"}
 OLD = "data/0000000000000000.js"
 NEW = "data/0000000000000001.js"
-
-
-def files_of(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def site_with(folder: Path, *names: str) -> Path:
@@ -43,12 +38,12 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
     second.write("same.html", "ours")  # it is not written again
     size = second.finish()
 
-    texts = files_of(folder)
-    assert texts.keys() == {"index.html", "same.html", *OWN}
-    assert texts["index.html"] == "new"
-    assert texts["same.html"] == "ours"
+    contents = files(folder)
+    assert contents.keys() == {"index.html", "same.html", *OWN}
+    assert contents["index.html"] == b"new"
+    assert contents["same.html"] == b"ours"
     assert (folder / "same.html").stat().st_ino == before
-    assert size == sum(map(len, texts.values()))
+    assert size == sum(map(len, contents.values()))
     assert not (folder / "data").exists()
 
 
@@ -66,32 +61,36 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(
         pass
     with pytest.raises(UsageError, match="has files that are not a report"):
         Site(tmp_path / "mine")
-    assert files_of(tmp_path / "mine") == {other: "mine"}
+    assert files(tmp_path / "mine") == {other: b"mine"}
+
+
+OTHER_MARKS = (
+    b'{"format": "lighthouse", "version": 1}',
+    b'["prbench-report"]',
+    b"not JSON",
+    b'{"format": "prbench-report"}',
+    b"7",
+)
+LATER_MARK = sealed({"format": "prbench-report", "version": 99})
 
 
 @pytest.mark.parametrize(
-    "mark",
+    ("mark", "reason"),
     [
-        '{"format": "lighthouse", "version": 1}',
-        '["prbench-report"]',
-        "not JSON",
-        '{"format": "prbench-report"}',
-        "7",
-        '{"format": "prbench-report", "version": 99}',
-        "\xff",
+        *product(OTHER_MARKS, ["has files that are not a report"]),
+        (LATER_MARK, "is a report of another version"),
     ],
 )
 def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(
-    tmp_path, mark
+    tmp_path, mark, reason
 ):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_text("mine")
-    (tmp_path / "report.json").write_text(mark)
+    (tmp_path / "report.json").write_bytes(mark)
 
-    reason = "has files that are not a report|of another version"
     with pytest.raises(UsageError, match=reason):
         Site(tmp_path)
-    assert files_of(tmp_path) == {".git/config": "mine", "report.json": mark}
+    assert files(tmp_path) == {".git/config": b"mine", "report.json": mark}
 
 
 def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path):
@@ -115,7 +114,7 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path):
 
     site_with(site, "index.html", "figures/stays.csv")
 
-    assert files_of(site).keys() - OWN == {"index.html", "figures/stays.csv", *mine}
+    assert files(site).keys() - OWN == {"index.html", "figures/stays.csv", *mine}
     assert (site / "empty").is_dir()
     assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
 
@@ -129,7 +128,7 @@ def test_what_a_killed_build_or_an_earlier_version_left_is_removed(tmp_path):
     (site / "report-basis.txt").write_text("a hash")
 
     site_with(site, "index.html")
-    assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
+    assert files(site).keys() - OWN == {"index.html", "mine.txt"}
 
 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(
@@ -138,10 +137,10 @@ def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_
     site = site_with(tmp_path / "site", OLD)
 
     site_with(site, NEW)
-    assert files_of(site).keys() - OWN == {OLD, NEW}
+    assert files(site).keys() - OWN == {OLD, NEW}
 
     site_with(site, NEW)
-    assert files_of(site).keys() - OWN == {NEW}
+    assert files(site).keys() - OWN == {NEW}
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path):

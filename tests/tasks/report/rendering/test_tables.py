@@ -15,10 +15,10 @@ from tasks.rules.text.characters import visible
 
 def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
     """The attributes and the content of each element."""
-    actual = re.findall(rf"<{tag} ([^>]*)>(.*?)</{tag}>", html)
+    elements = re.findall(rf"<{tag} ([^>]*)>(.*?)</{tag}>", html)
     return [
         (dict(re.findall(r'(\w+)="([^"]*)"', attributes)), content)
-        for attributes, content in actual
+        for attributes, content in elements
     ]
 
 
@@ -76,7 +76,9 @@ def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind):
     assert not set(HIDING) - set(SHOWN) & set(html)
 
 
-def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page():
+@pytest.fixture(scope="module")
+def hiding_page() -> str:
+    """A page all of whose texts have characters that hide or reorder text."""
     page = Page("tasks", HIDING, "", (), template="list.html")
     report = {
         "heading": HIDING,
@@ -87,30 +89,20 @@ def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page()
         "main": HIDING,
         "orders": {HIDING: [HIDING]},
     }
-
-    html = render(page, report)
-
-    assert SHOWN in html
-    assert SHOWN.replace("\\", "\\\\") in html  # in JSON
-    assert not (set(HIDING) - set(SHOWN)) & set(html)
-    assert r"\u202e" not in html.replace(r"\\u202e", "").replace(SHOWN, "")
+    return render(page, report)
 
 
-def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text():
-    page = Page("tasks", "Tasks", "", (), template="list.html")
-    report = {
-        "heading": "x",
-        "pages": [page],
-        "footer": "",
-        "judge_configs": [],
-        "models": [],
-        "main": "",
-        "orders": {},
-    }
+def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page(
+    hiding_page,
+):
+    assert SHOWN in hiding_page
+    assert SHOWN.replace("\\", "\\\\") in hiding_page  # in JSON
+    assert not (set(HIDING) - set(SHOWN)) & set(hiding_page)
+    assert r"\u202e" not in hiding_page.replace(r"\\u202e", "").replace(SHOWN, "")
 
-    html = render(page, report)
 
-    [pattern] = re.findall(r'data-hidden="([^"]*)"', html)
+def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text(hiding_page):
+    [pattern] = re.findall(r'data-hidden="([^"]*)"', hiding_page)
     codes = re.sub(
         r"\\u\{(\w+)\}",
         lambda code: f"\\U{int(code[1], 16):08x}",

@@ -84,15 +84,11 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
     """The rows, by table, of one tree with all criteria; a criterion's leaf depends on its
     position.
     """
-    criteria = [
-        (posed.task.task_id, criterion)
-        for posed in posed_tasks
-        for criterion in posed.task.criteria
-    ]
-    leaves = [
-        (task_id, criterion, (1, 3, 4)[criterion.position % 3])
-        for task_id, criterion in criteria
-    ]
+    leaves = []
+    for posed in posed_tasks:
+        for criterion in posed.task.criteria:
+            leaf = (1, 3, 4)[criterion.position % 3]
+            leaves.append((posed.task.task_id, criterion, leaf))
     tree = {
         "dataset_revision": revision,
         "tree_id": TREE,
@@ -283,15 +279,17 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
     """The rows, by table, that make people's verdicts labels, with a sheet that draws every second
     one.
     """
-    verdicts = []
-    for verdict in tables["verdicts"]:
-        if verdict["dataset_revision"] == revision and verdict["judge"] == people:
-            verdicts.append(verdict)
+    verdicts = [
+        verdict
+        for verdict in tables["verdicts"]
+        if verdict["dataset_revision"] == revision and verdict["judge"] == people
+    ]
     sample = verdicts[::2]
-    responses = set()
-    for response in tables["responses"]:
-        if response["dataset_revision"] == revision:
-            responses.add(response["response_id"])
+    responses = {
+        response["response_id"]
+        for response in tables["responses"]
+        if response["dataset_revision"] == revision
+    }
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [

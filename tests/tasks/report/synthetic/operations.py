@@ -4,8 +4,7 @@ with their costs.
 
 import json
 import random
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.check import default_policy, expectations_of
 from tasks.config.settings import Settings
+from tasks.figures.figure import grouped
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
 from tasks.rules.statistics.control import METHOD, limits
@@ -21,7 +21,6 @@ from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, NIGHTS, run_of
 from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, Row
 
-RowsByValue = dict[str, list[Row]]
 N_CONTROL = 60
 _DRIFT_SHARE = 0.6
 """The share of decisions that become met in the night of the drift, if they are not."""
@@ -131,7 +130,7 @@ def _limits(
     for verdict in control_set:
         first_values[verdict["response_id"], verdict["criterion_id"]] = verdict["value"]
     nights = []
-    for label, verdicts in _by("judge_vintage", repetitions).items():
+    for label, verdicts in grouped(repetitions, "judge_vintage").items():
         agreements = []
         for verdict in verdicts:
             if verdict["value"] is not None:
@@ -256,12 +255,13 @@ def run_rows(
         runs[run_of(night)] = (label, "prbench nightly", outcome)
     calls = {}
     for purpose, table in _TABLES.items():
-        calls[purpose] = _by("run_id", tables[table])
+        calls[purpose] = grouped(tables[table], "run_id")
         calls[purpose].pop(IMPORT_RUN, None)  # imported rows had no calls
     spend = []
     for purpose, rows_by_run in calls.items():
         for run_id, run_calls in rows_by_run.items():
-            models = _by("model" if purpose == "sample" else "judge", run_calls)
+            name = "model" if purpose == "sample" else "judge"
+            models = grouped(run_calls, name)
             for model, model_calls in models.items():
                 spend.append(_spent(run_id, purpose, model, model_calls))
     document = settings.model_dump(mode="json")
@@ -278,7 +278,7 @@ def _run(
     run_id: str,
     facts: tuple[str | None, str, str],
     config: str,
-    calls: dict[str, RowsByValue],
+    calls: dict[str, dict[str, list[Row]]],
 ) -> Row:
     """A run; its facts are the night, the command and the outcome, its calls are by purpose and
     run.
@@ -323,14 +323,6 @@ def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
         created_at=started_at,
         **_totals(rows),
     )
-
-
-def _by(column: str, rows: Iterable[Row]) -> RowsByValue:
-    """The rows by their value in a column."""
-    groups = defaultdict(list)
-    for call in rows:
-        groups[call[column]].append(call)
-    return groups
 
 
 def _totals(rows: Sequence[Row]) -> dict[str, Any]:

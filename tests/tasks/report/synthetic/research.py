@@ -2,8 +2,7 @@
 little PRBench.
 
 Twelve tasks in three domains. Two judges and, on a third of the tasks, a person grade in ternary;
-one model is called, the reports of the two others were imported. `taint` may add an attack to every
-label.
+one model is called, the reports of the two others were imported.
 """
 
 import random
@@ -20,9 +19,8 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import judge_configs, model_hash
-from tests.kit import Row, Rows, at, job_on, row, write_jsonl, written
+from tests.kit import Row, Rows, at, endpoint, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
-from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.resamples import few_resamples
 
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
@@ -54,16 +52,14 @@ _N_TASKS = 12
 _RESAMPLES = 200
 
 
-def research_row(number: int, taint: Taint) -> Row:
+def research_row(number: int) -> Row:
     """A row in the hub's shape."""
     subject = SUBJECTS[number % len(SUBJECTS)]
-    levels = {
-        kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()
-    }
+    levels = {kind: sorted(labels)[number % 3] for kind, labels in LEVELS.items()}
     axes = sorted(AXES)
     rubrics = [
         {
-            "criterion": taint(_criterion(subject, n, weight < 0)),
+            "criterion": _criterion(subject, n, weight < 0),
             "weight": weight,
             "axis": axes[n % len(axes)],
         }
@@ -76,7 +72,7 @@ def research_row(number: int, taint: Taint) -> Row:
     return {
         "sample_id": f"report-{number:02}",
         "prompt": prompt,
-        "domain": taint(DOMAINS[number % 3]),
+        "domain": DOMAINS[number % 3],
         "rubrics": rubrics,
         **levels,
     }
@@ -91,35 +87,19 @@ def _criterion(subject: str, number: int, is_mistake: bool) -> str:
     )
 
 
-def research_job(folder: Path, taint: Taint | None = None) -> Job:
+def research_job(folder: Path) -> Job:
     """Build the warehouse of both benchmarks in a folder; the job is that of ResearchRubrics."""
-    taint = taint or Taint(is_hostile=False)
     warehouse = tiny_job(folder).warehouse
-    rows = [research_row(number, taint) for number in range(_N_TASKS)]
+    rows = [research_row(number) for number in range(_N_TASKS)]
     called_model, *_ = MODELS
-    endpoint = {
-        "api_base": "http://127.0.0.1:9/v1",
-        "price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0},
-    }
+    address = "http://127.0.0.1:9/v1"
+    price = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}
     job = job_on(
         write_jsonl(folder / "research.jsonl", rows),
         warehouse,
         benchmark=BENCHMARK.name,
-        models=[
-            {
-                "name": f"hosted_vllm/{called_model}",
-                "label": called_model,
-                **endpoint,
-            }
-        ],
-        judges=[
-            {
-                "name": f"hosted_vllm/{judge}",
-                "label": judge,
-                **endpoint,
-            }
-            for judge in JUDGES
-        ],
+        models=[endpoint(called_model, address, price=price)],
+        judges=[endpoint(judge, address, price=price) for judge in JUDGES],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )
     written(warehouse, _written(job, list(map(BENCHMARK.parse_row, rows))))
@@ -148,21 +128,20 @@ def _written(job: Job, tasks: list[Task]) -> Rows:
         severity="quarantine",
         **key,
     )
-    actual = {
+    tables = {
         "checks": [check],
         "responses": [],
         "verdicts": [],
     }
+    judges = [config.columns for config in judge_configs(job, BENCHMARK)]
     for model in MODELS:
         for number, task in enumerate(tasks):
             report = _report(job, key, model, number, task)
-            actual["responses"].append(report)
-            for judge_config in (
-                *_judge_columns(job),
-                *([_PERSON] if number % 3 == 0 else []),
-            ):
-                actual["verdicts"] += _decided(key, report, task, judge_config)
-    return actual
+            tables["responses"].append(report)
+            graders = [*judges, _PERSON] if number % 3 == 0 else judges
+            for grader in graders:
+                tables["verdicts"] += _decided(key, report, task, grader)
+    return tables
 
 
 _PERSON = {
@@ -172,10 +151,6 @@ _PERSON = {
     "grading": "ternary",
     "judge_trial": 1,
 }
-
-
-def _judge_columns(job: Job) -> Iterator[Row]:
-    return (judge_config.columns for judge_config in judge_configs(job, BENCHMARK))
 
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:

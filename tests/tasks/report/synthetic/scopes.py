@@ -12,7 +12,6 @@ from tests.kit import REVISION, job_on, written
 def scope_of(
     folder: Path,
     rows: dict[str, list[dict[str, Any]]],
-    vintage: str | None = None,
 ) -> Scope:
     """Store rows by table in a fresh warehouse, publish, and open the scope of their revision."""
     warehouse = written(folder, rows)
@@ -25,7 +24,6 @@ def scope_of(
     return Scope(
         job_on("sample", folder).looking_up(lambda: data),
         warehouse.reader(),
-        vintage,
     )
 
 

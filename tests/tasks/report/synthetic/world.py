@@ -81,7 +81,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         names,
         (_PINNED, *NIGHTS),
         taint,
-        step=1 + hostile,
+        step=2 if hostile else 1,
     )
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in older_tables.items()}

@@ -60,10 +60,7 @@ def test_kendalls_tau_is_that_of_the_textbook(scores_a, scores_b, tau):
 
 def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself():
     [evaluation] = evaluate(
-        noise(1, 40),
-        [CandidateRule("strong alone", None)],
-        PRICED,
-        500,
+        noise(1, 40), [CandidateRule("strong alone", None)], PRICED, 500
     )
 
     figures = evaluation.held_out
@@ -158,9 +155,7 @@ def without_second(paired: PairedVerdicts, share: float) -> PairedVerdicts:
     cheap_values = paired.facts.first.copy()
     cheap_values[~has_second, 1] = np.nan
     return replace(
-        paired,
-        facts=replace(paired.facts, first=cheap_values),
-        has_second=has_second,
+        paired, facts=replace(paired.facts, first=cheap_values), has_second=has_second
     )
 
 
@@ -320,9 +315,7 @@ CONDITIONS = st.builds(
 CASES = st.builds(
     Case,
     first_values=st.lists(
-        st.sampled_from([None, 0.0, 0.5, 1.0]),
-        min_size=2,
-        max_size=2,
+        st.sampled_from([None, 0.0, 0.5, 1.0]), min_size=2, max_size=2
     ),
     weight=st.integers(-10, 10),
     category=st.sampled_from(CATEGORIES),
@@ -334,10 +327,7 @@ CASES = st.builds(
 
 def reasons_on(when: When, case: Case) -> list[str]:
     return rules.reasons_to_escalate(
-        when,
-        case.first_values,
-        case.confidence,
-        case.criterion,
+        when, case.first_values, case.confidence, case.criterion
     )
 
 
@@ -446,9 +436,7 @@ def two_verdicts(cheap: np.ndarray, strong: np.ndarray) -> PairedVerdicts:
 
 
 def figures(
-    paired: PairedVerdicts,
-    candidate: CandidateRule,
-    resamples: int = 200,
+    paired: PairedVerdicts, candidate: CandidateRule, resamples: int = 200
 ) -> Figures:
     [row] = figures_of(paired, [candidate], UNKNOWN, resamples)
     return row

@@ -1,12 +1,8 @@
 """Made-up verdicts of two judges with a known truth."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
-from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, picked
-from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
+from tasks.rules.cascades.rules import Facts, PairedVerdicts
 
 CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
@@ -57,53 +53,3 @@ def noise(
         denominator=np.bincount(response, facts.weights),
         has_second=np.ones(strong.size, dtype=np.bool_),
     )
-
-
-class Outcome(NamedTuple):
-    """The picked rule, whether its held-out interval covers the true agreement, and whether it
-    keeps the bound.
-    """
-
-    rule: str
-    is_covered: bool
-    is_within: bool
-
-
-def picked_outcome(
-    paired: PairedVerdicts,
-    candidates: Sequence[CandidateRule],
-    bound: Bound,
-    resamples: int,
-    errs: float = 0.12,
-) -> Outcome:
-    """Return the outcome of the picked rule in a world of `noise`, against the truth.
-
-    Without `disagreement`, the share that a rule escalates does not depend on errors. A verdict
-    that stays with the cheap judge is wrong with the mean probability `errs`; if repetitions must
-    agree, with the probability that both are wrong: the mean square of a beta distribution.
-    """
-    evaluation = picked(
-        evaluate(paired, candidates, Costs(0.001, 0.02), resamples), bound
-    )
-    when = evaluation.candidate.when
-    truth = 1.0
-    if when is not None:
-        error_rate = errs
-        if when.disagreement:
-            error_rate = errs * (8 * errs + 1) / 9
-        truth = 1.0 - error_rate * (1.0 - _share(when))
-    low = evaluation.held_out["agreement_ci_low"]
-    high = evaluation.held_out["agreement_ci_high"]
-    return Outcome(str(when), low <= truth <= high, truth >= bound.lowest)
-
-
-def _share(when: When) -> float:
-    """The expected share that a rule escalates, whatever the cheap judge decides."""
-    stays = 1.0
-    if when.weight_above is not None:
-        stays *= min(10.0, when.weight_above) / 10
-    if when.categories:
-        stays *= 1.0 - len(when.categories) / len(CATEGORIES)
-    if when.confidence_below is not None:
-        stays *= 1.0 - when.confidence_below
-    return 1.0 - stays

@@ -120,9 +120,7 @@ def test_alpha_is_that_of_the_textbook():
 
 @given(
     st.lists(
-        st.lists(st.integers(0, 2), min_size=1, max_size=4),
-        min_size=1,
-        max_size=12,
+        st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12
     )
 )
 def test_alpha_is_one_minus_observed_by_expected_disagreement(units):
@@ -155,9 +153,7 @@ def test_agreement_has_the_same_interval_alone_and_among_many():
 
     [many] = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)
     [few] = agreement.agreement_intervals(
-        tables[:, figures],
-        agreement.kappa,
-        sampled=sampled,
+        tables[:, figures], agreement.kappa, sampled=sampled
     )
 
     assert many[figures] == pytest.approx(few, abs=1e-9)
@@ -168,9 +164,7 @@ def test_a_resample_without_agreement_is_left_out():
     tables[:3, 0] = [[3, 1], [1, 3]]
 
     ((interval,),) = agreement.agreement_intervals(
-        tables,
-        agreement.kappa,
-        sampled=draws(6, FEW),
+        tables, agreement.kappa, sampled=draws(6, FEW)
     )
 
     assert interval == pytest.approx([0.5, 0.5])

@@ -43,8 +43,7 @@ def test_brier_score_and_calibration_error_are_those_of_scikit_learn(cases):
 def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
     hundredths = [n / 100 for n in range(101)]
     [expression] = re.findall(
-        r"(greatest.*) as bin",
-        sql.read("intermediate/agreement/calibration_bins"),
+        r"(greatest.*) as bin", sql.read("intermediate/agreement/calibration_bins")
     )
 
     bins = duckdb.execute(
@@ -83,10 +82,7 @@ def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off():
 def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
     """The sums of a made-up judge by task; with the factor 1 it is calibrated."""
     p, _, decided = world(
-        n_tasks,
-        shared,
-        factor,
-        np.random.default_rng((20261126, seed)),
+        n_tasks, shared, factor, np.random.default_rng((20261126, seed))
     )
     return sums_of(p, decided)
 
@@ -94,8 +90,7 @@ def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("n_tasks", [50, 120])
 @pytest.mark.parametrize("shared", [0.0, 0.6, 1.0])
 def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a_task_go_together(
-    shared,
-    n_tasks,
+    shared, n_tasks
 ):
     sampled = draws(n_tasks, 500, 1)
     n_miscalibrated = 0

@@ -46,8 +46,7 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
 @settings(max_examples=150)
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
 def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
-    differences,
-    level,
+    differences, level
 ):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, level=level, resamples=FEW)
@@ -102,16 +101,13 @@ def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
     result = paired_difference(np.zeros(100), second_values)
 
     assert result == PairedDifference(
-        100,
-        fmean(second_values),
-        n_differing=n_differing,
+        100, fmean(second_values), n_differing=n_differing
     )
 
 
 @pytest.mark.parametrize(("n_rises", "is_significant"), [(5, False), (10, True)])
 def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(
-    n_rises,
-    is_significant,
+    n_rises, is_significant
 ):
     second_values = np.zeros(100)
     second_values[:n_rises] = 1.0
@@ -148,8 +144,7 @@ def test_a_task_without_a_value_of_both_does_not_count():
     result = paired_difference(first_values, second_values)
 
     assert result == paired_difference(
-        np.delete(first_values, [3, 7]),
-        np.delete(second_values, [3, 7]),
+        np.delete(first_values, [3, 7]), np.delete(second_values, [3, 7])
     )
 
 
@@ -165,9 +160,7 @@ def test_a_task_without_a_value_of_both_does_not_count():
     ],
 )
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference(
-    first_values,
-    second_values,
-    expected,
+    first_values, second_values, expected
 ):
     result = paired_difference(np.array(first_values), np.array(second_values))
 

@@ -22,9 +22,7 @@ ALL_TASKS = np.arange(N)
 
 
 def one_verdict_a_task(
-    people: np.ndarray,
-    judge: np.ndarray,
-    interval: int,
+    people: np.ndarray, judge: np.ndarray, interval: int
 ) -> tuple[KnownTasks, Labels]:
     """Tasks with one verdict; one verdict of each `interval` has a label."""
     zeros = np.zeros(len(people))
@@ -155,9 +153,7 @@ def test_an_interval_reaches_further_to_the_side_that_few_tasks_show():
 
 
 def labelled_alone(
-    people: np.ndarray,
-    contribution: np.ndarray,
-    factor: float,
+    people: np.ndarray, contribution: np.ndarray, factor: float
 ) -> Corrected:
     """Correct tasks with one label each, without a judge."""
     n_tasks = len(people)
@@ -196,10 +192,7 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     )
 
 
-@pytest.mark.parametrize(
-    ("n_negative", "prediction"),
-    [(9, 10 / 19), (10, 1.0)],
-)
+@pytest.mark.parametrize(("n_negative", "prediction"), [(9, 10 / 19), (10, 1.0)])
 def test_ten_labels_of_a_sign_have_a_constant_of_their_own(n_negative, prediction):
     """All desired criteria are met, and no undesired one."""
     people = np.array([1.0] * 10 + [0.0] * n_negative)

@@ -16,9 +16,7 @@ from tasks.rules.statistics import intervals
 
 SHAPE = st.tuples(st.integers(2, 12), st.integers(1, 3))
 SCORES = arrays.arrays(
-    np.float64,
-    SHAPE,
-    elements=st.floats(-1, 1, allow_subnormal=False),
+    np.float64, SHAPE, elements=st.floats(-1, 1, allow_subnormal=False)
 )
 GRADED = arrays.arrays(np.float64, SHAPE, elements=st.integers(-8, 20))
 SINGLE = 1e-6
@@ -28,9 +26,7 @@ FEW = 400
 
 
 def random_scores(
-    n_tasks: int,
-    n_figures: int,
-    missing_share: float = 0.0,
+    n_tasks: int, n_figures: int, missing_share: float = 0.0
 ) -> np.ndarray:
     dice = np.random.default_rng(7)
     values = dice.normal(0.4, 0.2, size=(n_tasks, n_figures))
@@ -39,9 +35,7 @@ def random_scores(
 
 
 def by_hand(
-    numerators: list[float],
-    denominators: list[float],
-    resamples: int,
+    numerators: list[float], denominators: list[float], resamples: int
 ) -> tuple[float, float]:
     """The studentised bootstrap of a ratio of sums, one drawn task after another."""
     tasks = list(zip(numerators, denominators, strict=True))
@@ -167,15 +161,10 @@ def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students
     scores = random_scores(n_tasks, 1)
     error = scores.std(ddof=1) / math.sqrt(n_tasks)
     student_low, student_high = stats.t.interval(
-        0.95,
-        n_tasks - 2,
-        scores.mean(),
-        error,
+        0.95, n_tasks - 2, scores.mean(), error
     )
     bootstrap_low, bootstrap_high = by_hand(
-        scores[:, 0].tolist(),
-        [1.0] * n_tasks,
-        6_000,
+        scores[:, 0].tolist(), [1.0] * n_tasks, 6_000
     )
     low = max(min(bootstrap_low, student_low), scores.min())
     high = min(max(bootstrap_high, student_high), scores.max())
@@ -198,8 +187,7 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ():
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
 @pytest.mark.parametrize("spread", [1e-6, 1e-3])
 def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(
-    outlier,
-    spread,
+    outlier, spread
 ):
     # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
@@ -235,9 +223,7 @@ def test_a_pooled_share_of_one_case_a_task_is_a_mean(values):
     tolerance = SINGLE * max(1.0, np.ptp(values))
 
     ends = intervals.ratio_intervals(
-        3 * values,
-        np.full(values.shape, 3.0),
-        sampled=sampled,
+        3 * values, np.full(values.shape, 3.0), sampled=sampled
     )
 
     expected = intervals.mean_intervals(values, sampled=sampled)
@@ -352,9 +338,7 @@ def test_an_end_is_at_most_twice_as_far_away_as_by_students_t():
     ],
 )
 def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(
-    ratio,
-    steps,
-    expected,
+    ratio, steps, expected
 ):
     result = studentised(ratio, steps, n_tasks=11)
 

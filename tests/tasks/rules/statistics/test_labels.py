@@ -17,11 +17,7 @@ from tasks.rules.statistics.agreement import (
 )
 
 LABELS = ["a", "b", "c", "d"]
-AVERAGES = {
-    MICRO: "micro",
-    MACRO: "macro",
-    TASKS: "samples",
-}
+AVERAGES = {MICRO: "micro", MACRO: "macro", TASKS: "samples"}
 LABEL_SETS = st.sets(st.integers(0, len(LABELS) - 1), min_size=1, max_size=3)
 
 
@@ -52,18 +48,14 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks):
     assert set(result) == {*AVERAGES, *(LABELS[column] for column in columns)}
     for name, average in AVERAGES.items():
         scores = precision_recall_fscore_support(
-            *arrays,
-            average=average,
-            zero_division=np.nan,
+            *arrays, average=average, zero_division=np.nan
         )
         jaccard = jaccard_score(*arrays, average=average)
         assert values_of(result[name]) == pytest.approx(
             [*scores[:3], jaccard], nan_ok=True
         )
     scores = precision_recall_fscore_support(
-        *arrays,
-        average=None,
-        zero_division=np.nan,
+        *arrays, average=None, zero_division=np.nan
     )
     for index, column in enumerate(columns):
         values = values_of(result[LABELS[column]])[:3]

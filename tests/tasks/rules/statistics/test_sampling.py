@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from tasks.rules.statistics import sampling
 
 STRATUM_SIZES = st.dictionaries(
-    st.text("abc", min_size=1, max_size=3),
-    st.integers(1, 40),
-    min_size=1,
-    max_size=6,
+    st.text("abc", min_size=1, max_size=3), st.integers(1, 40), min_size=1, max_size=6
 )
 
 
@@ -98,8 +95,7 @@ def test_a_larger_proportional_sample_extends_a_smaller_one(units, n_further, n_
 
 @given(UNITS, st.integers(0, 30))
 def test_the_probability_in_a_proportional_sample_is_the_drawn_share_of_the_stratum(
-    units,
-    n_further,
+    units, n_further
 ):
     strata = [stratum for stratum, _ in units]
     sizes = np.array([size for _, size in units])
@@ -126,8 +122,7 @@ def test_a_proportional_sample_draws_from_a_stratum_by_the_size_of_its_units():
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
-    sizes,
-    n_wanted,
+    sizes, n_wanted
 ):
     probabilities = sampling.sampling_probabilities(np.array(sizes), n_wanted)
 
@@ -144,9 +139,7 @@ def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
     st.integers(0, 5),
 )
 def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
-    sizes,
-    n_wanted,
-    seed,
+    sizes, n_wanted, seed
 ):
     n_wanted = min(n_wanted, len(sizes))
     probabilities = sampling.sampling_probabilities(np.array(sizes), n_wanted)
@@ -197,9 +190,7 @@ def test_a_group_whose_labels_were_wrong_is_expected_to_be_wrong_more_often():
     squared_errors = np.repeat([0.0, 1.0], 40)
 
     right, wrong, unlabelled = sampling.group_errors(
-        groups,
-        squared_errors,
-        np.arange(3),
+        groups, squared_errors, np.arange(3)
     )
 
     assert right < unlabelled < wrong
@@ -233,9 +224,7 @@ def test_more_labels_narrow_an_interval_and_all_of_them_leave_the_spread_of_task
     widths = []
     for n_labels in (30, 60, 100):
         variance = sampling.label_variance(
-            np.full(100, 0.01),
-            np.full(100, 0.2),
-            np.full(100, n_labels / 100),
+            np.full(100, 0.01), np.full(100, 0.2), np.full(100, n_labels / 100)
         )
         widths.append(sampling.expected_width(0.0004, [variance], [n_labels]))
 

@@ -34,34 +34,21 @@ def scores_of(table: np.ndarray) -> Scores:
     """The rows of a table of tasks, responses and repetitions."""
     tasks, trials, _ = np.indices(table.shape)
     responses = tasks * table.shape[1] + trials
-    return Scores(
-        tasks.ravel(),
-        responses.ravel(),
-        table.ravel(),
-    )
+    return Scores(tasks.ravel(), responses.ravel(), table.ravel())
 
 
 def planted_table(
-    seed: int,
-    n_tasks: int,
-    n_responses: int,
-    n_repetitions: int,
+    seed: int, n_tasks: int, n_responses: int, n_repetitions: int
 ) -> np.ndarray:
     dice = np.random.default_rng(seed)
-    table = dice.normal(
-        0,
-        0.1,
-        (n_tasks, n_responses, n_repetitions),
-    )
+    table = dice.normal(0, 0.1, (n_tasks, n_responses, n_repetitions))
     table += dice.normal(0, 0.15, (n_tasks, n_responses, 1))
     return table + dice.normal(0, 0.2, (n_tasks, 1, 1))
 
 
 def incomplete(seed: int) -> Scores:
     """Planted scores without two in five."""
-    scores = scores_of(
-        planted_table(seed, 40, 3, 3),
-    )
+    scores = scores_of(planted_table(seed, 40, 3, 3))
     is_kept = np.random.default_rng(seed).random(360) < 0.6
     return Scores(*(column[is_kept] for column in scores))
 
@@ -70,27 +57,12 @@ def variances_of(scores: Scores) -> list[float]:
     return [component.variance for component in components(task_scores(*scores))]
 
 
-BALANCED = np.array(
-    [
-        [
-            [1.0, 3.0],
-            [5.0, 7.0],
-        ],
-        [
-            [0.0, 2.0],
-            [2.0, 4.0],
-        ],
-    ]
-)
+BALANCED = np.array([[[1.0, 3.0], [5.0, 7.0]], [[0.0, 2.0], [2.0, 4.0]]])
 """Squares of repetitions: 8 with 4 degrees. Means of responses are 2 and 6, 1 and 3: 10 with 2
 degrees. Means of tasks are 4 and 2.
 """
 ROWS = st.lists(
-    st.tuples(
-        st.integers(0, 4),
-        st.integers(0, 2),
-        st.integers(-10, 10),
-    ),
+    st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(-10, 10)),
     min_size=4,
     max_size=40,
 ).filter(lambda rows: len({row[0] for row in rows}) > 1)
@@ -99,11 +71,7 @@ ROWS = st.lists(
 
 def drawn(rows: list[tuple[int, int, int]]) -> Scores:
     tasks, trials, values = np.array(rows).T
-    return Scores(
-        tasks,
-        tasks * 3 + trials,
-        values / 10,
-    )
+    return Scores(tasks, tasks * 3 + trials, values / 10)
 
 
 def test_a_balanced_table_has_the_variances_of_the_nested_analysis_of_variance():
@@ -122,15 +90,10 @@ def test_an_estimate_below_zero_is_shown():
 
 def test_a_task_counts_in_an_interval_as_far_as_its_repetition_moves_the_variance():
     scores = task_scores(*incomplete(1))
-    columns = np.array(
-        astuple(scores),
-    )
+    columns = np.array(astuple(scores))
     copies = 10_000
     tasks = np.arange(len(scores.means))
-    repeated_tasks = np.append(
-        np.tile(tasks, copies),
-        0,
-    )
+    repeated_tasks = np.append(np.tile(tasks, copies), 0)
 
     repeated_scores = TaskScores(*columns[:, repeated_tasks])
 
@@ -148,10 +111,7 @@ def test_planted_variances_are_found_without_bias_in_unequal_numbers():
 
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(rows, random):
-    shuffled_rows = random.sample(
-        rows,
-        len(rows),
-    )
+    shuffled_rows = random.sample(rows, len(rows))
 
     shuffled = variances_of(drawn(shuffled_rows))
 
@@ -185,23 +145,12 @@ def many_tasks() -> dict[str, Source]:
 @pytest.mark.parametrize(
     ("source", "variance_after", "single_variance"),
     [
-        (
-            "trials",
-            0.04 + 0.0225 / 3 + 0.01 / 6,
-            0.04 + 0.0225 + 0.01 / 2,
-        ),
-        (
-            "judge trials",
-            0.05125 + 0.01 / 6,
-            0.05125 + 0.01 / 2,
-        ),
+        ("trials", 0.04 + 0.0225 / 3 + 0.01 / 6, 0.04 + 0.0225 + 0.01 / 2),
+        ("judge trials", 0.05125 + 0.01 / 6, 0.05125 + 0.01 / 2),
     ],
 )
 def test_expected_widths_are_those_of_the_planted_variances(
-    many_tasks,
-    source,
-    variance_after,
-    single_variance,
+    many_tasks, source, variance_after, single_variance
 ):
     result = many_tasks[source]
 
@@ -242,19 +191,13 @@ def test_equal_scores_have_no_variance_no_interval_and_no_width():
 def crossed(seed: int, n_judges: int) -> np.ndarray:
     """Means of tasks under judges: spreads .2 of tasks, .05 of judges, .1 of both."""
     dice = np.random.default_rng(seed)
-    means = dice.normal(
-        0,
-        0.1,
-        (50, n_judges),
-    )
+    means = dice.normal(0, 0.1, (50, n_judges))
     means += dice.normal(0, 0.2, (50, 1))
     return means + dice.normal(0, 0.05, n_judges)
 
 
 def test_fewer_than_five_judges_have_a_range_and_no_variance():
-    means = np.array(
-        [[0.1, 0.3, 0.2], [0.3, 0.5, 0.6]],
-    )
+    means = np.array([[0.1, 0.3, 0.2], [0.3, 0.5, 0.6]])
 
     result = judge_choice(means)
 
@@ -262,10 +205,7 @@ def test_fewer_than_five_judges_have_a_range_and_no_variance():
 
 
 def test_judges_that_differ_by_the_same_on_each_task_have_the_variance_of_their_means():
-    means = np.add.outer(
-        np.arange(20),
-        [0.0, 0.1, 0.2, 0.3, 0.4],
-    )
+    means = np.add.outer(np.arange(20), [0.0, 0.1, 0.2, 0.3, 0.4])
 
     result = judge_choice(means)
 
@@ -276,10 +216,7 @@ def test_judges_that_differ_by_the_same_on_each_task_have_the_variance_of_their_
 
 
 def test_the_width_for_other_judges_is_that_of_two_crossed_samples():
-    means = np.add.outer(
-        [0.0, 0.3, 0.6],
-        [0.0, 0.1, 0.2, 0.3, 0.4],
-    )
+    means = np.add.outer([0.0, 0.3, 0.6], [0.0, 0.1, 0.2, 0.3, 0.4])
     means[:2, :2] += [[0.1, -0.1], [-0.1, 0.1]]
 
     result = judge_choice(means)

@@ -26,14 +26,7 @@ from tests.benchmarks import weakness_evidence
 
 PARENTS = (-1, 0, 0, 1, 1, 1)
 """A root with nodes 1 and 2; node 1 is divided into 3, 4 and 5. The leaves are 2, 3, 4, 5."""
-LEAVES_UNDER = {
-    0: {0, 1, 2, 3},
-    1: {1, 2, 3},
-    2: {0},
-    3: {1},
-    4: {2},
-    5: {3},
-}
+LEAVES_UNDER = {0: {0, 1, 2, 3}, 1: {1, 2, 3}, 2: {0}, 3: {1}, 4: {2}, 5: {3}}
 """Node -> the indices of its leaves."""
 N_TASKS = 6
 CRITERION = st.tuples(
@@ -101,9 +94,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     inside = leaves_under(PARENTS)[:, 1:]
     compared_values, model_values = contrast.sides(inside, 1 - inside)
     by_chance = contrast.chance_p_values(
-        model_values - compared_values,
-        inside,
-        1 - inside,
+        model_values - compared_values, inside, 1 - inside
     )
     one_sided = []
     for compared, model in zip(compared_values.T, model_values.T, strict=True):

@@ -139,9 +139,7 @@ def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text):
 @pytest.mark.parametrize("must_quote", [False, True])
 @given(
     st.lists(
-        st.text("a=+-@'\"\r\n\t ,;1\u200b\u2028", max_size=8),
-        min_size=1,
-        max_size=4,
+        st.text("a=+-@'\"\r\n\t ,;1\u200b\u2028", max_size=8), min_size=1, max_size=4
     )
 )
 @example(["a\r=1+1", "1"])
@@ -171,8 +169,6 @@ FULL = "x" * 32_000
     ],
 )
 def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(
-    cell,
-    text,
-    is_shown,
+    cell, text, is_shown
 ):
     assert shows(cell, text) == is_shown

@@ -45,8 +45,7 @@ def test_a_text_without_surrogates_is_left_as_it_is(text):
     ],
 )
 def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(
-    text,
-    result,
+    text, result
 ):
     assert storable(text) == result
 
@@ -101,8 +100,7 @@ def test_invisible_characters_show_nothing(text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"],
+    "text", ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"]
 )
 def test_a_visible_character_shows_something(text):
     assert not is_blank(text)

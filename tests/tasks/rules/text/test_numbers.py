@@ -22,9 +22,7 @@ from tasks.rules.text.numbers import (
     ],
 )
 def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
-    value,
-    form,
-    text,
+    value, form, text
 ):
     assert number(value, form) == text
 
@@ -59,12 +57,7 @@ def test_a_note_has_four_names_and_the_number_of_the_others(names, text):
 
 
 def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score():
-    row = {
-        "split": "legal",
-        "rank": None,
-        "n_tasks": 1,
-        "n_tasks_ranked": 0,
-    }
+    row = {"split": "legal", "rank": None, "n_tasks": 1, "n_tasks_ranked": 0}
     rows = [
         {**row, "model": "m", "mean_score": 0.5},
         {**row, "model": "n", "mean_score": None},

@@ -101,14 +101,7 @@ def test_a_value_with_a_literal_secret_is_no_reference(value):
         ),
         ({"password": 1234}, "params.password"),
         ({"token": ["${A}", "x"]}, "params.token"),
-        (
-            {
-                "token": "${A}",
-                "logprobs": True,
-                "api_key": None,
-            },
-            None,
-        ),
+        ({"token": "${A}", "logprobs": True, "api_key": None}, None),
         ({"tools": [{"function": {"parameters": SCHEMA_OF_TOOL}}]}, None),
     ],
 )
