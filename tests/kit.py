@@ -36,7 +36,11 @@ from tasks.config.settings import Dataset, Settings
 from tasks.dataset.source import with_revision
 from tasks.exports.tables import import_tables, opened_export
 from tasks.ingest import ingest
-from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.judge.judge import (
+    judge_by_provider_batches,
+    judge_responses,
+    plan_verdicts,
+)
 from tasks.llm.ledger.entries import Entry, statements_recording
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
@@ -218,7 +222,9 @@ def combined(*parts: Mapping[str, Iterable[Row]]) -> Rows:
 
 def good_rubric(task_id: str, n_criteria: int = 10) -> list[Row]:
     """A rubric that no check refuses, in the hub's shape."""
-    return [hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(n_criteria)]
+    return [
+        hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(n_criteria)
+    ]
 
 
 def good_row(task_id: str, **changes: Any) -> Row:
@@ -483,7 +489,9 @@ def in_batches(items: list[Any], size: int) -> list[list[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
+def sampled(
+    job: Job, *, retry_failed: bool = False, size: int = 10**6
+) -> StageReport:
     """Sample missing responses, in batches of this size, and publish them."""
     job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("sample")
@@ -515,7 +523,9 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
                 ids = [response.response_id for response in responses]
                 if judge_config.judge.mode == "batch" and ids:
                     report.add_messages(
-                        await judge_by_provider_batches(job, context, judge_config, ids)
+                        await judge_by_provider_batches(
+                            job, context, judge_config, ids
+                        )
                     )
                 batches = []
                 for index, batch in enumerate(in_batches(ids, size) or [[]]):

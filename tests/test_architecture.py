@@ -197,7 +197,9 @@ def test_a_part_does_not_import_what_it_never_may(part):
 def test_a_part_imports_only_what_it_may(part):
     wrong = []
     for module, imported_name in all_imports():
-        is_allowed = is_standard(imported_name) or is_in_any(imported_name, ONLY[part])
+        is_allowed = is_standard(imported_name) or is_in_any(
+            imported_name, ONLY[part]
+        )
         if is_in(module, part) and not is_allowed:
             wrong.append(f"{module} imports {imported_name}")
 
@@ -242,11 +244,18 @@ def test_no_folder_imports_one_beside_or_above_it(part):
     wrong = []
     for module, imported_name in all_imports():
         # A part's `__init__` may import from everywhere in the part, to export it.
-        if module == part or not is_in(module, part) or not is_in(imported_name, part):
+        if (
+            module == part
+            or not is_in(module, part)
+            or not is_in(imported_name, part)
+        ):
             continue
         folder = folder_in(part, module)
         imported_folder = folder_in(part, imported_name)
-        if folder != imported_folder and level_of[folder] <= level_of[imported_folder]:
+        if (
+            folder != imported_folder
+            and level_of[folder] <= level_of[imported_folder]
+        ):
             wrong.append(f"{module} imports {imported_name}")
 
     assert wrong == []
@@ -269,7 +278,9 @@ def test_there_are_several_benchmarks_of_the_family():
 
 
 @pytest.mark.parametrize("name", OTHER_BENCHMARKS)
-def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(name):
+def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(
+    name,
+):
     files = [path for path, text in program_texts() if name in text.lower()]
     foreign_files = []
     for path in files:

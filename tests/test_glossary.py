@@ -45,7 +45,10 @@ def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces():
     uses = []
     for file in (file for file in tracked_files() if file.suffix in OURS):
         text = (ROOT / file).read_text()
-        uses_in_file = [*names(file, text, in_names), *sentences(file, text, in_prose)]
+        uses_in_file = [
+            *names(file, text, in_names),
+            *sentences(file, text, in_prose),
+        ]
         for line, word in uses_in_file:
             uses.append(f"{file}:{line}: {word}")
 
@@ -88,7 +91,9 @@ def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
         if name.startswith("test_") or not has_word(name.lower().replace("_", "")):
             continue  # the name of a test is a sentence
         parts = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-        if name not in PROMISED and any(f"_{word}_" in f"_{parts}_" for word in words):
+        if name not in PROMISED and any(
+            f"_{word}_" in f"_{parts}_" for word in words
+        ):
             yield number, name
 
 

@@ -65,7 +65,9 @@ def research_job(tmp_path_factory) -> Job:
     """A job of another benchmark, with a little PRBench in the same warehouse; tests must not write
     to it.
     """
-    return _built(shared_folder(tmp_path_factory) / "report-research", research_job_in)
+    return _built(
+        shared_folder(tmp_path_factory) / "report-research", research_job_in
+    )
 
 
 def _built(folder: Path, build: Callable[[Path], Job]) -> Job:

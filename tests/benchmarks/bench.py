@@ -177,7 +177,10 @@ class Clock:
 def _cpu_s(pid: int) -> float:
     """Return the CPU seconds of another process."""
     fields = (
-        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        Path(f"/proc/{pid}/stat")
+        .read_text(encoding="utf-8")
+        .rpartition(")")[2]
+        .split()
     )
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -202,7 +205,9 @@ async def judge_all(job: Job) -> Figures:
             judge_config,
             [[response_id] for response_id in warm_up],
         )
-        clock = Clock([sender.equipment.pid for sender in pool.senders] if pool else [])
+        clock = Clock(
+            [sender.equipment.pid for sender in pool.senders] if pool else []
+        )
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
         report = await _judged(
@@ -215,7 +220,9 @@ async def judge_all(job: Job) -> Figures:
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
-def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> Figures:
+def judge_stage(
+    api_base: str, n_calls: int, at_once: int, **settings: Any
+) -> Figures:
     """Run the judge stage with about `n_calls` calls, on a warehouse of its own."""
     judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
@@ -319,7 +326,9 @@ async def bare_openai(api_base: str, texts: Iterable[str], at_once: int) -> Figu
     """A loop of the `openai` package, without LiteLLM."""
     from openai import AsyncOpenAI
 
-    async with AsyncOpenAI(base_url=api_base, api_key="none", max_retries=0) as client:
+    async with AsyncOpenAI(
+        base_url=api_base, api_key="none", max_retries=0
+    ) as client:
 
         async def send(text):
             return await client.chat.completions.create(

@@ -98,7 +98,9 @@ def cells(true: float, measured: Sequence[MeasureResult]) -> tuple[str, str, str
     truth.
     """
     mean = np.mean([estimate.value for estimate in measured])
-    is_covered = [estimate.ci_low <= true <= estimate.ci_high for estimate in measured]
+    is_covered = [
+        estimate.ci_low <= true <= estimate.ci_high for estimate in measured
+    ]
     return f"{true:.4f}", f"{mean:.4f}", f"{np.mean(is_covered):.1%}"
 
 
@@ -108,7 +110,9 @@ def neighbour_effects(replications: int) -> Iterator[Sequence[object]]:
         generator = np.random.default_rng(7)
         measured = defaultdict(list)
         for _ in range(replications):
-            for name, change in changed(n_tasks, neighbours, order, generator).items():
+            for name, change in changed(
+                n_tasks, neighbours, order, generator
+            ).items():
                 sums = {
                     "sum_change": change.sum(axis=1),
                     "n": np.full(n_tasks, change.shape[1]),

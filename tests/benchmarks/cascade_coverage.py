@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, for_choosing, picked
+from tasks.rules.cascades.evaluation import (
+    Bound,
+    Costs,
+    evaluate,
+    for_choosing,
+    picked,
+)
 from tasks.rules.cascades.rules import CandidateRule, PairedVerdicts, When, candidates
 from tests.benchmarks.figures import parse_arguments, print_markdown
 from tests.tasks.rules.cascades.worlds import CATEGORIES, noise

@@ -94,7 +94,9 @@ def _by_length(sample: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floa
     return 0.5 * longness, 0.4 * (1 - longness)
 
 
-def _within_tasks(sample: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
+def _within_tasks(
+    sample: Rubrics, dice: np.random.Generator
+) -> tuple[Floats, Floats]:
     is_bad = (dice.random(sample.task.max() + 1) < 0.25)[sample.task]
     return np.where(is_bad, 0.8, 0.03), np.where(is_bad, 0.0, 0.05)
 
@@ -197,7 +199,9 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
     ends = np.cumsum(probabilities[order])
     start = dice.random()
     ends[-1] = round(ends[-1])
-    return np.sort(order[np.diff(np.floor(ends - start), prepend=np.floor(-start)) > 0])
+    return np.sort(
+        order[np.diff(np.floor(ends - start), prepend=np.floor(-start)) > 0]
+    )
 
 
 class Sheet(NamedTuple):
@@ -230,7 +234,9 @@ def drawn_sheet(
     )
     probabilities = np.ones(len(groups))
     probabilities[unlabelled] = sampling_probabilities(verdict_sizes, n)
-    return Sheet(unlabelled[systematic(probabilities[unlabelled], dice)], probabilities)
+    return Sheet(
+        unlabelled[systematic(probabilities[unlabelled], dice)], probabilities
+    )
 
 
 def uniform(model: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
@@ -240,7 +246,9 @@ def uniform(model: Replication, n: int, dice: np.random.Generator) -> debiased.L
     return model.labels(indices, np.full(n, n_verdicts / n))
 
 
-def one_sheet(model: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
+def one_sheet(
+    model: Replication, n: int, dice: np.random.Generator
+) -> debiased.Labels:
     """Return the labels of one drawn sheet."""
     sheet = drawn_sheet(model, n, np.array([], dtype=np.int64), dice)
     return model.labels(sheet.indices, 1 / sheet.probabilities[sheet.indices])
@@ -261,7 +269,9 @@ def two_sheets(
     second_sheet = drawn_sheet(model, n_second, first_sheet.indices, dice)
     densities = np.array([n_first / n_verdicts, n_second / (n_verdicts - n_first)])
     factors = np.zeros((2, n_verdicts))
-    factors[0, first_sheet.indices] = 1 / first_sheet.probabilities[first_sheet.indices]
+    factors[0, first_sheet.indices] = (
+        1 / first_sheet.probabilities[first_sheet.indices]
+    )
     factors[1, second_sheet.indices] = (
         1 / second_sheet.probabilities[second_sheet.indices]
     )
@@ -341,7 +351,8 @@ def outcomes(
             estimates[design].append(debiased.estimate(sums))
             estimates[f"alone, {design}"].append(debiased.estimate(sums_alone))
     return {
-        name: outcome(estimates[name], world.truth, replications) for name in estimates
+        name: outcome(estimates[name], world.truth, replications)
+        for name in estimates
     }
 
 

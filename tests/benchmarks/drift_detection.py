@@ -96,14 +96,18 @@ def nights_of(is_met: np.ndarray, is_as_labelled: np.ndarray) -> list[Night]:
             "labels_represent": "these items only",
         }
         nights.append(night)
-    for night, joint_limit in zip(nights, joint_limits(nights, differing), strict=True):
+    for night, joint_limit in zip(
+        nights, joint_limits(nights, differing), strict=True
+    ):
         night["joint_limit"] = joint_limit
     return limits(nights)
 
 
 def alarms_of(nights: Sequence[Night], bound: str) -> list[Night]:
     """Return the nights below a bound."""
-    return [night for night in nights if bound in (night["cause"] or "").split(" and ")]
+    return [
+        night for night in nights if bound in (night["cause"] or "").split(" and ")
+    ]
 
 
 def cell_text(years: Sequence[Sequence[Night]], bound: str) -> str:
@@ -136,7 +140,9 @@ def rows(replications: int) -> Iterator[Sequence[str]]:
             years = [year(world, points, dice) for _ in range(replications)]
             years_by_points[points] = years
         for bound in ("limit", "joint limit"):
-            alarms = [bool(alarms_of(nights, bound)) for nights in years_by_points[0.0]]
+            alarms = [
+                bool(alarms_of(nights, bound)) for nights in years_by_points[0.0]
+            ]
             cells = [cell_text(years_by_points[points], bound) for points in POINTS]
             yield name, bound, f"{np.mean(alarms):.1%}", *cells
 

@@ -152,7 +152,9 @@ def percentiles(
     """
     n, columns = scores.shape
     mean = scores.mean(axis=0)
-    means = (scores.T.astype(np.float32) @ samples.T / np.float32(n)).astype(np.float64)
+    means = (scores.T.astype(np.float32) @ samples.T / np.float32(n)).astype(
+        np.float64
+    )
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
     tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
     by_method = {

@@ -49,7 +49,9 @@ class World:
         """Task, category and decision of every criterion."""
         sizes = dice.integers(7, 31, size=self.n_tasks)
         task = np.repeat(np.arange(self.n_tasks), sizes)
-        category = dice.choice(len(CATEGORY_SHARES), size=len(task), p=CATEGORY_SHARES)
+        category = dice.choice(
+            len(CATEGORY_SHARES), size=len(task), p=CATEGORY_SHARES
+        )
         # Beta-binomial: the criteria of a task and category share one chance, which is drawn for
         # each task and category independently.
         mean = np.array(self.agreeing)

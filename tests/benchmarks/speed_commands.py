@@ -27,7 +27,15 @@ LIBRARIES = (
     "import flows.stages",
 )
 LOOKING = ("--help", "judge --help", "leaderboard", "status", "sql --describe")
-STAGES = ("ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check")
+STAGES = (
+    "ingest",
+    "assemble",
+    "sample",
+    "judge",
+    "aggregate",
+    "select-hard",
+    "check",
+)
 
 
 @dataclass
@@ -102,7 +110,9 @@ def measured(folder: Path) -> dict[str, Cost]:
     with FaultServer() as server:
 
         def cost(arguments, **environment):
-            return cost_of([PRBENCH, *arguments.split()], folder, server, **environment)
+            return cost_of(
+                [PRBENCH, *arguments.split()], folder, server, **environment
+            )
 
         configured(folder, server, "a")
         costs["run, new folder"] = cost("run")

@@ -73,7 +73,9 @@ def copied(folder: Path, target: Path) -> Built:
     """Copy the rows that the report shows, and nothing else, to compressed JSON."""
     target.mkdir(exist_ok=True)
     clock = Clock()
-    with duckdb.connect(str(Warehouse(folder).database), read_only=True) as connection:
+    with duckdb.connect(
+        str(Warehouse(folder).database), read_only=True
+    ) as connection:
         for name, columns in _COPIES.items():
             connection.execute(
                 f"copy (select {columns} from {name}) to '{target / name}.json.gz' (format json)"
@@ -103,7 +105,9 @@ def main():
         folder = options.folder or Path(temporary) / "warehouse"
         site = Path(temporary) / "site"
         in_process_of_its_own(fill, folder, size)
-        copy, copy_mb = in_process_of_its_own(copied, folder, Path(temporary) / "copy")
+        copy, copy_mb = in_process_of_its_own(
+            copied, folder, Path(temporary) / "copy"
+        )
         builds = {
             "first": in_process_of_its_own(built, folder, site),
             "again": in_process_of_its_own(built, folder, site),

@@ -198,7 +198,9 @@ def print_builds(builds: Sequence[Build]):
 def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool):
     """Measure and print the queries on a warehouse, and compare them with the kept figures."""
     copy_cpu_s = in_process_of_its_own(bare_copy, folder)
-    print(f"\n{n_vintages} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
+    print(
+        f"\n{n_vintages} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s"
+    )
     rows = []
     figures = [
         Figure("aggregate", cost.cpu_s, _COPY, copy_cpu_s),

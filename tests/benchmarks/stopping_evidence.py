@@ -160,7 +160,9 @@ def decisions_at(sample: Floats, comparison_rule: Rule, end: int) -> Decisions:
 
 def decisions_of_any_look(sample: Floats, comparison_rule: Rule) -> Decisions:
     """Return what any look decides."""
-    looks = [decisions_at(sample, comparison_rule, end) for end in comparison_rule.ends]
+    looks = [
+        decisions_at(sample, comparison_rule, end) for end in comparison_rule.ends
+    ]
     differs, equals = np.any(looks, axis=0)
     return Decisions(differs, equals)
 
@@ -245,7 +247,9 @@ def bias_of(errors: Sequence[float] | Floats) -> Bias:
     )
 
 
-def bias_of_two(true: float, n_tasks: int, replications: int, seed: int) -> list[Bias]:
+def bias_of_two(
+    true: float, n_tasks: int, replications: int, seed: int
+) -> list[Bias]:
     """Return the bias of each figure of two models after stopping: their difference and the first
     one's score, each plain and unbiased.
 
@@ -365,12 +369,19 @@ def _false_rows(families: dict[int, int], n_tasks: int) -> Iterator[Sequence[obj
         for name, draw in worlds.items():
             cells = []
             for n_comparisons, n_families in families.items():
-                shares = false_share(draw, n_tasks, n_comparisons, n_families, seed=11)
+                shares = false_share(
+                    draw, n_tasks, n_comparisons, n_families, seed=11
+                )
                 share = shares.equals if kind == "equal" else shares.differs
                 cells.append(f"{100 * share:.1f}")
             yield f"`{kind}`: {name}", *cells
     share = false_share_of_models(20, n_tasks, families[190], seed=5)
-    yield "`different`: 20 equally good models, all pairs", "", "", f"{100 * share:.1f}"
+    yield (
+        "`different`: 20 equally good models, all pairs",
+        "",
+        "",
+        f"{100 * share:.1f}",
+    )
 
 
 def _mixture_rows(
@@ -442,7 +453,10 @@ def main():
         __doc__,
         replications=2_000,
         tasks=200,
-        real=(Path, "a folder with finance_hard.parquet and verdicts of three models"),
+        real=(
+            Path,
+            "a folder with finance_hard.parquet and verdicts of three models",
+        ),
     )
     n = options.replications
     n_tasks = options.tasks
@@ -505,7 +519,8 @@ def main():
     )
     header = ["world"]
     header += [
-        f"{n_comparisons} comparisons ({n:,})" for n_comparisons, n in families.items()
+        f"{n_comparisons} comparisons ({n:,})"
+        for n_comparisons, n in families.items()
     ]
     print_markdown(header, _false_rows(families, n_tasks))
 

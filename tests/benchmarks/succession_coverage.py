@@ -109,7 +109,9 @@ def _sampled_model(
     tasks = debiased.KnownTasks(
         offset=np.zeros(N_TASKS),
         positive=np.bincount(criteria.task, positive, N_TASKS),
-        negative=np.bincount(criteria.task, criteria.contribution - positive, N_TASKS),
+        negative=np.bincount(
+            criteria.task, criteria.contribution - positive, N_TASKS
+        ),
         judged=old_scores,
     )
     labels = debiased.Labels(
@@ -133,7 +135,9 @@ def true_effects(judged: Population) -> Floats:
     return (judged.scores(judged.new) - judged.scores(judged.old)).mean(axis=1)
 
 
-def covers(effects: Effects, truth: Floats, level: float = LEVEL) -> tuple[float, bool]:
+def covers(
+    effects: Effects, truth: Floats, level: float = LEVEL
+) -> tuple[float, bool]:
     """Return the share of models whose effect is covered, and whether all differences are."""
     covered = np.abs(effects.means - truth) <= effects.half_widths(level)
     differences = effects.means[:, None] - effects.means[None, :]

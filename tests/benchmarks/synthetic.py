@@ -197,7 +197,9 @@ def responses(
         " as said, see '"
     )
     if size.explanation_words:
-        reason = _prose("criterion_id, response_id", size.explanation_words) + " || ' '"
+        reason = (
+            _prose("criterion_id, response_id", size.explanation_words) + " || ' '"
+        )
     connection.execute(f"""
         create or replace table made_responses as
         select md5(concat(task_id, trial, '{model}{vintage}')) as response_id, benchmark, dataset_revision, task_id,

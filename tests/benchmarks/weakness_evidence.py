@@ -42,7 +42,9 @@ class Rubrics:
         return [phrase(dice, int(topic)) for topic in self.topics]
 
 
-def rubrics(seed: int, n_tasks: int, evenness: float, loyalty: float = 0.3) -> Rubrics:
+def rubrics(
+    seed: int, n_tasks: int, evenness: float, loyalty: float = 0.3
+) -> Rubrics:
     """Return rubrics of 10 to 20 criteria a task.
 
     About half of a task's criteria are of one area, the others of any.
@@ -97,7 +99,9 @@ def verdicts(
     n = len(world.tasks)
     task_hardness = dice.normal(0.0, 0.7, size=world.n_tasks)[world.tasks]
     hardness = task_hardness + dice.normal(0.0, 0.7, size=n)
-    suitability = dice.normal(0.0, 0.5, size=(N_MODELS, world.n_tasks))[:, world.tasks]
+    suitability = dice.normal(0.0, 0.5, size=(N_MODELS, world.n_tasks))[
+        :, world.tasks
+    ]
     odds = 0.3 + hardness + suitability
     odds[0] -= log_odds * is_lowered
     is_right = dice.random((N_MODELS, n)) < 1 / (1 + np.exp(-odds))
@@ -126,7 +130,9 @@ def tree_of_topics(topics: np.ndarray) -> Tree:
 
 def shuffled(tree: Tree, seed: int) -> Tree:
     """Return a tree of the same shape with the items under other nodes."""
-    return Tree(tree.parents, np.random.default_rng([3, seed]).permutation(tree.leaves))
+    return Tree(
+        tree.parents, np.random.default_rng([3, seed]).permutation(tree.leaves)
+    )
 
 
 def leaf_indices(tree: Tree) -> np.ndarray:
@@ -300,7 +306,9 @@ def heavy_tails(dice: Dice, world: Rubrics) -> Floats:
     """
     topic_noise = dice.standard_t(3, size=(N_MODELS, world.n_tasks, TOPICS))
     shared_noise = topic_noise[:, world.tasks, world.topics]
-    return 0.5 + 0.1 * shared_noise + 0.1 * dice.standard_t(3, size=shared_noise.shape)
+    return (
+        0.5 + 0.1 * shared_noise + 0.1 * dice.standard_t(3, size=shared_noise.shape)
+    )
 
 
 def nearly_equal(dice: Dice, world: Rubrics) -> Floats:
@@ -359,7 +367,9 @@ def null_shares(world: Null, n_seeds: int) -> Floats:
 def has_candidates(compared: Sequence[Contrast], parents: Sequence[int]) -> bool:
     """Return whether any node is a candidate in any contrast, by Bonferroni's correction."""
     alpha = weaknesses.ALPHA / len(compared)
-    return any(weaknesses.candidates(contrast, parents, alpha) for contrast in compared)
+    return any(
+        weaknesses.candidates(contrast, parents, alpha) for contrast in compared
+    )
 
 
 def with_three_topics(compared: Sequence[Contrast], seed: int) -> list[Contrast]:

@@ -120,7 +120,9 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
 
 
 @pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
-def test_the_failing_rows_are_named_and_all_counted(kind, arguments, columns, failing):
+def test_the_failing_rows_are_named_and_all_counted(
+    kind, arguments, columns, failing
+):
     frame = rows(**columns)
 
     result = result_on(frame, kind, **arguments)

@@ -60,7 +60,9 @@ def test_the_checks_have_the_names_that_configurations_use():
 def test_the_readme_names_every_check_and_every_bound():
     readme = Path(expectations.__file__).with_name("README.md")
     text = readme.read_text()
-    bounds = {name for check in CHECKS.values() for name in signature(check).parameters}
+    bounds = {
+        name for check in CHECKS.values() for name in signature(check).parameters
+    }
 
     assert [name for name in NAMES | bounds if f"`{name}`" not in text] == []
 

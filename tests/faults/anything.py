@@ -80,7 +80,9 @@ class AnyServer:
         class Handler(BaseHTTPRequestHandler):
             def _serve(self):
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
-                headers = {name.lower(): value for name, value in self.headers.items()}
+                headers = {
+                    name.lower(): value for name, value in self.headers.items()
+                }
                 seen = Seen(self.command, self.path, headers, body)
                 owner.seen.append(seen)
                 http_response = owner._http_response

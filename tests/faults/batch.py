@@ -169,7 +169,9 @@ class Batch:
             "completion_window": self.request["completion_window"],
             "output_file_id": self.output_file_id,
             "error_file_id": self.error_file_id,
-            "errors": {"object": "list", "data": self.errors} if self.errors else None,
+            "errors": {"object": "list", "data": self.errors}
+            if self.errors
+            else None,
             "created_at": self.created_at,
             "request_counts": {
                 "total": len(self.lines),
@@ -296,7 +298,9 @@ class Batches:
             failed = [result for result in results if not result.is_good]
             batch.completed = len(completed)
             batch.failed = len(failed)
-            batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", completed)
+            batch.output_file_id = self._file_of(
+                f"{batch.id}_output.jsonl", completed
+            )
             batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", failed)
         batch.status = end
 

@@ -372,7 +372,9 @@ def seeded_faults(
         reply = base(request, number)
         if _pseudorandom("fault", seed, request, number) >= rate:
             return reply
-        fault = faults[int(_pseudorandom("kind", seed, request, number) * len(faults))]
+        fault = faults[
+            int(_pseudorandom("kind", seed, request, number) * len(faults))
+        ]
         return fault(reply)
 
     return behaviour

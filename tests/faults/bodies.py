@@ -51,7 +51,9 @@ def body_of(path: str, request, reply: HttpResponse) -> bytes:
     if reply.raw is not None:
         return reply.raw
     if is_streamed(request, reply):
-        pieces = [f"data: {json.dumps(event)}\n\n" for event in _events(request, reply)]
+        pieces = [
+            f"data: {json.dumps(event)}\n\n" for event in _events(request, reply)
+        ]
         return "".join([*pieces, "data: [DONE]\n\n"]).encode()
     return json.dumps(json_of(path, request, reply)).encode()
 
@@ -102,7 +104,9 @@ def _decisions(path: str, request, reply: HttpResponse) -> JsonObject:
     """
     decisions = json.loads(reply.text or "[]")
     if path == SYSTEM_ONE and isinstance(decisions, list):
-        decisions = {decision["name"]: _system_one(decision) for decision in decisions}
+        decisions = {
+            decision["name"]: _system_one(decision) for decision in decisions
+        }
     usage = {
         name: value
         for name, value in _response_usage(request, reply).items()
@@ -216,7 +220,8 @@ def _events(request, reply: HttpResponse) -> Iterator[JsonObject]:
         if wants_logprobs and delta.get("content"):
             logprobs = {"logprobs": _logprobs(delta["content"], reply)}
         choices = [
-            {**_delta(index, delta, None), **logprobs} for index in range(reply.choices)
+            {**_delta(index, delta, None), **logprobs}
+            for index in range(reply.choices)
         ]
         yield {**head, "choices": choices}
     last_choices = [

@@ -63,7 +63,9 @@ class Machine:
 
     def kill(self):
         """Kill all its processes at once, as a power cut does."""
-        until(lambda: self.signal(signal.SIGKILL) or not self.processes(), within_s=30)
+        until(
+            lambda: self.signal(signal.SIGKILL) or not self.processes(), within_s=30
+        )
 
     def plug(self, *, is_in: bool):
         """Connect or disconnect its cable."""
@@ -98,7 +100,9 @@ def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
 
 
 def _name(suffix: str | int) -> str:
-    return f"pr{os.getpid()}-{suffix}"  # the name of a cable has 15 characters at most
+    return (
+        f"pr{os.getpid()}-{suffix}"  # the name of a cable has 15 characters at most
+    )
 
 
 def _ip(arguments: str) -> str:

@@ -136,7 +136,9 @@ class FaultServer(Book):
         self._loop = asyncio.get_running_loop()
         # A size of 0 means no limit.
         app = web.Application(client_max_size=0, middlewares=[self._inject_fault])
-        app.add_routes([web.post(path, self._complete) for path in bodies.CONVERSATION])
+        app.add_routes(
+            [web.post(path, self._complete) for path in bodies.CONVERSATION]
+        )
         app.add_routes(self._batches.routes())
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT_S

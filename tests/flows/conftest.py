@@ -101,7 +101,9 @@ def put_packages_of_the_user(folder: Path):
             "raise SystemExit('a package of the user')"
         )
     for module in ("yaml", "json", "asyncio", "click"):
-        (folder / f"{module}.py").write_text("raise SystemExit('a module of the user')")
+        (folder / f"{module}.py").write_text(
+            "raise SystemExit('a module of the user')"
+        )
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,9 @@ class Run:
         self.out = ""
         self.err = ""
 
-    def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
+    def __call__(
+        self, *arguments: str | Path, code: int | tuple[int, ...] = 0
+    ) -> str:
         """Run a command and return its output, or its error if it must fail; `out` and `err` hold
         both.
         """

@@ -103,7 +103,9 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
     """A client that talks to a server as its pages do: with the secret (default: the tests') and
     its own token.
     """
-    user, _, password = (secret or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
+    user, _, password = (secret or os.environ["PREFECT_API_AUTH_STRING"]).partition(
+        ":"
+    )
     client = httpx.Client(
         base_url=url,
         timeout=60,
@@ -111,7 +113,9 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
     )
     reply = client.get("/csrf-token", params={"client": "tests"}).raise_for_status()
     token = reply.json()["token"]
-    client.headers.update({"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "tests"})
+    client.headers.update(
+        {"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "tests"}
+    )
     return client
 
 

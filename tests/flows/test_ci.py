@@ -90,7 +90,9 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long  # `tests/flows/cli/test_regressions.py` shows the exit code without a checkout
-def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(checkout):
+def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(
+    checkout,
+):
     evaluated = run_step("Evaluate", checkout.folder)
     compared = run_step("Compare", checkout.folder)
 

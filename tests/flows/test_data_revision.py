@@ -50,7 +50,9 @@ def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
     assert late_copy.data.revision == revision_at_first_use
 
 
-def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path, file):
+def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
+    tmp_path, file
+):
     revisions = []
     barrier = Barrier(8)
 

@@ -93,7 +93,10 @@ def installation(tmp_path_factory) -> Installation:
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation):
-    data_folders = (PROJECT / "warehouse" / "data", PROJECT / "warehouse" / "embedded")
+    data_folders = (
+        PROJECT / "warehouse" / "data",
+        PROJECT / "warehouse" / "embedded",
+    )
     package_files = set()
     for package in PACKAGES:
         for path in (PROJECT / package).rglob("*"):

@@ -6,9 +6,7 @@ from tests.flows.conftest import N_CRITERIA, N_TASKS, settings
 
 pytestmark = pytest.mark.slow
 
-NO_PRICE = (
-    "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
-)
+NO_PRICE = "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
 
 
 def test_a_cap_that_cannot_be_enforced_is_refused(command, provider):
@@ -27,7 +25,9 @@ def test_the_plan_says_why_a_cap_would_be_refused(command, provider):
     planned = command.json("plan", "--warehouse", "data")  # loads the data set itself
     shown_plan = command("plan", "--warehouse", "data")
 
-    assert [(row["label"], row["model"], row["calls"]) for row in planned["calls"]] == [
+    assert [
+        (row["label"], row["model"], row["calls"]) for row in planned["calls"]
+    ] == [
         ("alpha", "", N_TASKS),
         ("beta", "", N_TASKS),
         ("judge", "alpha", N_CRITERIA),

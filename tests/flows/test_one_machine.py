@@ -153,6 +153,12 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
 
 def changes_of_files(data: Path) -> dict[Path, int]:
     """The times at which the stored parts, the published database and the ledger last changed."""
-    paths = {*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")}
-    paths -= {*data.rglob("*-shm")}  # SQLite's shared memory changes with every reader
+    paths = {
+        *data.rglob("*.parquet"),
+        *data.glob("*.duckdb"),
+        *data.rglob("*.sqlite*"),
+    }
+    paths -= {
+        *data.rglob("*-shm")
+    }  # SQLite's shared memory changes with every reader
     return {path: path.stat().st_mtime_ns for path in paths}

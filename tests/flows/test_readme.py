@@ -62,7 +62,9 @@ def test_the_pictures_of_the_report_are_there_and_small():
     pictures = list((folder / "pictures").iterdir())
     sizes = [picture.stat().st_size for picture in pictures]
 
-    assert {picture.name for picture in pictures} == {Path(path).name for path in paths}
+    assert {picture.name for picture in pictures} == {
+        Path(path).name for path in paths
+    }
     assert README.count("<img") == 2
     assert max(sizes) < 100_000
     assert sum(sizes) < 400_000

@@ -54,7 +54,9 @@ def test_a_served_report_is_there_until_ctrl_c(command_with_report, monkeypatch)
     )
     try:
         assert process.stderr is not None
-        address = next(line for line in process.stderr if "http://" in line).split()[0]
+        address = next(line for line in process.stderr if "http://" in line).split()[
+            0
+        ]
         with urllib.request.urlopen(address) as page:
             assert "Leaderboard" in page.read().decode()
         process.send_signal(signal.SIGINT)

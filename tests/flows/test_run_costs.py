@@ -131,7 +131,9 @@ def test_every_page_shows_the_same_cost_of_a_killed_run(name, killed_job):
     mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
-    query = with_literals(sql.read(f"figures/{FIGURES[name].query}"), FIGURE_PARAMETERS)
+    query = with_literals(
+        sql.read(f"figures/{FIGURES[name].query}"), FIGURE_PARAMETERS
+    )
 
     assert sum_usd(rows_in(killed_job, query)) == TOTAL
 
@@ -206,7 +208,9 @@ def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
 
     run("doctor", "--no-call", "--json", *location, code=3)
     assert "table spend: 1 row with a wrong checksum" in run.out
-    assert "`prbench aggregate` repairs" in run("status", "--spend", *location, code=1)
+    assert "`prbench aggregate` repairs" in run(
+        "status", "--spend", *location, code=1
+    )
     repair_notices = run("aggregate", "--no-prefect", *location, code=3)
     assert f"{ledger}: was damaged, and is repaired" in repair_notices
     assert "the cost of run a-run on" in repair_notices

@@ -102,4 +102,6 @@ def test_doctor_starts_senders_and_names_what_they_lack(command, monkeypatch):
     node = f"Ray node {os.uname().nodename} ("
     [finding] = [finding for finding in findings if finding["what"].startswith(node)]
     assert finding["state"] == "PROBLEM"
-    assert finding["detail"] == "mistral/mistral-small-latest: MISTRAL_API_KEY not set"
+    assert (
+        finding["detail"] == "mistral/mistral-small-latest: MISTRAL_API_KEY not set"
+    )

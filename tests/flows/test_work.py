@@ -39,7 +39,13 @@ from tests.kit import (
     sampled,
     written,
 )
-from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
+from tests.tasks.hard_subset.hard_world import (
+    SIZE,
+    TASKS,
+    TENTHS,
+    job_with,
+    with_rule,
+)
 from warehouse import Warehouse, sample_path
 
 
@@ -226,7 +232,10 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(
 ):
     folder = finished_run.folder.parent
     configure(
-        folder, dataset={"source": "sample"}, warehouse="data", **finished_run.settings
+        folder,
+        dataset={"source": "sample"},
+        warehouse="data",
+        **finished_run.settings,
     )
     monkeypatch.delenv("PRBENCH_PREFECT")
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))

@@ -9,7 +9,10 @@ import pytest
 from tasks.config.job import Job
 from tests.golden.outputs import PARTS, Outputs, differences, kept, moved, outputs_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_site")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("research_site", "world_site"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,9 @@ class Mutant:
             if not path.is_file():
                 continue
             lines = path.read_text().split("\n")
-            indices = [i for i, line in enumerate(lines) if line.strip() == self.before]
+            indices = [
+                i for i, line in enumerate(lines) if line.strip() == self.before
+            ]
             if len(indices) > self.nth:
                 index = indices[self.nth]
                 lines[index] = lines[index].replace(self.before, self.after)

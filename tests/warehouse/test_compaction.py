@@ -46,7 +46,9 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse, quick):
 
     assert len(warehouse.store.current_parts("runs")) == 1
     assert len(warehouse.store.current_parts("labels")) == 1
-    runs = [(run["run_id"], run["command"]) for run in stored(warehouse.store, "runs")]
+    runs = [
+        (run["run_id"], run["command"]) for run in stored(warehouse.store, "runs")
+    ]
     assert runs == [("a", "run"), ("c", "run"), ("b", "again")]
 
 
@@ -71,7 +73,13 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
 
     parts = store.current_parts("responses")
     assert [pq.read_metadata(part).num_rows for part in parts] == [3, 5, 4, 9, 1]
-    assert [moment_of(part).lstrip("0") for part in parts] == ["2", "3", "6", "7", "8"]
+    assert [moment_of(part).lstrip("0") for part in parts] == [
+        "2",
+        "3",
+        "6",
+        "7",
+        "8",
+    ]
     assert {part.name for part in parts} > {names[2], names[6], names[7]}
 
 
@@ -132,7 +140,9 @@ def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
-@given(parts=numbered_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
+@given(
+    parts=numbered_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8)
+)
 def test_merging_parts_leaves_what_stands(parts, large_rows, n_before):
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
@@ -228,7 +238,9 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
     assert len(folders) > 5
     for step, store in enumerate(map(PartStore, folders), start=1):
         assert standing("runs", stored(store, "runs")) == expected, step
-        assert not lost_parts_of(store.all_current_parts(), read_list(store.root)), step
+        assert not lost_parts_of(store.all_current_parts(), read_list(store.root)), (
+            step
+        )
         compact(store)
         assert standing("runs", stored(store, "runs")) == expected, step
         (part,) = store.current_parts("runs")
@@ -240,7 +252,9 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
 # publishing
 
 
-def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(warehouse, seen):
+def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
+    warehouse, seen
+):
     write_runs(warehouse, "a", "b")
     warehouse.publish()
     for run_id in ("c", "d"):

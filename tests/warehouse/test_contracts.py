@@ -56,7 +56,9 @@ def test_the_columns_of_14_tables_are_promised():
         " where schema_name = 'main'",
     ],
 )
-def test_every_table_view_and_column_says_in_the_database_what_it_is(published, query):
+def test_every_table_view_and_column_says_in_the_database_what_it_is(
+    published, query
+):
     rows = published.rows(f"{query} and database_name = 'published' and not internal")
 
     unexplained = [

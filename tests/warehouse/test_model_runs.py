@@ -50,7 +50,12 @@ def world() -> Rows:
         and response_row["trial"] == 1
     ]
     rows = admitted(TASKS)
-    return {**rows, "criteria": CRITERIA, "responses": RESPONSES, "verdicts": verdicts}
+    return {
+        **rows,
+        "criteria": CRITERIA,
+        "responses": RESPONSES,
+        "verdicts": verdicts,
+    }
 
 
 def judged(number: int, cell: tuple[Any, ...]) -> tuple[str, Row]:
@@ -71,7 +76,11 @@ def resampled(number: int, cell: tuple[Any, ...]) -> tuple[str, Row]:
 def changed_criterion(number: int, cell: tuple[int, str, float]) -> tuple[str, Row]:
     """A criterion with another weight, category or wording."""
     position, column, weight = cell
-    values = {"weight": weight, "category": f"c{weight}", "content_hash": f"h{weight}"}
+    values = {
+        "weight": weight,
+        "category": f"c{weight}",
+        "content_hash": f"h{weight}",
+    }
     return "criteria", CRITERIA[position] | {column: values[column]}
 
 
@@ -169,7 +178,9 @@ additions = st.one_of(
         st.just(wanted),
         st.tuples(st.sampled_from(MODELS), st.integers(1, 3)),
     ),
-    st.tuples(st.just(moved), st.tuples(st.sampled_from(TASKS), st.sampled_from("xy"))),
+    st.tuples(
+        st.just(moved), st.tuples(st.sampled_from(TASKS), st.sampled_from("xy"))
+    ),
     st.tuples(st.just(selected), st.sampled_from(TASKS)),
 )
 

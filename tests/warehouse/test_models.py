@@ -167,7 +167,9 @@ def test_no_model_chooses_columns_by_a_pattern_of_their_names(name):
 
 
 @contextlib.contextmanager
-def emptied(connection: duckdb.DuckDBPyConnection, tables: list[str]) -> Iterator[None]:
+def emptied(
+    connection: duckdb.DuckDBPyConnection, tables: list[str]
+) -> Iterator[None]:
     """Empty tables for the time of a block."""
     for number, table in enumerate(tables):
         connection.execute(f"create temp table kept_{number} as from {table}")
@@ -192,9 +194,9 @@ def test_a_table_has_no_row_without_what_it_needs(world_job, tmp_path):
                 connection.execute(f"create temp table {step.name} as {step.query}")
         for need, names in names_by_need.items():
             upstream = sql.leading_to(names)
-            assert any(need in (model.name, *model.depends_on) for model in upstream), (
-                need
-            )
+            assert any(
+                need in (model.name, *model.depends_on) for model in upstream
+            ), need
             filled |= {name for name in names if holds(connection, f"from {name}")}
             with emptied(connection, [need, *names]):
                 for name in names:

@@ -122,7 +122,9 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world):
     assert writing.renew() is None
 
 
-def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(world):
+def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
+    world,
+):
     writing = world.process_on("a")
     writing.begin()
 
@@ -223,7 +225,9 @@ def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world):
     assert process.renew() is None
 
 
-def test_a_heartbeat_that_cannot_be_renewed_lets_nothing_be_written(world, monkeypatch):
+def test_a_heartbeat_that_cannot_be_renewed_lets_nothing_be_written(
+    world, monkeypatch
+):
     process = world.process_on("a")
     process.begin()
     world.now_s += 61.0
@@ -297,7 +301,9 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world):
     last_writer = world.process_on("c")
 
     def follow():
-        if world.now_s == 190:  # it checked before the other one wrote, and writes now
+        if (
+            world.now_s == 190
+        ):  # it checked before the other one wrote, and writes now
             last_writer.write_file()
         if world.now_s >= 190:
             beat(last_writer)

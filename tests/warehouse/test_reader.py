@@ -68,14 +68,18 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse):
         reader.value("select count(*) from runs")
 
 
-def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(warehouse):
+def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(
+    warehouse,
+):
     night = row("runs", run_id="b", night="2026-11-01")
     warehouse.write("runs", [night, row("runs", run_id="a")])
     warehouse.publish()
 
     with warehouse.reader() as reader:
         assert reader.select("runs", "run_id") == [{"run_id": "a"}, {"run_id": "b"}]
-        assert reader.select("runs", "run_id", night="2026-11-01") == [{"run_id": "b"}]
+        assert reader.select("runs", "run_id", night="2026-11-01") == [
+            {"run_id": "b"}
+        ]
         assert reader.select("runs", "run_id", night=None) == [{"run_id": "a"}]
         runs = reader.select(
             "runs",

@@ -73,7 +73,9 @@ def _be_a_run(order: dict[str, Any]):
 
     os.setsid()
     for descriptor, path in ((0, os.devnull), (1, os.devnull), (2, order["log"])):
-        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
+        os.dup2(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), descriptor
+        )
     _shift_clock(order.get("clock_s", 0.0))
     flows.work.execute_flow = without_prefect
     sys.argv = ["prbench", "run", "--config", order["config"]]

@@ -137,7 +137,9 @@ def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
         limits={"concurrency": CONCURRENCY},
         report={"enabled": False},
     )
-    return Path(shutil.copytree(prepared_sample(), folder / "data", dirs_exist_ok=True))
+    return Path(
+        shutil.copytree(prepared_sample(), folder / "data", dirs_exist_ok=True)
+    )
 
 
 @functools.cache

@@ -130,7 +130,9 @@ class Killing:
         actual = tables(warehouse)
         for name, expected_rows in tables(self._undisturbed).items():
             pairs = itertools.zip_longest(actual[name], expected_rows)
-            differing = [(row, expected) for row, expected in pairs if row != expected]
+            differing = [
+                (row, expected) for row, expected in pairs if row != expected
+            ]
             assert differing[:2] == [], f"other {name} than in the undisturbed run"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
         assert twice == [], "replies are paid twice although the first was recorded"
@@ -218,7 +220,9 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages, tmp_path
     assert second_run.code == 0, second_run.complaint
     assert n_reads > 2
     with closing(sqlite3.connect(data / "ledger/calls.sqlite")) as ledger:
-        assert len(ledger.execute("select distinct run_id from calls").fetchall()) == 2
+        assert (
+            len(ledger.execute("select distinct run_id from calls").fetchall()) == 2
+        )
     assert len(server.paid) == N_CALLS
     assert set(recorded(data).values()) == {1}
     assert outcomes(data) == ["done", "done"]

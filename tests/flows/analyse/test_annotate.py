@@ -112,7 +112,9 @@ def annotation(tmp_path_factory) -> Annotation:
         )
 
 
-def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(annotation):
+def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
+    annotation,
+):
     counts = Counter(
         (call["model"], kind_of(prompt_of(call))) for call in annotation.calls
     )

@@ -90,7 +90,9 @@ def planted_rows() -> tuple[list[Row], list[Row]]:
             importance = ("important", 5)
             if is_undesired(criterion_id):
                 importance = ("detrimental", -5)
-            title = f"Point {index} of task {number}: {TOPICS[topic_of(criterion_id)]}"
+            title = (
+                f"Point {index} of task {number}: {TOPICS[topic_of(criterion_id)]}"
+            )
             rubric.append(hub_criterion(criterion_id, *importance) | {"title": title})
             for model in MODELS:
                 is_failed_topic = model == "weak" and topic_of(criterion_id) == WEAK

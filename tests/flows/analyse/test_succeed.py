@@ -25,7 +25,9 @@ def stricter(request, _number: int) -> HttpResponse:
     is_met = meets(prompt)
     if request["model"] == "newer":
         is_met = is_met and meets(f"again {prompt}")
-    return HttpResponse(json.dumps({"explanation": "because", "criteria_met": is_met}))
+    return HttpResponse(
+        json.dumps({"explanation": "because", "criteria_met": is_met})
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,10 @@ def command(server, tmp_path_factory) -> Command:
     command.configure(
         dataset={"source": str(command.folder / "data.jsonl")},
         warehouse="data",
-        models=[endpoint("alpha", server.api_base), endpoint("beta", server.api_base)],
+        models=[
+            endpoint("alpha", server.api_base),
+            endpoint("beta", server.api_base),
+        ],
         judges=[
             *(
                 endpoint(label, server.api_base)
@@ -119,7 +124,9 @@ def test_a_sample_a_larger_one_and_a_full_judging_pay_for_no_verdict_twice(
     assert (n_small, n_large, n_full) == (100, 200, N_VERDICTS)
     scores = {row["model"]: row["mean_score"] for row in boards}
     for row in result["models"]:
-        assert row["new_score_ci_low"] < scores[row["model"]] < row["new_score_ci_high"]
+        assert (
+            row["new_score_ci_low"] < scores[row["model"]] < row["new_score_ci_high"]
+        )
         assert row["effect_ci_high"] < 0
     assert {row["n_verdicts"] for row in complete_rows} == {100}
 
@@ -127,11 +134,21 @@ def test_a_sample_a_larger_one_and_a_full_judging_pay_for_no_verdict_twice(
 @pytest.mark.long
 def test_a_sample_grows_until_its_intervals_are_as_narrow_as_wanted(command):
     result = command.json(
-        "succeed", "older", "newer", "-n", "60", "--width", "0.12", "-q", "--no-prefect"
+        "succeed",
+        "older",
+        "newer",
+        "-n",
+        "60",
+        "--width",
+        "0.12",
+        "-q",
+        "--no-prefect",
     )
 
     [look] = command.sql("select max(look) as look from successions")
-    widths = [row["effect_ci_high"] - row["effect_ci_low"] for row in result["models"]]
+    widths = [
+        row["effect_ci_high"] - row["effect_ci_low"] for row in result["models"]
+    ]
     assert look["look"] > 1
     assert max(widths) <= 0.12
 

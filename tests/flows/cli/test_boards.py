@@ -24,7 +24,9 @@ def folder(tmp_path_factory) -> Path:
     in a tenth of the tasks, and the unwanted one (-5) in two thirds: their mean is
     -0.23.
     """
-    rubrics = {f"t{index:02d}": [(10, "Accuracy"), (-5, "Risk")] for index in range(60)}
+    rubrics = {
+        f"t{index:02d}": [(10, "Accuracy"), (-5, "Risk")] for index in range(60)
+    }
     below_zero = {}
     alike = {}
     good = {}
@@ -133,7 +135,9 @@ def test_every_command_writes_every_format_to_a_file(command, run_here, tmp_path
 
     row = json.loads(paths[".jsonl"].read_text().splitlines()[0])
     assert json.loads(paths[".json"].read_text()) == run_here.json(*command.split())
-    assert set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig")))) >= row.keys()
+    assert (
+        set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig")))) >= row.keys()
+    )
     assert set(pq.read_table(paths[".parquet"]).column_names) == row.keys()
     assert openpyxl.load_workbook(paths[".xlsx"]).worksheets[0].max_row > 1
     markdown = run_here(*command.split(), "--format", "markdown")

@@ -169,7 +169,10 @@ def test_examples_are_commands_that_click_can_read():
         # there may be an explanation, or after `>` a file.
         for line in (command.epilog or "").splitlines()[2:]:
             words = shlex.split(re.split(r" {3,}| > ", line.strip())[0])
-            assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)
+            assert parsed(words[words.index("prbench") + 1 :]) is not cli, (
+                name,
+                line,
+            )
 
 
 @pytest.mark.parametrize("name", LEAVES)
@@ -196,7 +199,9 @@ def test_a_group_without_a_command_shows_its_help(arguments, code, run):
     help_page = run(*arguments, code=code)
 
     assert help_page == run.out + run.err  # nothing is on the other stream
-    assert help_page.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
+    assert help_page.startswith(
+        f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]"
+    )
     assert help_page.count("\n") > 5
 
 
@@ -206,7 +211,14 @@ def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
 ):
     line = refused(*name.split(), *REQUIRED_ARGUMENTS.get(name, ()))
 
-    advice = ("run `prbench ", "check ", "name ", "export again", "makes one", "set `")
+    advice = (
+        "run `prbench ",
+        "check ",
+        "name ",
+        "export again",
+        "makes one",
+        "set `",
+    )
     assert any(word in line for word in advice), line
 
 
@@ -224,7 +236,16 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name, refused):
 
 @pytest.mark.parametrize(
     "name",
-    ["run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard"],
+    [
+        "run",
+        "plan",
+        "nightly",
+        "backfill",
+        "ingest",
+        "sample",
+        "judge",
+        "select-hard",
+    ],
 )
 def test_an_unknown_split_is_refused_without_a_warehouse(name, refused):
     assert "has no split 'nope'; known: sample" in refused(name, "--split", "nope")
@@ -255,7 +276,10 @@ def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused
         (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
         (["plan", "--judge", "nope"], "--judge nope: is not configured"),
         (["run", "--model", "smolm2-135m"], "(did you mean `smollm2-135m`?)"),
-        (["plan", "--judge", "smollm2-judge"], "(did you mean `smollm2-135m-judge`?)"),
+        (
+            ["plan", "--judge", "smollm2-judge"],
+            "(did you mean `smollm2-135m-judge`?)",
+        ),
         (
             ["run", "--split", "smaple"],
             "has no split 'smaple' (did you mean `sample`?)",

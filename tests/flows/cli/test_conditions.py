@@ -28,7 +28,8 @@ def warehouse(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     plain = {task: [0, 1.0] for task in MANY}
     search = {
-        task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)
+        task: [float(index < 15), float(index >= 5)]
+        for index, task in enumerate(MANY)
     }
     rows = combined(
         tasks_of(MANY),
@@ -45,7 +46,9 @@ def file(tmp_path) -> Path:
     return tmp_path / "night.yaml"
 
 
-def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
+def configured(
+    file: Path, warehouse: Path, conditions: Any = CONDITIONS
+) -> list[str]:
     """Write the configuration of a warehouse with these conditions, and return the
     option that names it.
     """
@@ -74,7 +77,10 @@ def test_an_aggregation_stores_what_the_command_computes(
     assert run.json("conditions", *options) == computed
     # Without a configuration there are no conditions but the stored ones.
     stored = run.json("conditions", "--warehouse", copy)
-    assert {row["condition"] for row in stored["differences"]} == {"web search", "same"}
+    assert {row["condition"] for row in stored["differences"]} == {
+        "web search",
+        "same",
+    }
     assert stored["differences"] == computed["differences"]
 
 

@@ -145,7 +145,13 @@ def configured(text: str = "", file: Path = NIGHT) -> Path:
             "`warehouse` in sub/night.yaml",
         ),
         ("warehouse: mine", "from/environment", "asked", "asked", "--warehouse"),
-        ("warehouse: ~/evals", "", None, "home/evals", "`warehouse` in sub/night.yaml"),
+        (
+            "warehouse: ~/evals",
+            "",
+            None,
+            "home/evals",
+            "`warehouse` in sub/night.yaml",
+        ),
     ],
 )
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
@@ -263,7 +269,8 @@ def test_status_names_a_judge_that_was_switched_off(run):
     output = run("status")
 
     assert (
-        "judge strict: openai/x was switched off on 2026-01-14 (`retires_on`)" in output
+        "judge strict: openai/x was switched off on 2026-01-14 (`retires_on`)"
+        in output
     )
 
 
@@ -317,10 +324,14 @@ def test_an_imported_model_calls_nobody_and_survives_being_stored(file):
     job = load_job(Arguments(config=file))
 
     assert list(callees(job)) == []
-    assert Settings.model_validate(job.settings.model_dump(mode="json")) == job.settings
+    assert (
+        Settings.model_validate(job.settings.model_dump(mode="json")) == job.settings
+    )
 
 
-def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(file):
+def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(
+    file,
+):
     configured(f"{TWO}stopping: {{pairs: [[a, b]]}}", file)
 
     job = load_job(Arguments(config=file, named_models=("b",)))
@@ -379,7 +390,9 @@ def test_a_missing_data_set_is_reported_with_other_problems(file):
 
 def test_the_problems_of_models_and_judges_are_reported_together(file):
     models = "models: [{name: a, label: x}, {name: b, label: x}]\n"
-    configured(f"{models}judges: [{{name: a, rubric: augmented}}, {{name: a}}]\n", file)
+    configured(
+        f"{models}judges: [{{name: a, rubric: augmented}}, {{name: a}}]\n", file
+    )
 
     error = refusal(Arguments(config=file))
 

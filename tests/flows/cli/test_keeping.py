@@ -186,7 +186,9 @@ def test_the_latest_runs_are_those_since_a_moment(folder, job):
     assert [run["run_id"] for run in latest_runs(job, at(2.5))] == ["later"]
 
 
-def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job, run_here):
+def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
+    job, run_here
+):
     prepared(job)
     published = response("t1", run_id="killed")
     runs = [run_row("ended", 1, "done"), run_row("killed", 2)]
@@ -226,7 +228,9 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job, ru
     assert f"{line}; no run pays for them again" in output
 
 
-def test_calls_are_read_from_the_latest_back_to_a_batch_of_ended_runs(job, monkeypatch):
+def test_calls_are_read_from_the_latest_back_to_a_batch_of_ended_runs(
+    job, monkeypatch
+):
     monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 2)
     run_ids = ["old", "ended", "ended", "on", "on", "ended", "on"]
     entries = []
@@ -259,13 +263,17 @@ def unused_port() -> int:
         return unused.getsockname()[1]
 
 
-def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder, monkeypatch):
+def test_doctor_tries_receivers_and_names_no_more_than_their_host(
+    folder, monkeypatch
+):
     alerts = {"to": [{"slack": "${SLACK_URL}"}]}
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        monkeypatch.setenv("SLACK_URL", f"http://127.0.0.1:{port}/services/secret-path")
+        monkeypatch.setenv(
+            "SLACK_URL", f"http://127.0.0.1:{port}/services/secret-path"
+        )
         success = findings(folder, alerts=alerts)["alerts to slack 1"]
     failure = findings(folder, alerts=alerts)["alerts to slack 1"]
 
@@ -360,7 +368,9 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path, unused_p
     )
 
     assert process.returncode == 1
-    [finding] = [row for row in json.loads(process.stdout) if row["what"] == "data set"]
+    [finding] = [
+        row for row in json.loads(process.stdout) if row["what"] == "data set"
+    ]
     assert finding["state"] == "PROBLEM"
     reason = f"the hub at 127.0.0.1:{unused_port}: Cannot read ScaleAI/PRBench"
     assert reason in finding["detail"]

@@ -95,7 +95,11 @@ def test_parquet_holds_every_column_and_row_with_its_type(run_here, tmp_path):
 
     table = pq.read_table(tmp_path / "rows.parquet")
     assert table.to_pylist() == ROWS
-    assert [str(field.type) for field in table.schema] == ["int32", "string", "double"]
+    assert [str(field.type) for field in table.schema] == [
+        "int32",
+        "string",
+        "double",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -322,14 +326,19 @@ def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subj
     tables = run_here.json("sql", "--describe")
     subjects = [table["subject"] for table in tables]
 
-    assert [table["table"] for table in tables[:2]] == ["leaderboard", "score_history"]
+    assert [table["table"] for table in tables[:2]] == [
+        "leaderboard",
+        "score_history",
+    ]
     assert subjects[:8] == ["most used"] * 8
     assert subjects[8:] == sorted(subjects[8:])
     assert "most used" not in subjects[8:]
     assert "internal" not in subjects
 
 
-def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run_here):
+def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(
+    run_here,
+):
     public = [table["table"] for table in run_here.json("sql", "--describe")]
     tables = run_here.json("sql", "--describe", "--all")
 

@@ -83,7 +83,10 @@ def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job):
 def test_calls_without_a_price_are_no_calls_for_nothing(costs, sentence, job):
     add_calls(
         job,
-        *(call_entry(str(number), cost_usd=cost) for number, cost in enumerate(costs)),
+        *(
+            call_entry(str(number), cost_usd=cost)
+            for number, cost in enumerate(costs)
+        ),
     )
 
     lines = lines_of(job.model_copy(update={"night": None}))
@@ -105,10 +108,14 @@ def test_failures_are_counted_by_cause_in_one_line(job):
 
     _, failures, _ = lines_of(job, sample, judge)
 
-    assert failures == "Failed: responses 2 timeout; verdicts 4 parse_error, 1 refused"
+    assert (
+        failures == "Failed: responses 2 timeout; verdicts 4 parse_error, 1 refused"
+    )
 
 
-def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_bar(job):
+def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_bar(
+    job,
+):
     unrelated = StageReport("judge", warnings=["a remark"])
     warnings = ["alpha: 1 of 2", "beta: 0 of 2"]
     coverage = StageReport("coverage", warnings=warnings, is_below_bar=True)
@@ -131,7 +138,9 @@ def test_the_reason_for_exit_code_3_without_a_warning_is_the_line_of_the_stage(j
 
 
 def test_the_reason_for_a_stop_is_the_time(job):
-    job = job.model_copy(update={"stop_at": datetime(2026, 11, 22, 6, 30, tzinfo=UTC)})
+    job = job.model_copy(
+        update={"stop_at": datetime(2026, 11, 22, 6, 30, tzinfo=UTC)}
+    )
     report = StageReport(
         "review",
         rows=3,

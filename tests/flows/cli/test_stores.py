@@ -40,7 +40,9 @@ def counts_in(folder: Path) -> list[int]:
 class RunWithoutSecrets(Run):
     """A command that must print no secret; it returns both outputs."""
 
-    def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
+    def __call__(
+        self, *arguments: str | Path, code: int | tuple[int, ...] = 0
+    ) -> str:
         super().__call__(*arguments, code=code)
         assert SECRET not in self.out + self.err
         return self.out + self.err
@@ -78,9 +80,17 @@ def test_what_is_no_backup_is_not_restored(tmp_path, run):
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
 
-def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data, tmp_path, run):
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
+    data, tmp_path, run
+):
     run("export", "s3://results/shared", "--warehouse", data)
-    run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
+    run(
+        "import",
+        "warehouse",
+        "s3://results/shared",
+        "--warehouse",
+        tmp_path / "other",
+    )
 
     assert counts_in(tmp_path / "other") == counts_in(data)
     assert "verify: export, " in run("verify", "s3://results/shared")

@@ -204,7 +204,9 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
     show_figure(board, rows)
 
     heading, *lines = printed(capsys).splitlines()
-    assert heading.startswith("Judge: strict · Split: finance_hard · Label: Tax Law · ")
+    assert heading.startswith(
+        "Judge: strict · Split: finance_hard · Label: Tax Law · "
+    )
     assert "Tasks ranked: 1,234" in heading
     assert "Coverage: " not in heading
     assert " Tasks " in "\n".join(lines)
@@ -244,7 +246,9 @@ def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
 
     lines = printed(capsys).splitlines()
     first_cells = [
-        line[: line.find("  ")] for line in lines if not line.startswith(("Under", " "))
+        line[: line.find("  ")]
+        for line in lines
+        if not line.startswith(("Under", " "))
     ]
     assert LONG in "".join(first_cells)
 

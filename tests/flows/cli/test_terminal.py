@@ -73,7 +73,9 @@ def on_terminal(*arguments: str, **environment: str) -> str:
 
 
 def test_what_a_query_finds_is_text_on_a_real_terminal(folder):
-    output = on_terminal("sql", "select command from runs", "--warehouse", str(folder))
+    output = on_terminal(
+        "sql", "select command from runs", "--warehouse", str(folder)
+    )
 
     assert commands_in(HARMLESS.sub("", output)) == []
     assert "]0;owned" in output
@@ -82,7 +84,9 @@ def test_what_a_query_finds_is_text_on_a_real_terminal(folder):
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
-def test_a_format_for_machines_is_text_on_a_terminal(folder, file_format, monkeypatch):
+def test_a_format_for_machines_is_text_on_a_terminal(
+    folder, file_format, monkeypatch
+):
     terminal = opened_terminal(monkeypatch, "stdout", n_columns=200)
 
     query = ["sql", "select command from runs", "--format", file_format]
@@ -115,11 +119,16 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder):
     ("file_format", "text"),
     [
         ("csv", f'command\n"{EVIL}"\n'),
-        ("json", json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n"),
+        (
+            "json",
+            json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n",
+        ),
         ("jsonl", json.dumps({"command": EVIL}, ensure_ascii=False) + "\n"),
     ],
 )
-def test_machines_get_every_character(folder, file_format, text, tmp_path, capfdbinary):
+def test_machines_get_every_character(
+    folder, file_format, text, tmp_path, capfdbinary
+):
     file = tmp_path / "rows"
     command = ["sql", "select command from runs", "--format", file_format]
     command += ["--warehouse", str(folder)]

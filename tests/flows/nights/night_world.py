@@ -97,7 +97,9 @@ class NightRun:
     def sampled_models(self) -> list[str]:
         """The models that were sampled, one for each call."""
         return [
-            request["model"] for request in self.calls if not is_judge_request(request)
+            request["model"]
+            for request in self.calls
+            if not is_judge_request(request)
         ]
 
     @property

@@ -30,7 +30,9 @@ def changes(zone_name: str) -> tuple[datetime, ...]:
     noons = [FIRST_DAY + number * DAY for number in range(THREE_YEARS_D)]
     offsets = [noon.astimezone(zone).utcoffset() for noon in noons]
     pairs = zip(noons, pairwise(offsets), strict=False)
-    return tuple(noon for noon, (offset, next_offset) in pairs if offset != next_offset)
+    return tuple(
+        noon for noon, (offset, next_offset) in pairs if offset != next_offset
+    )
 
 
 @cache

@@ -187,7 +187,9 @@ def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(scheduler, caps
     assert state.name == "Missed"
     assert not state.is_completed()
     assert ENDINGS["missed"].exit_code == 3
-    line = "the night of 2026-03-29 did not take place: it was missed, and the night of"
+    line = (
+        "the night of 2026-03-29 did not take place: it was missed, and the night of"
+    )
     assert line in capsys.readouterr().err
 
 

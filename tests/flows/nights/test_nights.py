@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS
-from tests.flows.nights.night_world import N_CONTROL, NightRun, NightWorld, night_world
+from tests.flows.nights.night_world import (
+    N_CONTROL,
+    NightRun,
+    NightWorld,
+    night_world,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -45,11 +50,16 @@ def nights(tmp_path_factory) -> Iterator[Nights]:
         (folder / "tasks.jsonl").rename(folder / "away.jsonl")
         failed = world.night("2026-11-05", code=2)
         (folder / "away.jsonl").rename(folder / "tasks.jsonl")
-        yield Nights(world, first, second, regressed, regressed_again, drifted, failed)
+        yield Nights(
+            world, first, second, regressed, regressed_again, drifted, failed
+        )
 
 
 def test_the_first_night_samples_and_judges_all_models(nights):
-    assert Counter(nights.first.sampled_models) == {"pinned": N_TASKS, "fresh": N_TASKS}
+    assert Counter(nights.first.sampled_models) == {
+        "pinned": N_TASKS,
+        "fresh": N_TASKS,
+    }
     assert nights.first.n_judge_calls == 2 * N_CRITERIA + N_CONTROL
 
 
@@ -217,7 +227,9 @@ def test_the_dead_man_s_switch_is_called_after_each_night_that_finished(nights):
 def enlarged_world(nights: Nights) -> NightWorld:
     """The world after these nights, with two more models that have no rows yet."""
     nights.world.configure(
-        models=[nights.world.endpoint(label) for label in ("pinned", "late", "locked")]
+        models=[
+            nights.world.endpoint(label) for label in ("pinned", "late", "locked")
+        ]
     )
     return nights.world
 

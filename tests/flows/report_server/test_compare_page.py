@@ -82,7 +82,9 @@ def reader(folder: Path) -> Iterator[Reader]:
         {"verdicts": judged(MIXED, "b", judge="second-judge")["verdicts"]},
         tasks_of(RUBRICS, split="retired", revision=OLDER),
         judged(ALL_MET, "old-a", of_response=older, judge="old-judge"),
-        judged(MIXED, "old-b", of_response=older, judge="old-judge", run_id="old-run"),
+        judged(
+            MIXED, "old-b", of_response=older, judge="old-judge", run_id="old-run"
+        ),
     ) as reader:
         yield reader
 
@@ -117,7 +119,15 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
     flips = cells(figures["diff_flips"])
     # The effects are -10 points of 9, and -7 points of 15.
     assert [row[-7:] for row in flips[:2]] == [
-        ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1.0"],
+        [
+            "−10.00",
+            "not met",
+            "met",
+            "−1.111",
+            "t4",
+            "why in a: 0.0",
+            "why in b: 1.0",
+        ],
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0.0"],
     ]
     assert len(flips) == 4

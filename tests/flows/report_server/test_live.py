@@ -165,7 +165,9 @@ def test_the_data_of_a_run_on_other_splits_is_known(
     splits,
 ):
     dataset = {"source": "a-folder-that-is-not-there"}
-    viewed_job = job_on("sample", tmp_path, dataset=dataset | {"splits": viewed_splits})
+    viewed_job = job_on(
+        "sample", tmp_path, dataset=dataset | {"splits": viewed_splits}
+    )
     viewed_job = viewed_job.looking_up(
         lambda: data_on(tuple(viewed_splits) or ("all",))
     )

@@ -32,7 +32,8 @@ class Server(AnyServer):
             credentials = base64.b64encode(self.secret.encode()).decode()
             is_known = seen.headers.get("authorization") == f"Basic {credentials}"
         return Plain(
-            self.status if is_known else 401, {"Location": f"{self.address}/api/health"}
+            self.status if is_known else 401,
+            {"Location": f"{self.address}/api/health"},
         )
 
 
@@ -97,7 +98,9 @@ def test_a_server_is_well_if_it_requires_the_configured_secret(
 
 @pytest.mark.usefixtures("server")
 def test_an_unreachable_server_is_a_problem(monkeypatch):
-    monkeypatch.setenv("PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api")
+    monkeypatch.setenv(
+        "PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api"
+    )
 
     is_ok, detail = check_server()
 

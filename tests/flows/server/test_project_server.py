@@ -148,7 +148,9 @@ def test_a_secret_that_others_can_get_at_is_not_used(servers, job, mode):
     servers[0].end()
     secret_of(job).chmod(mode)
 
-    with pytest.raises(NoServerError, match="other users can read this secret; delete"):
+    with pytest.raises(
+        NoServerError, match="other users can read this secret; delete"
+    ):
         own_server(job)
 
     assert len(servers) == 1
@@ -233,7 +235,9 @@ def test_without_an_address_nothing_waits_for_ever(
     address.write_text(content)
 
     assert server_of(job) is None
-    reason = f"{address.resolve()} does not hold its address; this run is not recorded"
+    reason = (
+        f"{address.resolve()} does not hold its address; this run is not recorded"
+    )
     assert capsys.readouterr().err == f"no Prefect server: {reason}\n"
     servers[0].end()
     assert own_server(job).secret
@@ -273,7 +277,9 @@ def test_a_silent_server_is_reported_without_its_password(
 
     assert server is not None
     assert not server.wait_until_ready(0.3)
-    line = "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it"
+    line = (
+        "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it"
+    )
     assert capsys.readouterr().err == f"{line}\n"
     assert servers == []
 

@@ -18,7 +18,12 @@ import pytest
 
 from flows.server import FOLDER
 from tests.faults.server import is_judge_request
-from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH, put_packages_of_the_user
+from tests.flows.conftest import (
+    N_CRITERIA,
+    N_TASKS,
+    PRBENCH,
+    put_packages_of_the_user,
+)
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import shared_folder, until
@@ -60,7 +65,9 @@ class Api:
 
     def trigger(self, name: str, **parameters: Any) -> str:
         path = f"/deployments/{self.deployment(name)['id']}/create_flow_run"
-        return self.post(path, parameters=parameters, state={"type": "SCHEDULED"})["id"]
+        return self.post(path, parameters=parameters, state={"type": "SCHEDULED"})[
+            "id"
+        ]
 
     def set_clock(self, name: str, action: str):
         """`pause` or `resume` a deployment's schedule."""
@@ -330,12 +337,18 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
         later_deployment = served.api.deployment("nightly")
         assert later_deployment["parameters"] == deployment["parameters"]
         assert later_deployment["updated"] == deployment["updated"]
-        assert refusal(world, "elsewhere/other", 2).endswith("; choose another --name")
+        assert refusal(world, "elsewhere/other", 2).endswith(
+            "; choose another --name"
+        )
         n_messages = len(world.receiver.seen)
-        run_id = run_in_progress(served.api, world, "nightly-other", night="2026-11-20")
+        run_id = run_in_progress(
+            served.api, world, "nightly-other", night="2026-11-20"
+        )
         process.kill()
         assert served.api.ended(run_id)["state_type"] == "CANCELLED"
-    runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
+    runs = world.command.json(
+        "sql", "select outcome from runs", "--warehouse", "other"
+    )
     assert runs == [{"outcome": "interrupted"}]
     [call] = world.receiver.seen[n_messages:]
     [alert] = call.json["alerts"]
@@ -356,9 +369,13 @@ def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served, wor
 
     assert served.process.wait(timeout=60) == 0, served.log.read_text()
     assert served.api.run(run_id)["state_type"] == "CANCELLED"
-    query = "from runs where command like '%backfill%' order by started_at desc limit 1"
+    query = (
+        "from runs where command like '%backfill%' order by started_at desc limit 1"
+    )
     [run] = world.command.sql(query)
-    [verdicts] = world.command.sql("select count(*) as n from verdicts where trial = 4")
+    [verdicts] = world.command.sql(
+        "select count(*) as n from verdicts where trial = 4"
+    )
     assert run["outcome"] == "interrupted"
     assert run["verdicts_made"] == verdicts["n"]
     assert 0 < verdicts["n"] < N_CRITERIA

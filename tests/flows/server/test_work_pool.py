@@ -143,7 +143,12 @@ def postgres(folder: Path) -> Iterator[None]:
     """
     as_user = []
     if os.geteuid() == 0:
-        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        as_user = [
+            "setpriv",
+            "--reuid=postgres",
+            "--regid=postgres",
+            "--clear-groups",
+        ]
         shutil.chown(folder, "postgres", "postgres")
     programs = _PROGRAMS[-1].parent
     data = folder / "postgres"
@@ -216,7 +221,9 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
         first_machine = backfilled_by(logs, world, "sample-fin-1")
         ended(processes.pop(first_machine))
         second_machine = backfilled_by(logs, world, "sample-leg-2")
-        states = world.do(f"psql -h {world.folder} -U prefect -Atc '{STATES_OF_RUNS}'")
+        states = world.do(
+            f"psql -h {world.folder} -U prefect -Atc '{STATES_OF_RUNS}'"
+        )
 
     assert without_secret.status_code == httpx.codes.UNAUTHORIZED
     assert list(processes) == [second_machine]
@@ -254,7 +261,9 @@ def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
     n_chars = {name: len(log.read_text()) for name, log in logs.items()}
     step_lines = world.step(5).splitlines()
     access = "\n".join(line for line in step_lines if "PREFECT_API" in line)
-    start = f"""{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
+    start = (
+        f"""{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
+    )
     assert "Completed" in world.do(f"{access}\n{start}")
     machines = []
     for name, log in logs.items():

@@ -87,13 +87,17 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
     assert stopped_run.repeated_entries == []
 
 
-def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(stopped_run):
+def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
+    stopped_run,
+):
     [stopped] = [row for row in stopped_run.board if row["model"] == "bad"]
     [full] = [row for row in stopped_run.filled_board if row["model"] == "bad"]
 
     assert stopped["ci_high"] - stopped["ci_low"] > full["ci_high"] - full["ci_low"]
     assert stopped["ci_low"] < full["mean_score"] < stopped["ci_high"]
-    assert stopped["unbiased_mean_score"] == pytest.approx(full["mean_score"], abs=0.1)
+    assert stopped["unbiased_mean_score"] == pytest.approx(
+        full["mean_score"], abs=0.1
+    )
 
 
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
@@ -118,10 +122,14 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
 
 def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(stopped_run):
     # The uninterrupted run is that of `tests/golden`.
-    [lines] = [lines for name, lines in kept().items() if "from stopping_looks" in name]
+    [lines] = [
+        lines for name, lines in kept().items() if "from stopping_looks" in name
+    ]
     uninterrupted_looks = json.loads("\n".join(lines[1:]))
 
-    for look, uninterrupted in zip(stopped_run.looks, uninterrupted_looks, strict=True):
+    for look, uninterrupted in zip(
+        stopped_run.looks, uninterrupted_looks, strict=True
+    ):
         difference = round(look["mean_difference"], DIGITS)
         assert difference == uninterrupted["mean_difference"]
         for name in ("model", "compared_model", "block", "decision"):
@@ -136,7 +144,9 @@ def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command):
         data = stopping_world.write_tasks(command.folder / "tasks.jsonl")
         settings = stopping_world.settings(server, data, ["good"])
         settings["models"][0]["resample"] = "nightly"
-        command.configure(**settings, stopping={**STOPPING, "pairs": "earlier_nights"})
+        command.configure(
+            **settings, stopping={**STOPPING, "pairs": "earlier_nights"}
+        )
         for number, share in enumerate((8, 3, 3), start=1):
             server.behaviour = Script({"good": share}, version=number)
             n_entries = len(server.entries)

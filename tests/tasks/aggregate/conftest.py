@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.kit import Rows, aggregated, shared_folder
-from tests.tasks.aggregate.world import MAJORITIES, RESAMPLES, figures_of, graded_world
+from tests.tasks.aggregate.world import (
+    MAJORITIES,
+    RESAMPLES,
+    figures_of,
+    graded_world,
+)
 from tests.tasks.certify.checker import Figures
 from tests.tasks.report.synthetic.resamples import few_resamples
 from warehouse import Reader, Warehouse

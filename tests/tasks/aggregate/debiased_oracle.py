@@ -141,7 +141,9 @@ class LabelledWorld:
             "label_draws": draws,
         }
 
-    def _sheet(self, sheet_id: str, sampled: Mapping[Cell, float], n_known: int) -> Row:
+    def _sheet(
+        self, sheet_id: str, sampled: Mapping[Cell, float], n_known: int
+    ) -> Row:
         response_ids = {
             response(*cell.response)["response_id"]: None for cell in self.cells
         }
@@ -187,14 +189,19 @@ class LabelledWorld:
         for cell, values in decisions.items():
             represented = 0.0
             if cell in self.first_sheet:
-                represented += first_weight / (self.first_sheet[cell] * labelled_share)
+                represented += first_weight / (
+                    self.first_sheet[cell] * labelled_share
+                )
             if cell in self.known:
                 represented += second_weight
             elif cell in self.second_sheet:
                 represented += second_weight / self.second_sheet[cell]
             if represented:
                 total_weight = first_weight + second_weight
-                weighted[cell] = (statistics.fmean(values), represented / total_weight)
+                weighted[cell] = (
+                    statistics.fmean(values),
+                    represented / total_weight,
+                )
         return weighted
 
     def expected(
@@ -236,7 +243,9 @@ def without_labels_on(
     return {**tables, "verdicts": verdicts}
 
 
-def _with_errors(dice: random.Random, truth: Mapping[Cell, float]) -> dict[Cell, float]:
+def _with_errors(
+    dice: random.Random, truth: Mapping[Cell, float]
+) -> dict[Cell, float]:
     """Decisions of which every fifth is wrong."""
     return {
         cell: value if dice.random() < 0.8 else 1.0 - value
@@ -339,14 +348,18 @@ class _Figure:
         labels = np.array([value for value, _ in self.labels.values()])
         decisions = np.array([self.judge[cell] for cell in self.labels])
         weights = np.array([self._importance(cell) for cell in self.labels])
-        is_positive = np.array([self.contributions[cell] >= 0 for cell in self.labels])
+        is_positive = np.array(
+            [self.contributions[cell] >= 0 for cell in self.labels]
+        )
         signs = np.ones((len(labels), 1))
         if min(is_positive.sum(), (~is_positive).sum()) >= 10:
             signs = np.column_stack([is_positive, ~is_positive]).astype(float)
         with_judge = np.column_stack([signs, decisions])
         power = 0.0
         if uses_judge:
-            power = min(max(_least_squares(with_judge, labels, weights)[-1], 0.0), 1.0)
+            power = min(
+                max(_least_squares(with_judge, labels, weights)[-1], 0.0), 1.0
+            )
         rest = labels - power * decisions
         constants = _least_squares(signs, rest, weights)
         design = with_judge if power > 0 else signs
@@ -413,7 +426,10 @@ def _unseen_variance(
     pseudo_errors = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
     raised_labels = effective_labels + 2 * pseudo_errors
     raised = (
-        total_weight * effective_labels * (n_errors + pseudo_errors) / raised_labels**2
+        total_weight
+        * effective_labels
+        * (n_errors + pseudo_errors)
+        / raised_labels**2
     )
     return max(0.0, raised - seen)
 

@@ -220,7 +220,9 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
             sides = (values_a, values_b)
             scores.append(f1_score(*sides, average="macro"))
             absent_as_0 = {"labels": [0, 2], "zero_division": 0.0}
-            scores_with_absent.append(f1_score(*sides, average="macro", **absent_as_0))
+            scores_with_absent.append(
+                f1_score(*sides, average="macro", **absent_as_0)
+            )
         expected[key] = {
             "macro_f1_task_mean": statistics.fmean(scores),
             "macro_f1_task_mean_absent_as_0": statistics.fmean(scores_with_absent),
@@ -278,11 +280,15 @@ def reliability_in(reader: Reader) -> dict[tuple[str, str, str], Row]:
 
 
 @pytest.mark.parametrize("name", ["all graders", "a-judge (trials)", "panel", "four"])
-def test_effective_votes_without_labels_are_against_the_majority(graded, reader, name):
+def test_effective_votes_without_labels_are_against_the_majority(
+    graded, reader, name
+):
     figure = reliability_in(reader)[name, "all", ""]
 
     assert figure["n_voters"] == len(SETS[name])
-    assert figure["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
+    assert figure["effective_votes"] == pytest.approx(
+        votes_by_hand(graded, SETS[name])
+    )
     assert figure["effective_votes_ci_low"] <= figure["effective_votes"]
     assert figure["effective_votes"] <= figure["effective_votes_ci_high"]
     assert figure["effective_votes_is_small"]

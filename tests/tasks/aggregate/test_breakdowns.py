@@ -101,7 +101,9 @@ def test_the_world_has_certain_and_uncertain_ranks(scored_rows):
     assert any(row["rank"] != row["latest_rank"] for row in latest_rows)
 
 
-def test_every_row_and_figure_is_that_of_the_independent_checker(reader, figures, rows):
+def test_every_row_and_figure_is_that_of_the_independent_checker(
+    reader, figures, rows
+):
     differences = []
     for row in rows.values():
         differences += figures.compared(row)[1]
@@ -168,7 +170,9 @@ def test_scores_are_equations_1_and_3_with_their_bounds(world, reader, figures):
     assert any(row["value"] is None and row["n_decided"] for row in rows)
 
 
-def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader, figures):
+def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(
+    reader, figures
+):
     expected = {}
     for key in figures.all_rows():
         for trial, (n_tasks, mean_score) in figures.trial_scores(*key).items():
@@ -357,7 +361,10 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
     }
     pairs = defaultdict(list)
     for run, task_set, score, measure in product(
-        figures.runs, figures.sets, figures.scores, ("chars_alnum", "completion_tokens")
+        figures.runs,
+        figures.sets,
+        figures.scores,
+        ("chars_alnum", "completion_tokens"),
     ):
         scores = []
         score_pairs = []
@@ -404,7 +411,11 @@ def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations)
     for key, row in correlations.items():
         correlation = row["rank_correlation"]
         expected[key] = {"is_small": row["n"] < 50, "ci_low": None, "ci_high": None}
-        if correlation is not None and row["n"] >= 10 and abs(correlation) <= 1 - 1e-9:
+        if (
+            correlation is not None
+            and row["n"] >= 10
+            and abs(correlation) <= 1 - 1e-9
+        ):
             centre = math.atanh(correlation)
             error = math.sqrt((1 + correlation**2 / 2) / (row["n"] - 3))
             half = NormalDist().inv_cdf(0.975) * error

@@ -36,7 +36,8 @@ def decided(seed: int) -> dict[str, list[float]]:
 def measured_root(tmp_path_factory) -> Path:
     """Four models with verdicts on all tasks, without conditions."""
     boards = [
-        judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS)
+        judged(decided(seed), name, rubrics=RUBRICS)
+        for seed, name in enumerate(MODELS)
     ]
     return aggregated(
         tmp_path_factory.mktemp("conditions") / "warehouse",
@@ -164,7 +165,9 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
     ]
     for sampled, measures in zip(responses, values, strict=True):
         sampled.update(zip(measured, measures, strict=True))
-    search["responses"].append(response("c", "search", status="timeout", cost_usd=5.0))
+    search["responses"].append(
+        response("c", "search", status="timeout", cost_usd=5.0)
+    )
 
     aggregated(tmp_path, combined(tasks_of(rubrics), plain, search), conditions=TWO)
 

@@ -133,14 +133,18 @@ def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
         assert not names >= {"bell", "base"}
 
 
-def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(reader):
+def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
+    reader,
+):
     flips = reader.rows(RECIPES["flips"].query)
 
     assert {flip["model"] for flip in flips} == {"bell"}
     assert {flip["first_night"] for flip in flips} == {"base"}
     assert {flip["second_night"] for flip in flips} == {BELL_NIGHT}
     assert {flip["judge"] for flip in flips} == {"a-judge"}
-    assert not [flip for flip in flips if flip["first_status"] == flip["second_status"]]
+    assert not [
+        flip for flip in flips if flip["first_status"] == flip["second_status"]
+    ]
     criteria = {(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}
     assert len(criteria) == len(flips)
 
@@ -174,7 +178,8 @@ def test_failed_requests_are_counted_by_night_and_cause(reader):
     retries = reader.rows(RECIPES["retries"].query)
 
     counts = [
-        (retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries
+        (retry["night"], retry["cause"], retry["failed_requests"])
+        for retry in retries
     ]
     assert counts == [(BELL_NIGHT, "HTTP 429", 2), (BELL_NIGHT, "timeout", 1)]
 

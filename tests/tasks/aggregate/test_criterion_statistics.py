@@ -102,7 +102,9 @@ def statistics(reader: Reader) -> dict[GradedCriterion, Row]:
 def test_the_share_met_is_over_complete_responses(statistics, complete):
     expected = {}
     for criterion, responses in complete.items():
-        values = [response.decisions[criterion.criterion_id] for response in responses]
+        values = [
+            response.decisions[criterion.criterion_id] for response in responses
+        ]
         models_met = {
             response.model
             for response, value in zip(responses, values, strict=True)
@@ -157,7 +159,9 @@ def correlations(
 
 
 def test_the_rest_correlation_is_that_of_numpy(statistics, correlations):
-    expected = {key: {"rest_correlation": value} for key, value in correlations.items()}
+    expected = {
+        key: {"rest_correlation": value} for key, value in correlations.items()
+    }
 
     assert differing(expected, statistics) == []
     assert correlations[NEVER_MET] is None
@@ -195,7 +199,9 @@ def test_disagreement_is_the_share_of_differing_pairs(graded, statistics):
     expected = {}
     for criterion in statistics:
         decisions = [
-            votes for votes in values[criterion.criterion_id].values() if len(votes) > 1
+            votes
+            for votes in values[criterion.criterion_id].values()
+            if len(votes) > 1
         ]
         pairs = []
         for votes in decisions:

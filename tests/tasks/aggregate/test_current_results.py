@@ -33,7 +33,8 @@ def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
 def judged(sampled: Row, seconds: int, **values: Any) -> list[Row]:
     name = "/".join(map(str, values.values()))
     verdicts = [
-        verdict(sampled, line, 1.0, created_at=at(seconds), **values) for line in LINES
+        verdict(sampled, line, 1.0, created_at=at(seconds), **values)
+        for line in LINES
     ]
     for judgement in verdicts:
         judgement["verdict_id"] += f"/{name}"

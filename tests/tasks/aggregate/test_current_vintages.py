@@ -11,7 +11,16 @@ import pytest
 
 from tasks.aggregate import aggregate, has_stale_measures
 from tasks.config.job import Job
-from tests.kit import EPOCH, Fill, Rows, admitted, few_published, job_on, row, values_in
+from tests.kit import (
+    EPOCH,
+    Fill,
+    Rows,
+    admitted,
+    few_published,
+    job_on,
+    row,
+    values_in,
+)
 from tests.tasks.compare.comparisons import Rubrics, judged, tasks_of
 from warehouse import Reader, Warehouse
 
@@ -113,7 +122,9 @@ def test_a_later_night_at_the_bar_is_the_current_one(published):
     assert current(reader) == {"finance": NIGHT}
 
 
-def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(published):
+def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(
+    published,
+):
     reader = published(
         tasks_of(FINANCE),
         sampled("base", 1, FINANCE_IDS[:6]),
@@ -123,7 +134,9 @@ def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(publ
     assert current(reader) == {"finance": "base"}
 
 
-def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(published):
+def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(
+    published,
+):
     reader = published(
         tasks_of(FINANCE),
         sampled("base", 1, FINANCE_IDS[:4]),
@@ -245,7 +258,9 @@ def test_the_means_of_the_rows_that_are_latest_on_a_split_are_those_of_the_leade
 
 
 def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published):
-    rule_of_b = rule(0.3, model="b", model_config_hash="a-configuration", vintage=NIGHT)
+    rule_of_b = rule(
+        0.3, model="b", model_config_hash="a-configuration", vintage=NIGHT
+    )
     samplings = []
     for model in ("a", "b"):
         samplings.append(sampled("base", 1, FINANCE_IDS, model=model))
@@ -278,7 +293,9 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
     for verdict in third["verdicts"]:
         verdict |= {"value": None, "status": "provider_error"}
 
-    reader = published(tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *two_trials, third)
+    reader = published(
+        tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *two_trials, third
+    )
 
     assert board(reader) == {
         "n_trials": 2,
@@ -292,7 +309,9 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
 
 
 def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published):
-    three_trials = [sampled("base", 1, FINANCE_IDS, trial=trial) for trial in (1, 2, 3)]
+    three_trials = [
+        sampled("base", 1, FINANCE_IDS, trial=trial) for trial in (1, 2, 3)
+    ]
 
     reader = published(tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *three_trials)
 

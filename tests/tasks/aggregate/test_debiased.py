@@ -107,7 +107,9 @@ def test_binary_labels_correct_only_the_binary_reading(labelled, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled, tmp_path):
+def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
+    labelled, tmp_path
+):
     tables = labelled.tables()
     for sheet in tables["label_sheets"]:
         sheet["covered_responses"] = [
@@ -215,7 +217,9 @@ def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled):
 
 
 @pytest.mark.slow
-def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(labelled, tmp_path):
+def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(
+    labelled, tmp_path
+):
     tables = {
         name: rows
         for name, rows in labelled.tables().items()

@@ -98,7 +98,8 @@ def decided_at_last(world: Rows, figures: Figures) -> Row:
             continue
         for task_id, trials in figures.known(run, task_set, label, score).items():
             n_undecided = sum(
-                response.n_criteria - response.n_decided for response in trials.values()
+                response.n_criteria - response.n_decided
+                for response in trials.values()
             )
             if n_undecided == 1:
                 judge_config = [getattr(run, name) for name in JUDGE_CONFIG]
@@ -197,7 +198,9 @@ def old_root(copied: Path) -> Path:
     (copied / "parts" / "measures").rename(intervals)
     Warehouse(copied).publish()
     listing = read_sealed(copied / "parts" / LIST)
-    listing["parts"]["intervals"] = [part.name for part in intervals.glob("*.parquet")]
+    listing["parts"]["intervals"] = [
+        part.name for part in intervals.glob("*.parquet")
+    ]
     listing["kinds"].append(["intervals", None, None, None, None, None, 7, 9])
     write_sealed(copied / "parts" / LIST, listing)
     return copied

@@ -66,7 +66,10 @@ def test_a_model_with_too_few_tasks_for_a_test_could_be_first(tmp_path):
         model_behind(200, "behind", tasks=few_tasks),
     )
 
-    assert may_be_first(tmp_path / "data", *models) == {"behind": True, "leader": True}
+    assert may_be_first(tmp_path / "data", *models) == {
+        "behind": True,
+        "leader": True,
+    }
 
 
 def test_of_two_models_with_equal_scores_both_are_first(tmp_path):

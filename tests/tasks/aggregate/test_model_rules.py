@@ -198,7 +198,9 @@ def test_a_response_without_a_decision_has_met_nothing(published):
     assert points == [{"n_met": 0.0}]
 
 
-def test_a_variant_of_a_criterion_whose_content_changed_is_not_in_the_rubric(published):
+def test_a_variant_of_a_criterion_whose_content_changed_is_not_in_the_rubric(
+    published,
+):
     rubric = criteria_of("t1", [(8, "Accuracy"), (2, "Risk")])
     original_hashes = [rubric[0]["content_hash"], "hash of a former content"]
     variants = [
@@ -258,7 +260,9 @@ def control_rows(first_values: list[float], values: list[float]) -> Rows:
                 "value": values[number],
                 "status": "met",
             }
-            rows["control_verdicts"].append(row("control_verdicts", **night, **member))
+            rows["control_verdicts"].append(
+                row("control_verdicts", **night, **member)
+            )
     return rows
 
 
@@ -296,7 +300,11 @@ def test_a_corrected_p_value_of_exactly_5_percent_is_significant(tmp_path):
     )
     measures = [
         row(
-            "measures", measure="difference", p_value=0.05, method="a-method", **figure
+            "measures",
+            measure="difference",
+            p_value=0.05,
+            method="a-method",
+            **figure,
         ),
         row("measures", measure="smallest_detectable", method="a-method", **figure),
     ]
@@ -333,7 +341,9 @@ def test_only_the_members_of_a_configured_majority_decide_its_grading(published)
         {"responses": responses, "verdicts": verdicts, "grader_sets": [majority]},
     )
 
-    majorities = reader.rows("select grading from graders where grader = 'one and two'")
+    majorities = reader.rows(
+        "select grading from graders where grader = 'one and two'"
+    )
     assert majorities == [{"grading": "ternary"}]
 
 

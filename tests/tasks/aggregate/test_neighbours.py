@@ -79,7 +79,8 @@ def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
         verdicts += verdicts_of("a-judge", CRITERIA)
 
     with reading(
-        tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)
+        tmp_path,
+        responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts),
     ) as reader:
         effects = reader.rows(
             "from neighbour_effects where breakdown = 'all' order by measure_of desc"
@@ -97,7 +98,8 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path):
     verdicts = verdicts_of("other", CRITERIA, grading="ternary")
 
     with reading(
-        tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)
+        tmp_path,
+        responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts),
     ) as reader:
         effects = reader.rows(
             "select measure_of from neighbour_effects where breakdown = 'all' order by all"
@@ -131,7 +133,9 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(
     assert {effect["measure_of"] for effect in total_effects} == measures
 
 
-def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(tmp_path):
+def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(
+    tmp_path,
+):
     arranged_elsewhere = [
         decision | {"dataset_revision": "another-revision"} for decision in ARRANGED
     ]

@@ -257,7 +257,9 @@ def failing_shares(reviews: Reviews, checks: tuple[str, ...]) -> Values:
     for key in reviews.criteria:
         n_failing = 0.0
         for trial in TRIALS:
-            n_failing += 1 - min(reviews.checks[trial, check][key] for check in checks)
+            n_failing += 1 - min(
+                reviews.checks[trial, check][key] for check in checks
+            )
         shares[key] = n_failing / len(TRIALS)
     return shares
 

@@ -79,7 +79,9 @@ def test_variances_are_those_of_the_scores_of_all_trials_of_a_judge(rows):
     values = np.array([SCORES[cell] for cell in cells])
     expected = components(task_scores(tasks, 10 * tasks + trials, values))
 
-    results = [rows["strict", source] for source in ("tasks", "trials", "judge trials")]
+    results = [
+        rows["strict", source] for source in ("tasks", "trials", "judge trials")
+    ]
 
     for result, component in zip(results, expected, strict=True):
         assert result["variance"] == pytest.approx(component.variance)

@@ -67,7 +67,9 @@ def random_world(
         for task in tasks
         if task["task_id"] == REFUSED or dice.random() < 0.4
     ]
-    rubrics = {task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks}
+    rubrics = {
+        task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks
+    }
     for task in tasks:
         weights = [line["weight"] for line in rubrics[task["task_id"]]]
         task["n_criteria"] = len(weights)
@@ -83,7 +85,9 @@ def random_world(
         ],
         **refused(REFUSED),
         "severities": [
-            row("severities", severity=severity, min_weight=lowest, max_weight=highest)
+            row(
+                "severities", severity=severity, min_weight=lowest, max_weight=highest
+            )
             for severity, (lowest, highest) in SEVERITIES.items()
         ],
         "criteria": list(itertools.chain.from_iterable(rubrics.values())),
@@ -216,9 +220,10 @@ def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
 
 def _task(dice: random.Random, task_id: str, number: int) -> Row:
     field = "Finance" if number % 2 else "Legal"
-    topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[
-        field
-    ]
+    topics = {
+        "Finance": ["Audit", "Tax", "Markets"],
+        "Legal": ["Contracts", "Torts"],
+    }[field]
     return row(
         "task_rows",
         task_id=task_id,
@@ -242,7 +247,9 @@ def _rubric(dice: random.Random, task_id: str) -> Iterator[Row]:
     for position in range(dice.randint(6, 14)):
         sign = dice.choice([1, 1, -1]) if position else 1
         weight = sign * dice.randint(1, 10)
-        category = dice.choices(["Accuracy", "Risk", "Utility", None], [5, 3, 3, 1])[0]
+        category = dice.choices(["Accuracy", "Risk", "Utility", None], [5, 3, 3, 1])[
+            0
+        ]
         severity = next(
             name for name, (low, high) in SEVERITIES.items() if low <= weight <= high
         )

@@ -117,7 +117,9 @@ def serving_mail(
             authenticator=mailbox.authenticate,
         )
 
-    server = loop.run_until_complete(loop.create_server(client, sock=listener, ssl=tls))
+    server = loop.run_until_complete(
+        loop.create_server(client, sock=listener, ssl=tls)
+    )
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:

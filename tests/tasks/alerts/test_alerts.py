@@ -167,7 +167,9 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
     ("kind", "limit"),
     [("budget", "its budget"), ("stop_time", "its stop time")],
 )
-def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind, limit):
+def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(
+    kind, limit
+):
     notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = []
     for stage, n_skipped in (("sample", 3), ("judge", 50), ("judge", 20)):
@@ -240,7 +242,9 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         store(night_job(tmp_path, night, run_id), alerts)
         Warehouse(tmp_path).publish()
 
-    query = "select kind, count(*), min(run_id) from alerts group by kind order by kind"
+    query = (
+        "select kind, count(*), min(run_id) from alerts group by kind order by kind"
+    )
     assert values_in(tmp_path, query) == [
         ("failure", 3, "run-1"),
         ("quality", 1, "run-1"),

@@ -264,7 +264,9 @@ def test_a_message_has_at_most_six_lines_whatever_happened(alerts, results):
     assert len(message.title.splitlines()) == 1
     assert len(message.as_chat) <= 16_000
     assert len(alerts) == len(message.as_json["alerts"])
-    assert message.title == html.unescape(escaped(message.title)).replace("\u200b", "")
+    assert message.title == html.unescape(escaped(message.title)).replace(
+        "\u200b", ""
+    )
 
 
 # What is sent again

@@ -37,7 +37,9 @@ def test_an_end_is_announced_90_30_and_7_days_before_and_on_the_day(
 
 
 def test_nights_between_two_announcements_have_the_same_alert(tmp_path):
-    in_november = alert_id(night_job(tmp_path, "2026-11-22", "run-1"), alert_before(53))
+    in_november = alert_id(
+        night_job(tmp_path, "2026-11-22", "run-1"), alert_before(53)
+    )
     # Its line may change with the version of the table, or a larger sample of a succession.
     the_night_after = alert_id(
         night_job(tmp_path, "2026-11-23", "run-2"),

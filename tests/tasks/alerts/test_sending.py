@@ -163,7 +163,9 @@ def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit():
     with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
-    assert delivery == Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1)
+    assert delivery == Delivery(
+        "webhook 1", "failed", 2, "no response within 0.3 s", 1
+    )
 
 
 def test_a_server_of_another_protocol_is_a_failure():

@@ -165,7 +165,9 @@ def prompts_by_task(tmp_path_factory) -> dict[str, list[str]]:
     return prompts
 
 
-def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(prompts_by_task):
+def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
+    prompts_by_task,
+):
     for prompts in prompts_by_task.values():
         words = "The criterion to check is number "
         beginning, _, _ = prompts[0].partition(words)

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
+from tasks.analyses.trees import (
+    FEWEST_CRITERIA,
+    LEVELS,
+    MOST_LEAVES,
+    Tree,
+    build_tree,
+)
 from tasks.rules.statistics.weaknesses import leaves_under
 from tests.benchmarks.weakness_evidence import rubrics
 

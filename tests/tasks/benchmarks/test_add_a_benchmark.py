@@ -171,7 +171,9 @@ def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world):
 
 
 def test_all_declared_invariants_are_checked(world):
-    names = values_in(world.job, "select check_name from checks where suite = 'ingest'")
+    names = values_in(
+        world.job, "select check_name from checks where suite = 'ingest'"
+    )
 
     invariants = benchmarks.load_benchmark("minutes").invariants
     assert {name for (name,) in names} == set(invariants)

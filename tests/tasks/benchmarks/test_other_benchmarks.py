@@ -25,7 +25,12 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tests import kit
-from tests.faults.behaviours import HttpResponse, criterion_of, prompt_of, well_behaved
+from tests.faults.behaviours import (
+    HttpResponse,
+    criterion_of,
+    prompt_of,
+    well_behaved,
+)
 from tests.faults.server import FaultServer
 from tests.kit import (
     copied,
@@ -108,7 +113,9 @@ def job(tmp_path_factory) -> Job:
     with kit.few_published(), FaultServer() as server:
         job = prepared(
             job_on(
-                write_jsonl(folder / "oss.jsonl", map(health_row, range(len(POINTS)))),
+                write_jsonl(
+                    folder / "oss.jsonl", map(health_row, range(len(POINTS)))
+                ),
                 folder / "w",
                 benchmark="healthbench",
                 models=[endpoint("helper", server.api_base)],
@@ -142,7 +149,8 @@ def scores(job: Job) -> list[float]:
         points[number] += value * POINTS[number][position]
     positive_points = (8, 2, 8, 5)
     return [
-        value / highest for value, highest in zip(points, positive_points, strict=True)
+        value / highest
+        for value, highest in zip(points, positive_points, strict=True)
     ]
 
 
@@ -223,7 +231,10 @@ def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed, cause):
 @pytest.mark.usefixtures("without_scores")
 def test_what_breaks_an_invariant_is_refused(tmp_path):
     criterion = {"criterion": "A.", "tags": []}
-    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": "y"},
+    ]
     rows = [
         health_row(0),
         health_row(1, rubrics=[criterion | {"points": -3}]),
@@ -476,7 +487,11 @@ def test_a_failed_call_of_the_published_code_is_no_verdict(row):
 def test_evaluations_of_a_single_report_are_binary_and_repeated_ones_are_numbered():
     reader = graded_rows()
 
-    rows = [*reader(SINGLE), *reader(SINGLE), *reader(SINGLE | {"grading": "ternary"})]
+    rows = [
+        *reader(SINGLE),
+        *reader(SINGLE),
+        *reader(SINGLE | {"grading": "ternary"}),
+    ]
 
     assert [(row["grading"], row["occurrence"]) for row in rows] == [
         ("binary", 1),
@@ -522,7 +537,9 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
         {"verdict": "partially satisfied"},
     ]
     rows = []
-    for criterion, decision in zip(research_row(1)["rubrics"], decisions, strict=False):
+    for criterion, decision in zip(
+        research_row(1)["rubrics"], decisions, strict=False
+    ):
         cell = {
             "task": "r1",
             "model": "reporter",

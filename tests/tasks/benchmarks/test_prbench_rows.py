@@ -209,7 +209,9 @@ def token(lowest: str, highest: str) -> st.SearchStrategy[str]:
     model=token("а", "я"),
     n_turns=st.integers(1, 10),
 )
-def test_canary_notes_and_model_names_are_in_no_message(canary, notes, model, n_turns):
+def test_canary_notes_and_model_names_are_in_no_message(
+    canary, notes, model, n_turns
+):
     row = good_row(
         "t",
         turns=n_turns,

@@ -54,7 +54,9 @@ def s3() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)]
+)
 def location(request, tmp_path, store: Store) -> Location:
     if request.param == "s3":
         request.getfixturevalue("s3")
@@ -100,7 +102,9 @@ def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
     bundle = written(source, location)
     verify_bundle(location, bundle)
 
-    fetch_bundle(location, bundle, {name: tmp_path / "copy" / name for name in CONTENT})
+    fetch_bundle(
+        location, bundle, {name: tmp_path / "copy" / name for name in CONTENT}
+    )
 
     for name, content in CONTENT.items():
         assert (tmp_path / "copy" / name).read_bytes() == content
@@ -142,7 +146,10 @@ SPOILED = {
         "is not a prbench-export; check the path",
     ),
     "a newer format": (lambda bundle: bundle.update(version=9), "is of version 9"),
-    "a version in words": (lambda bundle: bundle.update(version="2"), "cannot be read"),
+    "a version in words": (
+        lambda bundle: bundle.update(version="2"),
+        "cannot be read",
+    ),
     "no files": (lambda bundle: bundle.update(files=None), "cannot be read"),
     "a size in words": (
         lambda bundle: bundle["files"][0].update(n_bytes="many"),
@@ -235,7 +242,9 @@ OLD_BACKUP = {
 @pytest.mark.parametrize(
     "content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()]
 )
-def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(content):
+def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(
+    content,
+):
     bundle = parse_manifest(content, "backup.json", "backup")
 
     assert [file.name for file in bundle.files] == ["files/a.0000000000000000"]
@@ -354,7 +363,9 @@ def test_what_a_library_raises_is_one_line_without_secrets(store, monkeypatch):
 def test_names_of_files_are_those_below_the_prefix_alone(store, tmp_path):
     (tmp_path / "file").write_bytes(b"12345")
     store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
-    neighbour = Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2")
+    neighbour = Store(
+        "memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2"
+    )
     neighbour.write("d", b"other")
 
     assert store.files() == {"a/b": 5, "c": 5}

@@ -341,7 +341,9 @@ def test_each_interval_holds_its_figure(name, result):
 
 def test_the_picked_rule_is_the_cheapest_that_keeps_the_bound(result):
     figures = [evaluation.chosen_on for evaluation in result.evaluations]
-    within_bound = [row for row in figures if (row["agreement_ci_low"] or 0.0) >= 0.95]
+    within_bound = [
+        row for row in figures if (row["agreement_ci_low"] or 0.0) >= 0.95
+    ]
 
     fewest_calls = min(row["strong_calls"] for row in within_bound)
     assert result.picked is not None

@@ -18,7 +18,9 @@ def test_criteria_that_a_judge_failed_on_or_skipped_are_counted(published):
     for (judge, trial), values in VALUES.items():
         for position, value in values.items():
             columns = {"judge": judge, "judge_trial": trial}
-            verdicts.append(verdict(responses[0], criteria[position], value, **columns))
+            verdicts.append(
+                verdict(responses[0], criteria[position], value, **columns)
+            )
     tables = {"criteria": criteria, "responses": responses, "verdicts": verdicts}
     parameters = {
         "benchmark": "prbench",

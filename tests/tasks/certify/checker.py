@@ -19,7 +19,13 @@ import numpy as np
 from scipy.stats import t as student_t
 
 SAMPLING = ("model", "model_config_hash", "vintage")
-JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+JUDGE_CONFIG = (
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+)
 ALL = ("all", "")
 Run = namedtuple("Run", SAMPLING + JUDGE_CONFIG)
 """A model in a vintage under a judge configuration."""
@@ -56,7 +62,9 @@ def check_ids(manifest, tables, texts):
     """Check that the ids of responses, and of verdicts on responses with given texts, are the right
     hashes.
     """
-    texts_by_hash = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
+    texts_by_hash = {
+        hashlib.sha256(text.encode()).hexdigest(): text for text in texts
+    }
     texts_by_response = {}
     data_set = (manifest["benchmark"], manifest["dataset_revision"])
     for row in tables["responses"]:
@@ -293,7 +301,11 @@ def verdicts_of(tables, criteria):
     originals = {}
     for row in tables["criterion_variants"]:
         variant = (row["task_id"], row["criterion_id"], row["content_hash"])
-        originals[variant] = (row["task_id"], row["original_id"], row["original_hash"])
+        originals[variant] = (
+            row["task_id"],
+            row["original_id"],
+            row["original_hash"],
+        )
     for row in tables["verdicts"]:
         key = (row["task_id"], row["criterion_id"], row["criterion_hash"])
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
@@ -303,7 +315,9 @@ def verdicts_of(tables, criteria):
             judged = (judge_config, row["response_id"])
             verdicts.add(row, judged, value)
             for label in labels:
-                by_label = verdicts.decisions.setdefault(judged, defaultdict(Decisions))
+                by_label = verdicts.decisions.setdefault(
+                    judged, defaultdict(Decisions)
+                )
                 by_label[label].add(weight, value)
     return verdicts
 
@@ -390,7 +404,9 @@ def count_trials(tables, run, state, decisions):
         if (other_run, label) == (run, ALL):
             for trial, decided in by_trial.items():
                 n_decided[trial] += decided.n_decided
-    fullest = max((n for trial, n in n_decided.items() if trial <= n_wanted), default=0)
+    fullest = max(
+        (n for trial, n in n_decided.items() if trial <= n_wanted), default=0
+    )
     further_trials = {
         trial
         for trial in state.trials
@@ -440,7 +456,9 @@ class Figures:
             for row in tables["stopping_scores"]
         }
         self.stopped_samplings = {
-            run[:3] for (run, *_), row in self.stopped.items() if row["n_tasks_skipped"]
+            run[:3]
+            for (run, *_), row in self.stopped.items()
+            if row["n_tasks_skipped"]
         }
         self.bar = cache(lambda run: bar_of(tables, run))
         criteria, self.rubrics = criteria_of(tables, tasks)
@@ -460,7 +478,9 @@ class Figures:
         offset = factors["numerator_negative"] * rubric.negative
         by_trial = {}
         for trial in self.runs[run].trials:
-            decided = self.decisions.get((run, task, label), {}).get(trial, Decisions())
+            decided = self.decisions.get((run, task, label), {}).get(
+                trial, Decisions()
+            )
             is_complete = decided.n_decided == rubric.n_criteria
             lowest = decided.points + rubric.negative - decided.negative
             highest = decided.points + rubric.positive - decided.positive
@@ -578,7 +598,9 @@ class Figures:
                 met.append(sum(decisions[trial].met for trial in trials))
                 judged.append(float(self.rubrics[key].n_criteria * len(trials)))
         if not tasks:
-            return dict.fromkeys(("met_share", "n_judged", "met_ci_low", "met_ci_high"))
+            return dict.fromkeys(
+                ("met_share", "n_judged", "met_ci_low", "met_ci_high")
+            )
         low, high = interval(
             np.array(met), np.array(judged), self.counts(task_set, tasks)
         )
@@ -598,12 +620,16 @@ class Figures:
         ends = (None, None)
         if means:
             values = np.array(list(means.values()))
-            ends = interval(values, np.ones(len(values)), self.counts(task_set, means))
+            ends = interval(
+                values, np.ones(len(values)), self.counts(task_set, means)
+            )
         n_skipped = None
         unbiased_mean = None
         stop = self.stopped.get((run, task_set, label, score))
         if stop is not None and stop["n_tasks_skipped"]:
-            failed_tasks = (by_task.keys() - means.keys()) & self.runs[run].failed_tasks
+            failed_tasks = (by_task.keys() - means.keys()) & self.runs[
+                run
+            ].failed_tasks
             n_tried = len(means) + len(failed_tasks)
             n_left = stop["n_tasks_evaluated"] + stop["n_tasks_skipped"] - n_tried
             if n_left > 0:
@@ -654,7 +680,9 @@ class Figures:
         return (
             self.unranked(run, *key)
             | self.rank(run, runs_of_vintage, "rank", "n_tasks_ranked", *key)
-            | self.rank(run, latest_runs, "latest_rank", "n_tasks_latest_ranked", *key)
+            | self.rank(
+                run, latest_runs, "latest_rank", "n_tasks_latest_ranked", *key
+            )
         )
 
     def compared(self, stated):
@@ -715,7 +743,9 @@ class Figures:
                 task for rival, task, _ in self.decisions if rival[:3] == run[:3]
             }
             members = self.sets[task_set]
-            n_left_out = sum(self.n_criteria[task] for task in set(members) - responded)
+            n_left_out = sum(
+                self.n_criteria[task] for task in set(members) - responded
+            )
             coverage += n_left_out / sum(self.n_criteria[task] for task in members)
         coverage = round(coverage, 12)
         is_at_bar = coverage >= self.bar(run)

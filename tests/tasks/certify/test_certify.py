@@ -95,7 +95,9 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job, tmp_path):
         member = content.decode()
         # Each string of a table once, since figures repeat many.
         is_table = name.endswith(".jsonl")
-        parts.update(re.findall(r'"(?:[^"\\]|\\.)*"', member) if is_table else [member])
+        parts.update(
+            re.findall(r'"(?:[^"\\]|\\.)*"', member) if is_table else [member]
+        )
     certified_text = "\n".join(parts)
     # The texts are there, with canaries.
     assert len(texts) > 1000
@@ -234,7 +236,9 @@ def test_the_checked_certificate_has_figures_of_each_kind(random_certificate):
     content = certificates.members_of(random_certificate)["figures/leaderboard.jsonl"]
     boards = list(map(json.loads, content.splitlines()))
 
-    stopped = {row["model"] for row in boards if row["n_tasks_skipped"] and row["rank"]}
+    stopped = {
+        row["model"] for row in boards if row["n_tasks_skipped"] and row["rank"]
+    }
     hiding = {
         (row["model"], row["judge"]) for row in boards if row["may_hide_failures"]
     }

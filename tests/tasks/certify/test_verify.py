@@ -50,7 +50,9 @@ def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
     def older(manifest):
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
-    result = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
+    result = verify(
+        forged(certificate, tmp_path / "older.zip", lambda _: None, older)
+    )
 
     [line] = [line for line in result.lines if "bootstrap-t-2" in line]
     assert result.is_confirmed
@@ -80,7 +82,9 @@ def with_changed_verdict(research: Path, tmp_path) -> Path:
 
 @pytest.mark.usefixtures("resampling_less")
 def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research):
-    n_checked, differences = check(research, resamples=certificates.RESEARCH_RESAMPLES)
+    n_checked, differences = check(
+        research, resamples=certificates.RESEARCH_RESAMPLES
+    )
 
     assert differences == []
     assert n_checked > 50_000
@@ -115,7 +119,9 @@ def test_other_sql_is_named_and_never_run(certificate, tmp_path):
 
     def change(members):
         members["sql/leaderboard.sql"] += b"-- a comment\n"
-        members["sql/intermediate.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
+        members["sql/intermediate.more.sql"] = (
+            f"copy (select 1) to '{stolen}'".encode()
+        )
 
     result = verify(forged(certificate, tmp_path / "other.zip", change))
 
@@ -232,7 +238,9 @@ def with_renamed_judge(certificate: Path, tmp_path) -> Path:
     return forged(certificate, tmp_path / "forgery.zip", change)
 
 
-def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(with_renamed_judge):
+def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
+    with_renamed_judge,
+):
     result = verify(with_renamed_judge, texts=(RESPONSES,))
 
     assert result.differences == []
@@ -370,7 +378,10 @@ def test_a_verdict_whose_value_is_not_that_of_its_status_is_refused(
         ),
         (_with_member("../escaped.jsonl"), "is not the name of a member"),
         (_with_member("/tmp/escaped.jsonl"), "is not the name of a member"),
-        (_with_member("recomputed/figures.duckdb.wal"), "is not the name of a member"),
+        (
+            _with_member("recomputed/figures.duckdb.wal"),
+            "is not the name of a member",
+        ),
         (
             _with_member("rows/verdicts.jsonl", b"no json\n"),
             "contains a line that is no row of verdicts",

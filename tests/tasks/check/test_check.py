@@ -284,7 +284,10 @@ def test_a_response_is_complete_and_not_empty(published):
     responses = []
     expected = defaultdict(set)
     for trial, (status, text, checks) in enumerate(TEXTS, start=1):
-        stored_response = response("t", trial=trial) | {"status": status, "text": text}
+        stored_response = response("t", trial=trial) | {
+            "status": status,
+            "text": text,
+        }
         responses.append(stored_response)
         for check_name in checks:
             expected[check_name].add(stored_response["response_id"])

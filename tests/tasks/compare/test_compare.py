@@ -67,7 +67,9 @@ def samplings(tmp_path_factory) -> Iterator[Reader]:
             of_response=tonight,
             run_id="run-two",
         ),
-        judged(selected(MIXED, "t1"), "night", of_response=tonight, run_id="run-late"),
+        judged(
+            selected(MIXED, "t1"), "night", of_response=tonight, run_id="run-late"
+        ),
         # Vintages whose names are prefixes of run ids.
         judged(ALL_MET, "dated", of_response=first_night, run_id="20260101T1-x"),
         judged(MIXED, "dated", of_response=second_night, run_id="20260102T1-x"),
@@ -518,7 +520,9 @@ def test_models_without_a_split_in_common_are_refused_with_that_reason(published
         judged(selected(ALL_MET, "t4"), "b"),
     )
 
-    reason = "nothing to compare: finance: no task is complete for both a and b; a has"
+    reason = (
+        "nothing to compare: finance: no task is complete for both a and b; a has"
+    )
     with pytest.raises(PipelineError, match=reason):
         ask(reader, "a", "b", splits=["finance", "legal"])
 
@@ -528,7 +532,9 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(samplin
 
     assert difference.pair.sides[1].model_run.model_config_hash == "new"
     assert difference.paired.difference == 0
-    assert difference.pair.notes == ("twice has 2 configurations; the latest counts.",)
+    assert difference.pair.notes == (
+        "twice has 2 configurations; the latest counts.",
+    )
 
 
 def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(
@@ -641,7 +647,9 @@ def test_revisions_are_compared_on_the_tasks_of_both(revisions):
     assert result.kind == "revision"
     assert difference.pair.sides[0].name == "aaaaaa-old"
     assert difference.paired.n_tasks == 1
-    assert difference.paired.difference == pytest.approx((14 + 6) / 30 - (10 + 6) / 20)
+    assert difference.paired.difference == pytest.approx(
+        (14 + 6) / 30 - (10 + 6) / 20
+    )
 
 
 def test_criteria_of_revisions_are_compared_by_content(revisions):

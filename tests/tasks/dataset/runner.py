@@ -22,7 +22,9 @@ def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
         revision=revision,
         files={"only": file},
     )
-    return list(source.open_source(dataset, load_benchmark("healthbench")).rows("only"))
+    return list(
+        source.open_source(dataset, load_benchmark("healthbench")).rows("only")
+    )
 
 
 def outcome(function: str, *arguments: str) -> dict[str, Any]:

@@ -224,7 +224,9 @@ def run(
     """Run `calls` in a new process in `home`, and return their outcomes."""
     n_requests = len(hub.requests)
     inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("HF_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HF_")
     }
     environment = inherited | {
         "PYTHONPATH": str(ROOT),
@@ -339,7 +341,9 @@ def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online):
 def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online, name):
     (_, dataset_id, revision, *_), cause, reason = FAILURES[name]
 
-    line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(TOKEN, "[HF_TOKEN]")
+    line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(
+        TOKEN, "[HF_TOKEN]"
+    )
     assert online.result(name).startswith(line)
     if name != "unknown split":
         assert "set HF_TOKEN" in online.result(name)

@@ -159,7 +159,9 @@ CONTROL_SET = "select set_id, verdict_id, first_value from control_set order by 
 
 def test_the_same_verdicts_give_the_same_control_set(server, folder, tmp_path):
     job = job_at(server, folder)
-    repeated_job = job_at(server, Path(shutil.copytree(folder, tmp_path / "repeated")))
+    repeated_job = job_at(
+        server, Path(shutil.copytree(folder, tmp_path / "repeated"))
+    )
 
     choose_control_set(job)
     choose_control_set(repeated_job)
@@ -220,7 +222,9 @@ def store_labels(job: Job, verdicts: Sequence[Row], probability: float | None = 
     written(job.warehouse, tables, job.data.revision).publish()
 
 
-VERDICTS = "from verdicts where value is not null order by md5(verdict_id || 'labels')"
+VERDICTS = (
+    "from verdicts where value is not null order by md5(verdict_id || 'labels')"
+)
 
 
 @pytest.mark.usefixtures("with_labels")
@@ -333,18 +337,24 @@ def test_no_score_sees_the_control_verdicts(server, folder):
     with few_published(*SCORES):
         night(server, job, "2026-11-20")
 
-    rows_after = {table: rows_in(job, f"from {table} order by all") for table in tables}
+    rows_after = {
+        table: rows_in(job, f"from {table} order by all") for table in tables
+    }
     assert rows_after == rows
 
 
-def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, folder):
+def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(
+    server, folder
+):
     job = job_at(server, folder)
     choose_control_set(job)
     verdicts = [
         verdict_on(member, f"2026-11-{day}", member["first_value"], "")
         for member, day in product(rows_in(job, "from control_set"), range(10, 14))
     ]
-    written(job.warehouse, {"control_verdicts": verdicts}, job.data.revision).publish()
+    written(
+        job.warehouse, {"control_verdicts": verdicts}, job.data.revision
+    ).publish()
     server.behaviour = lenient
     drift_night = night(server, job, "2026-11-14")
     next_night = night(server, job, "2026-11-15")
@@ -362,13 +372,17 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(server, 
     assert values_in(job, query) == [("2026-11-14",), ("2026-11-15",)]
 
 
-def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server, folder):
+def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(
+    server, folder
+):
     def failing(request, number):
         fails = is_judge_request(request) and bucket(request) < 0.3
         return HttpResponse(status=500) if fails else well_behaved(request, number)
 
     job = job_at(server, folder)
-    query = "select n_members, n_decided, n_failed, n_lost, n_agreeing from judge_drift"
+    query = (
+        "select n_members, n_decided, n_failed, n_lost, n_agreeing from judge_drift"
+    )
     server.behaviour = failing
     n_failed = night(server, job, "2026-11-20").report.failures["provider_error"]
 
@@ -417,7 +431,9 @@ def test_members_without_their_response_are_lost(server, folder, changes):
     assert len(result.calls) == n_decided
     warning = f"judge: {n_lost} members of its control set are lost"
     assert warning in result.report.warnings[0]
-    query = "select night, n_decided, n_failed, n_lost from judge_drift order by night"
+    query = (
+        "select night, n_decided, n_failed, n_lost from judge_drift order by night"
+    )
     assert values_in(job, query) == [
         ("2026-11-20", N_MEMBERS, 0, 0),
         ("2026-11-21", n_decided, 0, n_lost),

@@ -257,6 +257,6 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
         }
     )
 
-    assert reader.rows("select cause, method, is_out_of_control from judge_drift") == [
-        {"cause": cause, "method": method, "is_out_of_control": is_out_of_control}
-    ]
+    assert reader.rows(
+        "select cause, method, is_out_of_control from judge_drift"
+    ) == [{"cause": cause, "method": method, "is_out_of_control": is_out_of_control}]

@@ -90,7 +90,9 @@ def values_of(
     """Return a judge's decisions on the three criteria."""
     if model == "good" and task == 2 and trial == 1 and judge == "strict":
         return (1.0, None, 0.0)
-    base = task + trial + (3 if judge == "mild" else 0) + (0 if model == "good" else 1)
+    base = (
+        task + trial + (3 if judge == "mild" else 0) + (0 if model == "good" else 1)
+    )
     return (
         float(base % 2),
         float(base % 3 > 0),
@@ -115,7 +117,8 @@ def rows_of_world() -> Rows:
         rows[table] = []
     for number, task in enumerate(TASKS):
         criteria = [
-            criterion(task, position, weight) for position, weight in enumerate(WEIGHTS)
+            criterion(task, position, weight)
+            for position, weight in enumerate(WEIGHTS)
         ]
         rows["criteria"] += criteria
         rows["message_rows"] += messages_of(task)

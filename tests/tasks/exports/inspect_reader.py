@@ -6,7 +6,11 @@ Run by an interpreter with Inspect.
 import json
 import sys
 
-from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import (
+    list_eval_logs,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+)
 
 if __name__ == "__main__":
     logs = []

@@ -127,7 +127,9 @@ def numbers_in(row: kit.Row) -> dict[str, float]:
 
 
 def test_an_import_has_no_canaries_and_no_runs_that_go_on(received):
-    assert values_in(received, "select distinct canary from split_members") == [(None,)]
+    assert values_in(received, "select distinct canary from split_members") == [
+        (None,)
+    ]
     assert values_in(received, "select run_id from runs") == [("ended",)]
 
 

@@ -181,7 +181,9 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs, outcomes_job):
             assert score["metadata"][name] == row[name]
 
 
-def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(logs):
+def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(
+    logs,
+):
     scores = logs["good", "strict"]["header.json"]["results"]["scores"]
     names = [score["name"] for score in scores]
     metrics = {metric for score in scores for metric in score["metrics"]}

@@ -51,7 +51,9 @@ def shared(tmp_path_factory) -> Job:
     source.mkdir()
     for split, tasks in SPLITS.items():
         field = "Legal" if split == "legal" else "Finance"
-        rows = [good_row(task, rubric=criteria_of(task), field=field) for task in tasks]
+        rows = [
+            good_row(task, rubric=criteria_of(task), field=field) for task in tasks
+        ]
         write_jsonl(source / f"{split}.jsonl", rows)
     job = prepared(job_on(source, folder / "warehouse"))
     cells = [
@@ -120,7 +122,9 @@ def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(job, tmp_path):
+def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
+    job, tmp_path
+):
     report = exported(job, tmp_path / "a.csv", 500, seed=500)
     label(job, tmp_path / "a.csv")
 
@@ -182,7 +186,9 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job, tmp_path):
     cause = r"no sheet covers \d+ of its 24 tasks"
     note = f"no sheet gives an interval on finance to any model: {cause}"
     condition = "split = 'finance' and breakdown = 'all' and is_primary"
-    promised = [figure for figure in promised_figures(report) if figure[1] == "finance"]
+    promised = [
+        figure for figure in promised_figures(report) if figure[1] == "finance"
+    ]
     assert re.search(note, report.line)
     assert promised == stored_figures(job, condition)
 

@@ -31,7 +31,9 @@ MODELS = ("ada", "bob model")
 
 def truth(row: Row) -> bool:
     """Return people's decision."""
-    chance = random.Random(f"{row['task']} {row['model']} {row['criterion']}").random()
+    chance = random.Random(
+        f"{row['task']} {row['model']} {row['criterion']}"
+    ).random()
     return chance < (0.7 if row["model"] == "ada" else 0.5)
 
 
@@ -206,7 +208,9 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(
         }
         for cell in verdict_cells("ada")
     ]
-    import_responses(job, write_jsonl(tmp_path / "later.jsonl", verdicts[::N_CRITERIA]))
+    import_responses(
+        job, write_jsonl(tmp_path / "later.jsonl", verdicts[::N_CRITERIA])
+    )
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", verdicts))
 
     def vintages(name, **options):
@@ -252,7 +256,9 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
     drawn_cells = {
         (row["model"], row["criterion"]) for row in sheet_rows(tmp_path / "b.csv")
     }
-    assert drawn_cells.isdisjoint((row["model"], row["criterion"]) for row in labelled)
+    assert drawn_cells.isdisjoint(
+        (row["model"], row["criterion"]) for row in labelled
+    )
     query = """
         select avg(debiased_ci_high - debiased_ci_low)
         from debiased_scores
@@ -260,7 +266,9 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
     """
     ((current_width,),) = values_in(job, query)
     assert report.expected_widths[0]["width"] == pytest.approx(current_width)
-    query = "select is_known, count(*) from label_draws where sheet_id = ? group by all"
+    query = (
+        "select is_known, count(*) from label_draws where sheet_id = ? group by all"
+    )
     assert dict(values_in(job, query, report.sheet_id)) == {True: 150, False: 100}
 
 

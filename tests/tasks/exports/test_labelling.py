@@ -64,7 +64,9 @@ def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
 def test_a_sheet_shows_what_a_grader_needs(shared, tmp_path):
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
 
-    instructions = "judge: your name; criteria_met: yes or no; explanation: if you like"
+    instructions = (
+        "judge: your name; criteria_met: yes or no; explanation: if you like"
+    )
     assert instructions in report.line
     for row in sheet_rows(tmp_path / "sheet.csv"):
         assert row["how_to_fill_in"] == instructions
@@ -245,7 +247,11 @@ def test_rows_without_a_vintage_are_of_the_job_s(twice, tmp_path):
 )
 def test_responses_spread_over_tasks_and_models(n_tasks, n_models, seed, data):
     cells = [
-        {"task_id": f"t{task}", "model": f"m{model}", "response_id": f"{task}/{model}"}
+        {
+            "task_id": f"t{task}",
+            "model": f"m{model}",
+            "response_id": f"{task}/{model}",
+        }
         for task, model in product(range(n_tasks), range(n_models))
     ]
     order = list(spread(data.draw(st.permutations(cells)), seed))

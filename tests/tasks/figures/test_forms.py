@@ -74,7 +74,9 @@ def figure_rows(request, scope: Scope) -> FigureRows:
 
 
 def test_a_terminal_has_each_cell_of_the_page(figure_rows):
-    html = table(figure_rows.figure.name, figure_rows.figure.columns, figure_rows.rows)
+    html = table(
+        figure_rows.figure.name, figure_rows.figure.columns, figure_rows.rows
+    )
     cells = re.findall(r"<td [^>]*>(.*?)</td>", html, re.DOTALL)
     page_cells = [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in cells]
     n_columns = len(with_values(figure_rows.figure.columns, figure_rows.rows))
@@ -107,7 +109,9 @@ def test_a_workbook_has_all_values(figure_rows, scope):
     content = figures_as_workbook(scope.job.key, parts)
 
     book = openpyxl.load_workbook(io.BytesIO(content))
-    sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets[:2]]
+    sheets = [
+        list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets[:2]
+    ]
     names = {"row", "benchmark", "dataset_revision", *figure_rows.names}
     assert {*sheets[0][0], *sheets[1][0]} == names
     for index, row in enumerate(figure_rows.rows, start=1):

@@ -3,7 +3,10 @@
 from tasks.figures import charts
 from tasks.figures.figure import Column, Figure
 
-FEW = (Column("model", "Model"), Column("mean_score", "Score", "score", few="is_small"))
+FEW = (
+    Column("model", "Model"),
+    Column("mean_score", "Score", "score", few="is_small"),
+)
 FIGURE = Figure(
     "scores",
     "Scores",

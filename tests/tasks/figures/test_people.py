@@ -163,7 +163,9 @@ def test_each_pair_of_people_counts_in_both_orders(decisions, rows):
 
     people = rows[PEOPLE]
 
-    assert people["macro_f1"] == pytest.approx(f1_score(first, second, average="macro"))
+    assert people["macro_f1"] == pytest.approx(
+        f1_score(first, second, average="macro")
+    )
     assert people["kappa"] == pytest.approx(
         cohen_kappa_score(first + second, second + first)
     )

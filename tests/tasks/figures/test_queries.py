@@ -62,7 +62,9 @@ def test_no_rows_are_a_table_with_columns_of_their_types():
 
 def test_a_parameter_without_a_value_is_refused():
     with pytest.raises(KeyError, match="dataset_revision"):
-        with_literals("select $benchmark, $dataset_revision", {"benchmark": "prbench"})
+        with_literals(
+            "select $benchmark, $dataset_revision", {"benchmark": "prbench"}
+        )
 
 
 def test_a_value_that_looks_like_a_parameter_is_not_filled_again():
@@ -74,7 +76,9 @@ def test_a_value_that_looks_like_a_parameter_is_not_filled_again():
 def test_a_dollar_in_a_text_a_name_or_a_comment_is_no_parameter():
     query = "select '$a''$a' as \"$a\", $a -- not $a\n"
 
-    assert with_literals(query, {"a": 1}) == "select '$a''$a' as \"$a\", 1 -- not $a\n"
+    assert (
+        with_literals(query, {"a": 1}) == "select '$a''$a' as \"$a\", 1 -- not $a\n"
+    )
 
 
 def test_an_error_names_a_column_without_a_title():

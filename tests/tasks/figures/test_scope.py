@@ -81,7 +81,9 @@ def test_only_named_models_are_shown(world_job, scope):
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope):
     [current] = [
-        config for config in scope.judge_configs if config["judge_config"] == scope.main
+        config
+        for config in scope.judge_configs
+        if config["judge_config"] == scope.main
     ]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
     earlier = {

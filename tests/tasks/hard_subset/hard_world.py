@@ -63,7 +63,9 @@ def store(job: Job, rows: Mapping[str, list[Row]]):
     written(job.warehouse, rows, job.data.revision).publish()
 
 
-def rows_of(tenths: Tenths, splits: Splits, field: str, vintage: str = "base") -> Rows:
+def rows_of(
+    tenths: Tenths, splits: Splits, field: str, vintage: str = "base"
+) -> Rows:
     """The tasks of splits, with verdicts that give each response its score."""
     rubrics = {}
     for tasks in splits.values():

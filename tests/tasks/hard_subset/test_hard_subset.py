@@ -78,7 +78,9 @@ def expected_overlap(
 
 
 def selected_tasks(job: Job) -> list[str]:
-    return [row["task_id"] for row in rows_in(job, "from hard_subset order by task_id")]
+    return [
+        row["task_id"] for row in rows_in(job, "from hard_subset order by task_id")
+    ]
 
 
 def current_selection(job: Job) -> Any:
@@ -158,7 +160,9 @@ def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_bor
     ]
 
 
-def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selection):
+def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
+    selection,
+):
     job, _ = selection
 
     expected = {}
@@ -266,7 +270,9 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(
     assert overlaps(job, "leave_one_out") == expected
 
 
-def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job_copy):
+def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(
+    job_copy,
+):
     selection_id = current_selection(job_copy)
     select_hard(with_rule(job_copy, panel=("gpt", "kimi")))
     id_of_two_models = current_selection(job_copy)
@@ -314,7 +320,9 @@ def stability_with(folder: Path, trials: Sequence[int]) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path):
+def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(
+    tmp_path,
+):
     first_trial = TENTHS["gpt"][TASKS[3]][0]
 
     candidates = stability_with(tmp_path / "lacking", [first_trial])

@@ -67,7 +67,10 @@ WITH_AN_IMAGE = [{"type": "text", "text": "See"}, {"type": "image_url", "text": 
 READ = {
     "binary": ("Überall".encode(), "Überall"),
     "large string": (pa.scalar("large", pa.large_string()), "large"),
-    "dictionary": (pa.scalar("coded", pa.dictionary(pa.int8(), pa.string())), "coded"),
+    "dictionary": (
+        pa.scalar("coded", pa.dictionary(pa.int8(), pa.string())),
+        "coded",
+    ),
     "null": (None, None),
     "NaN": (float("nan"), None),
     "messages": (CONVERSATION, "A response."),
@@ -162,7 +165,9 @@ def refusal(import_file: ImportFile, job: Job, file: Path) -> PipelineError:
 def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(tmp_path, case):
     cell, text = READ[case]
 
-    [located] = rows_of_file(parquet(tmp_path / "x.parquet", task=b"t2", response=cell))
+    [located] = rows_of_file(
+        parquet(tmp_path / "x.parquet", task=b"t2", response=cell)
+    )
 
     assert located.row == {"task": "t2", "response": text}
 
@@ -210,7 +215,9 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job, tmp_
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}))
 
     import_responses(job, tmp_path / "x.json", "bell")
-    import_responses(job, response_file(tmp_path, model="cora", response=CONVERSATION))
+    import_responses(
+        job, response_file(tmp_path, model="cora", response=CONVERSATION)
+    )
 
     query = "select model, text from responses where task_id = 't2' order by model"
     assert values_in(job, query) == [("bell", "Two parts."), ("cora", "A response.")]
@@ -352,7 +359,9 @@ def test_a_first_trial_is_read_in_every_form(tmp_path, trial):
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
 def test_what_is_no_whole_number_is_no_trial(shared, tmp_path, trial):
-    line = str(refusal(import_responses, shared, response_file(tmp_path, trial=trial)))
+    line = str(
+        refusal(import_responses, shared, response_file(tmp_path, trial=trial))
+    )
 
     assert f"row 1: `trial` is {trial!r}" in line
 
@@ -374,7 +383,9 @@ def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path):
     content = csv_text([["response"], *([defused_formula(text)] for text in texts)])
     (tmp_path / "x.csv").write_bytes(content.encode())
 
-    assert [row["response"] for _, row, _ in rows_of_file(tmp_path / "x.csv")] == texts
+    assert [
+        row["response"] for _, row, _ in rows_of_file(tmp_path / "x.csv")
+    ] == texts
 
 
 # files that bring nothing
@@ -440,7 +451,9 @@ BRINGS_NOTHING = {
 
 
 @pytest.mark.parametrize("case", BRINGS_NOTHING)
-def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared, tmp_path, case):
+def test_a_file_that_brings_nothing_is_refused_with_the_reason(
+    shared, tmp_path, case
+):
     import_file, content, reason = BRINGS_NOTHING[case]
     (tmp_path / "x.csv").write_text(content)
 

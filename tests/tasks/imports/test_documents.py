@@ -40,7 +40,9 @@ from tests.tasks.imports.written_documents import (
         ("Caf\xe9".encode("latin-1"), "at byte 3"),
     ],
 )
-def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path, content, reason):
+def test_text_in_another_encoding_is_refused_and_not_guessed(
+    tmp_path, content, reason
+):
     (tmp_path / "a.txt").write_bytes(content)
 
     with pytest.raises(DocumentRefused, match=f"{tmp_path / 'a.txt'}: .*{reason}"):
@@ -51,7 +53,9 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "LONGEST_S", 0.01)
 
     with pytest.raises(DocumentRefused, match="not converted within"):
-        convert([write_docx(tmp_path / "a.docx", "In Word.")], tmp_path, is_quiet=True)
+        convert(
+            [write_docx(tmp_path / "a.docx", "In Word.")], tmp_path, is_quiet=True
+        )
 
 
 @pytest.mark.parametrize(

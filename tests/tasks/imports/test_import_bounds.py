@@ -198,7 +198,9 @@ def test_an_export_or_backup_with_links_out_of_it_is_refused(
 ):
     folder = tmp_path / "bundle"
     write(job, folder)
-    largest_file = max(folder.rglob("*.parquet"), key=lambda path: path.stat().st_size)
+    largest_file = max(
+        folder.rglob("*.parquet"), key=lambda path: path.stat().st_size
+    )
     largest_file.symlink_to(largest_file.rename(tmp_path / "outside.parquet"))
     empty_job = job.model_copy(update={"warehouse": tmp_path / "empty"})
 
@@ -231,7 +233,8 @@ READERS = {
         (name, kind)
         for name in READERS
         for kind in ("a pipe", "a link to a device", "too large")
-        if (name, kind) != ("figures.zip", "too large")  # only its digest is made of it
+        if (name, kind)
+        != ("figures.zip", "too large")  # only its digest is made of it
     ],
 )
 def test_only_regular_files_of_bounded_size_are_read(job, tmp_path, name, kind):
@@ -291,7 +294,9 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", bytes(n_bytes))
     stated_size = struct.pack("<L", 1_000)
-    path.write_bytes(path.read_bytes().replace(struct.pack("<L", n_bytes), stated_size))
+    path.write_bytes(
+        path.read_bytes().replace(struct.pack("<L", n_bytes), stated_size)
+    )
 
     tracemalloc.start()
     with pytest.raises(PipelineError, match=r"log.eval: cannot be read"):

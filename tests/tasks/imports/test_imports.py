@@ -458,7 +458,9 @@ def test_responses_to_unknown_tasks_are_skipped_on_demand(job, write_rows):
     assert report.notes[-1] == UNKNOWN
 
 
-def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job, write_rows):
+def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(
+    job, write_rows
+):
     verdict = VERDICT | {"judge": "dora"}
     path = write_rows(
         [verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}]
@@ -502,7 +504,9 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job, write_row
         grading="ternary",
     )
 
-    query = "select judge, grading from verdicts where judge <> 'imported' order by all"
+    query = (
+        "select judge, grading from verdicts where judge <> 'imported' order by all"
+    )
     assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
 
 
@@ -604,7 +608,9 @@ VERDICTS = "select * exclude (cost_usd) from verdicts order by all"
 
 
 @pytest.mark.slow
-def test_importing_a_file_again_restores_its_rows_and_verdicts(job, write_rows, server):
+def test_importing_a_file_again_restores_its_rows_and_verdicts(
+    job, write_rows, server
+):
     judge = {
         "name": "openai/judge",
         "label": "judge",

@@ -54,7 +54,9 @@ def points(*texts: str) -> platypus.Flowable:
     )
 
 
-def table(rows: Sequence[Sequence[str]], *, is_ruled: bool = True) -> platypus.Flowable:
+def table(
+    rows: Sequence[Sequence[str]], *, is_ruled: bool = True
+) -> platypus.Flowable:
     """A table with lines around its cells, or without any."""
     return platypus.Table(
         rows,
@@ -118,7 +120,9 @@ def write_docx(file: Path, *paragraphs: str) -> Path:
 def add_formula(paragraph: Any, text: str):
     """Append a formula to a paragraph of a DOCX."""
     paragraph._p.append(
-        parse_xml(f'<m:oMath xmlns:m="{_MATH}"><m:r><m:t>{text}</m:t></m:r></m:oMath>')
+        parse_xml(
+            f'<m:oMath xmlns:m="{_MATH}"><m:r><m:t>{text}</m:t></m:r></m:oMath>'
+        )
     )
 
 

@@ -134,7 +134,9 @@ def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
 
     columns = rows_in(root, "from information_schema.columns")
     tables = [
-        column["table_name"] for column in columns if column["column_name"] == "canary"
+        column["table_name"]
+        for column in columns
+        if column["column_name"] == "canary"
     ]
     assert tables == ["split_members"]
     text = str([pq.read_table(root / part).to_pylist() for part in parts_of(root)])

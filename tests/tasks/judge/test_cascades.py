@@ -179,7 +179,9 @@ def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
 
 
 def n_calls_to(model: str, server: FaultServer) -> int:
-    return sum(called_model == model for called_model, _ in calls_of(server).elements())
+    return sum(
+        called_model == model for called_model, _ in calls_of(server).elements()
+    )
 
 
 def replayed_reasons(repetitions: list[Row], when: JudgeSettings) -> list[str]:

@@ -311,14 +311,18 @@ def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run):
     for size in PIECES[first_run.kind]:
         expected += [(size, position) for position in range(1, size + 1)]
 
-    positions = [(row["n_in_call"], row["position_in_call"]) for row in first_run.rows]
+    positions = [
+        (row["n_in_call"], row["position_in_call"]) for row in first_run.rows
+    ]
 
     assert positions == expected
 
 
 @pytest.mark.parametrize("first_run", ["chat"], indirect=True)
 def test_a_chat_model_gives_values_and_explanations(first_run):
-    decided = [float(entry["criteria_met"]) for entry in entries_of(first_run.requests)]
+    decided = [
+        float(entry["criteria_met"]) for entry in entries_of(first_run.requests)
+    ]
 
     assert sorted(row["value"] for row in first_run.rows) == sorted(decided)
     assert distinct(first_run.rows, "explanation") == {"as the test says"}
@@ -394,7 +398,9 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_is_requested
 
     # Two days later the replies of decided calls are pruned, those of undecided ones are not.
     with monkeypatch.context() as patch:
-        patch.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
+        patch.setattr(
+            time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400
+        )
         tidy(job)
     first_nano_usd = paid_nano_usd(server)
     n_paid = len(server.paid)
@@ -433,7 +439,9 @@ class SettledRuns(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def settled_runs(request, responses: StoredResponses, tmp_path_factory) -> SettledRuns:
+def settled_runs(
+    request, responses: StoredResponses, tmp_path_factory
+) -> SettledRuns:
     kind = request.param
     warehouse = tmp_path_factory.mktemp("settled") / "warehouse"
     shutil.copytree(responses.warehouse, warehouse)
@@ -578,7 +586,9 @@ def test_a_changed_threshold_decides_by_the_stored_probabilities_without_a_call(
 
 HOSTILE: dict[str, bytes] = {
     "ten thousand decisions": (
-        json.dumps({"answers": [{"name": "c1", "probability": 0.5}] * 10_000}).encode()
+        json.dumps(
+            {"answers": [{"name": "c1", "probability": 0.5}] * 10_000}
+        ).encode()
     ),
     "deep nesting": b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "no decisions": b'{"answers": 3, "model": "m"}',
@@ -609,7 +619,10 @@ def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(make, serv
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"kind": "decisions", "criteria_per_call": 129}, "at most 128"),
-    ({"kind": "decisions", "grading": "ternary", "threshold": 0.5}, "of three values"),
+    (
+        {"kind": "decisions", "grading": "ternary", "threshold": 0.5},
+        "of three values",
+    ),
     ({"kind": "decisions", "temperature": 0.0}, "`temperature` is for `kind: chat`"),
     ({"kind": "decisions", "mode": "batch"}, "`mode` is for `kind: chat`"),
     ({"threshold": 0.5}, "`threshold` is for `kind: decisions`"),
@@ -650,7 +663,9 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(make, se
 
 
 @pytest.mark.parametrize("kind", ["decisions", "systemone"])
-def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(kind, make, server):
+def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(
+    kind, make, server
+):
     server.behaviour = refuses_groups
     job = make(JUDGES[kind])
 
@@ -680,7 +695,9 @@ def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too
     assert nano_usd_of(verdicts(job)) == paid_nano_usd(server)
 
 
-@pytest.mark.parametrize("threshold", [0.5, pytest.param(0.75, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "threshold", [0.5, pytest.param(0.75, marks=pytest.mark.long)]
+)
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
     threshold,
     make,
@@ -729,9 +746,13 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
 
     rows = rows_in(job, "from verdicts where judge = 'cascade'")
     first_requests = [
-        request for request in server.judge_requests if request["model"] == "a-decider"
+        request
+        for request in server.judge_requests
+        if request["model"] == "a-decider"
     ]
-    first_probabilities = [entry["probability"] for entry in entries_of(first_requests)]
+    first_probabilities = [
+        entry["probability"] for entry in entries_of(first_requests)
+    ]
     n_unsure = sum(0.25 < probability < 0.75 for probability in first_probabilities)
     escalated = [row for row in rows if row["decided_by"] == "second"]
     decided_at_once = [row for row in rows if row["decided_by"] == "judge"]

@@ -34,7 +34,9 @@ def judge_config_of(benchmark: str, **settings: Any) -> JudgeConfig:
     return judge_configs(job, load_benchmark(benchmark))[0]
 
 
-def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path):
+def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(
+    tmp_path,
+):
     template = tmp_path / "own.txt"
     template.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
     earlier = judge_config_of("researchrubrics", template="researchrubrics_binary_v1")
@@ -95,7 +97,9 @@ def swallows_the_tag(request, number: int) -> HttpResponse:
 
 
 @pytest.mark.slow
-def test_stored_responses_are_read_without_their_thinking_without_a_call(make, server):
+def test_stored_responses_are_read_without_their_thinking_without_a_call(
+    make, server
+):
     server.behaviour = swallows_the_tag
     job = make()
     sampled(job)

@@ -163,7 +163,9 @@ class World:
 
     def job(self, **judge: Any) -> Job:
         settings = {"context_tokens": CONTEXT, **judge}
-        return job_of(self.folder, endpoint("judge", self.server.api_base, **settings))
+        return job_of(
+            self.folder, endpoint("judge", self.server.api_base, **settings)
+        )
 
     def judged(self, **judge: Any) -> StageReport:
         self.server.behaviour = self.judge
@@ -343,7 +345,9 @@ def test_every_chunk_is_searched_for_the_first_criterion_before_the_others(
     ]
     n_chunks = len(judged_world.searches("Says 0 "))
     prompts = [prompt_of(entry.request) for entry in entries[:n_chunks]]
-    last_response_at_s = max(entry.responded_at_s or 0 for entry in entries[:n_chunks])
+    last_response_at_s = max(
+        entry.responded_at_s or 0 for entry in entries[:n_chunks]
+    )
     next_arrival_at_s = min(entry.arrived_at_s for entry in entries[n_chunks:])
 
     assert list(map(chunk_number, prompts)) == list(range(1, n_chunks + 1))
@@ -494,7 +498,9 @@ def test_evidence_that_is_too_long_is_searched_again(world):
     assert report.failures == {}
     assert world.statuses()["Says 3"] == "met"
     assert n_by_round == [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}]
-    assert sum("Notes 1 of" in prompt for prompt in world.verdict_prompts()) == CRITERIA
+    assert (
+        sum("Notes 1 of" in prompt for prompt in world.verdict_prompts()) == CRITERIA
+    )
 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world):
@@ -531,7 +537,9 @@ def killed_world(world: World) -> World:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VerdictWriter, "write", write_two)
         patch.setattr(PartWriter, "flush", lambda _: None)
-        with pytest.raises(ExceptionGroup):  # when it dies, no other call is in flight
+        with pytest.raises(
+            ExceptionGroup
+        ):  # when it dies, no other call is in flight
             judged(job.model_copy(update={"settings": one_by_one}))
     assert world.rows("from evidence") == []
     assert len(world.searches()) > CRITERIA * 2
@@ -560,7 +568,9 @@ def test_a_batch_has_no_calls_on_long_responses(world):
     assert all(SHORT in prompt for prompt in prompts)
 
 
-def test_a_judge_of_batches_that_allows_live_calls_judges_long_responses_by_them(world):
+def test_a_judge_of_batches_that_allows_live_calls_judges_long_responses_by_them(
+    world,
+):
     report = world.judged(mode="batch", allow_live=True)
 
     paths = Counter(entry.path for entry in world.server.entries)

@@ -143,7 +143,8 @@ def test_a_board_shows_what_the_votes_of_a_panel_cost_and_a_run_pays_none_of_it(
         count_votes(job)
 
     [row] = rows_in(
-        job, "from leaderboard where judge = 'panel' and is_primary and split = 'data'"
+        job,
+        "from leaderboard where judge = 'panel' and is_primary and split = 'data'",
     )
     panel_verdicts = rows_in(job, "from verdicts where judge = 'panel'")
     assert row["cost_usd"] == pytest.approx(2.0 + 4 * 3 * 0.25)
@@ -201,7 +202,9 @@ def test_members_that_exchange_their_templates_make_another_panel(shared):
             endpoint("b", ADDRESS, template=template_b),
             *JUDGES[2:],
         ]
-        configs = judge_configs(with_judges(shared, *judges), load_benchmark("prbench"))
+        configs = judge_configs(
+            with_judges(shared, *judges), load_benchmark("prbench")
+        )
         return {
             (config.judge_config_hash, config.template_hash)
             for config in configs
@@ -221,7 +224,9 @@ def test_the_number_of_votes_is_part_of_a_panels_identity(shared):
     judges = [endpoint(label, ADDRESS, trials=3) for label in ("a", "b", "c")]
     panel = {"label": "panel", "majority": ["a", "b", "c"], "votes": 3}
 
-    assert panel_hash(shared, *judges, panel) != panel_hash(shared, *judges, JUDGES[-1])
+    assert panel_hash(shared, *judges, panel) != panel_hash(
+        shared, *judges, JUDGES[-1]
+    )
 
 
 def judges_with_boards(job: Job) -> set[str]:
@@ -257,7 +262,10 @@ def test_a_panel_is_the_same_when_its_configuration_is_read_again():
             {"majority": ["a", "b"]},
             "2 votes; a majority needs an odd number of at least 3",
         ),
-        ({"majority": ["a"]}, "1 votes; a majority needs an odd number of at least 3"),
+        (
+            {"majority": ["a"]},
+            "1 votes; a majority needs an odd number of at least 3",
+        ),
         ({"majority": ["a", "b", "b"]}, "names a judge twice"),
         ({"majority": ["a", "b", "d"]}, "there is no judge 'd'; there are a, b, c"),
         (
@@ -312,7 +320,11 @@ def test_judges_that_grade_in_different_ways_are_no_panel(shared):
 def test_an_odd_set_of_judges_is_refused_as_a_majority_because_it_is_a_panel(
     members, is_panel
 ):
-    settings = {"dataset": SAMPLE, "judges": JUDGES[:3], "majorities": {"all": members}}
+    settings = {
+        "dataset": SAMPLE,
+        "judges": JUDGES[:3],
+        "majorities": {"all": members},
+    }
     reason = r"a panel; configure it as `\{label: all, majority: \[a, b, c\]\}`"
 
     with pytest.raises(ValueError, match=reason) if is_panel else nullcontext():

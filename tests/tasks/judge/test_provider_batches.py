@@ -217,7 +217,9 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(server, mak
 
 def fails_at_first(request, number: int) -> HttpResponse:
     # About every fifth prompt.
-    is_struck = is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
+    is_struck = (
+        is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
+    )
     if is_struck and number == 0:
         return HttpResponse(status=500)
     return well_behaved(request, number)

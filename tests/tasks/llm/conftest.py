@@ -196,7 +196,9 @@ def responding_with(*http_responses: HttpResponse) -> Behaviour:
     """Respond with the first of these to a request, and with the next one to each repetition of it;
     the last one is repeated.
     """
-    return lambda _request, number: http_responses[min(number, len(http_responses) - 1)]
+    return lambda _request, number: http_responses[
+        min(number, len(http_responses) - 1)
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)

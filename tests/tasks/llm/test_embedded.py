@@ -17,7 +17,13 @@ import pytest
 from tasks.llm import embedded
 from tasks.llm.calls.sending import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
-from tasks.llm.request import Call, Prices, Target, highest_usage_of, most_reply_tokens
+from tasks.llm.request import (
+    Call,
+    Prices,
+    Target,
+    highest_usage_of,
+    most_reply_tokens,
+)
 from tests.faults.behaviours import HttpResponse
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
@@ -157,7 +163,9 @@ def test_the_embedded_model_has_started_when_its_address_is_known(monkeypatch):
         (64, 63.2, 1),
     ],
 )
-def test_the_embedded_model_computes_on_idle_processors_alone(n_cpus, load, n_threads):
+def test_the_embedded_model_computes_on_idle_processors_alone(
+    n_cpus, load, n_threads
+):
     assert embedded.n_threads_to_use(n_cpus, load) == n_threads
 
 
@@ -171,7 +179,9 @@ def target_at(api_base: str, route: str = ROUTES[0], **parameters: Any) -> Targe
         **parameters,
     }
     prices = Prices(2.0, None, 0.0, "configuration")
-    return Target(f"{route}text-embedding-3-small", api_base, parameters, prices=prices)
+    return Target(
+        f"{route}text-embedding-3-small", api_base, parameters, prices=prices
+    )
 
 
 def embedding_of(text: str, target: Target) -> Any:

@@ -98,7 +98,9 @@ def test_a_file_without_certificates_is_refused_with_the_variable(
         ("CURL_CA_BUNDLE", "{folder}"),
     ],
 )
-def test_certificates_that_can_be_read_are_accepted(name, value, tmp_path, monkeypatch):
+def test_certificates_that_can_be_read_are_accepted(
+    name, value, tmp_path, monkeypatch
+):
     monkeypatch.setenv(name, value.format(folder=tmp_path))
 
     refuse_unusable_network()

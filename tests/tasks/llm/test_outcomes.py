@@ -147,8 +147,16 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "no choices": (HttpResponse("x", choices=0), "empty", 2),
     "cut connection": (HttpResponse(cuts_connection=True), "provider_error", 2),
     "cut body": (HttpResponse(LONG, cuts_body=True), "provider_error", 2),
-    "half a body": (HttpResponse(raw=b'{"id": "chatcmpl", "choi'), "provider_error", 2),
-    "a page for a body": (HttpResponse(raw=b"<html>hello</html>"), "provider_error", 2),
+    "half a body": (
+        HttpResponse(raw=b'{"id": "chatcmpl", "choi'),
+        "provider_error",
+        2,
+    ),
+    "a page for a body": (
+        HttpResponse(raw=b"<html>hello</html>"),
+        "provider_error",
+        2,
+    ),
     "nothing for a body": (HttpResponse(raw=b""), "provider_error", 2),
     **{
         text: (HttpResponse(status=status, raw=text.encode()), "context_length", 1)
@@ -336,7 +344,10 @@ def test_the_wait_that_a_server_requests_is_kept(route, calling, serve):
         ({"retry-after-ms": "60000"}, 60.0),
         ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),
         (
-            {"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"},
+            {
+                "x-ratelimit-reset-requests": "6m0s",
+                "x-ratelimit-reset-tokens": "99999",
+            },
             None,
         ),
     ],
@@ -347,7 +358,9 @@ def test_a_requested_wait_is_read_if_it_is_believed(headers, wait_s):
 
 NAMES = ("retry-after", "retry-after-ms")
 NUMBERS = st.floats().map(str) | st.integers().map(str)
-DATES = st.datetimes().map(lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
+DATES = st.datetimes().map(
+    lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S GMT")
+)
 
 
 @given(
@@ -481,7 +494,9 @@ def test_another_cell_does_not_use_the_reply_to_a_fallback(calling, low_server):
     assert temperatures(low_server) == [1, 1, 0, 1]
 
 
-def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling, serve):
+def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
+    calling, serve
+):
     server = serve(only_low)
 
     replies = calling.at_once(

@@ -71,7 +71,9 @@ def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(
     assert request.most_reply_tokens(target, parameters) == n_tokens
 
 
-@pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
+@pytest.mark.parametrize(
+    "text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000]
+)
 def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text):
     # Counting sets the folder of the encodings, which otherwise come from the network.
     request.count_tokens(Target("hosted_vllm/judge"), "")
@@ -127,7 +129,9 @@ def test_litellm_s_cost_of_a_call_counts_for_its_models(calling, serve, monkeypa
     assert reply.cost_usd == pytest.approx(TABLE_USD)
 
 
-MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20
+MIXED = (
+    "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20
+)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,10 @@ def dates(monkeypatch):
             "litellm_provider": "hosted_vllm",
             "deprecation_date": "2026-10-23",
         },
-        "gemini/twin": {"litellm_provider": "gemini", "deprecation_date": "2026-12-01"},
+        "gemini/twin": {
+            "litellm_provider": "gemini",
+            "deprecation_date": "2026-12-01",
+        },
     }
     for name, entry in table.items():
         monkeypatch.setitem(litellm_setup.model_table(), name, entry)
@@ -84,7 +87,9 @@ def test_a_configured_day_replaces_that_of_the_table():
     assert retirement_notice(ended, TODAY) == expected
 
 
-def test_the_configured_day_is_that_of_the_calls_and_no_part_of_the_identity(tmp_path):
+def test_the_configured_day_is_that_of_the_calls_and_no_part_of_the_identity(
+    tmp_path,
+):
     file = tmp_path / "prbench.yaml"
     file.write_text(
         "dataset: {source: sample}\n"
@@ -146,7 +151,9 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
-def test_a_refused_call_to_a_model_that_has_ended_names_the_day(status, calling, serve):
+def test_a_refused_call_to_a_model_that_has_ended_names_the_day(
+    status, calling, serve
+):
     server = serve(failed(status, "The model is not available."))
 
     reply = calling(call_to(server, name="hosted_vllm/old"))

@@ -30,7 +30,9 @@ def traces(folder: Path, secret: str) -> list[str]:
     "name",
     ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"],
 )
-def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name, monkeypatch):
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(
+    name, monkeypatch
+):
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
@@ -207,7 +209,9 @@ def gated_call(server: FaultServer, route: str) -> Call:
     extra_body = {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}
     parameters = {**settings.get("parameters", {}), "extra_body": extra_body}
     headers = {"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}
-    return call_to(server, **settings | {"headers": headers, "parameters": parameters})
+    return call_to(
+        server, **settings | {"headers": headers, "parameters": parameters}
+    )
 
 
 @pytest.mark.parametrize("route", ROUTES)

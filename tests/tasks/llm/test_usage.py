@@ -14,7 +14,14 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.llm.usage import Tokens, openai_form, tokens_in
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, calls_to, in_turn
+from tests.tasks.llm.conftest import (
+    ROUTES,
+    Calling,
+    Serve,
+    call_to,
+    calls_to,
+    in_turn,
+)
 from tests.tasks.llm.transport.test_ends import EVENTS, JSON, reply_to
 
 JsonObject = dict[str, Any]
@@ -143,7 +150,9 @@ def growing_event(
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
 def test_the_last_of_a_stream_s_growing_reports_counts(route, calling, serve):
-    stream = growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
+    stream = (
+        growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
+    )
     server = serve(HttpResponse(raw=stream.encode(), headers=EVENTS))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -262,7 +271,9 @@ def test_without_a_total_the_counts_are_those_that_are_stated(
     calling,
     serve,
 ):
-    usage = {name: value for name, value in XAI_USAGE.items() if name != "total_tokens"}
+    usage = {
+        name: value for name, value in XAI_USAGE.items() if name != "total_tokens"
+    }
 
     reply = reply_with(usage | total, route, calling, serve)
 
@@ -472,7 +483,11 @@ def test_gemini_s_thoughts_are_a_part_of_the_completion(usage, expected):
 @pytest.mark.parametrize(
     ("usage", "prompt_tokens", "cached_tokens"),
     [
-        ({"cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 550, 400),
+        (
+            {"cache_read_input_tokens": 400, "cache_creation_input_tokens": 50},
+            550,
+            400,
+        ),
         ({"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}, 100, 0),
         (
             {"cache_read_input_tokens": None, "cache_creation_input_tokens": None},
@@ -517,7 +532,9 @@ def calls(draw: st.DrawFn) -> JsonObject:
         "reasoning": reasoning,
         "is_cache_beside": draw(st.booleans()),
         "is_reasoning_beside": draw(st.booleans()),
-        "names": draw(st.sampled_from([("prompt", "completion"), ("input", "output")])),
+        "names": draw(
+            st.sampled_from([("prompt", "completion"), ("input", "output")])
+        ),
         "cached_at_top": draw(st.booleans()),
     }
 

@@ -108,7 +108,9 @@ def test_one_line_says_how_many_results_are_not_used(old_job, server):
     assert "OPENAI_BASE_URL" in line
 
 
-def test_results_that_were_made_again_with_the_address_are_not_counted(old_job, server):
+def test_results_that_were_made_again_with_the_address_are_not_counted(
+    old_job, server
+):
     assert missing_calls(old_job, server) > 0
 
     assert lines_on_unadopted(old_job) == []

@@ -291,12 +291,16 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(small, store, tmp_pat
     assert held(into(small, tmp_path / "restored"))[0] == ["a"]
 
 
-def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small, store, tmp_path):
+def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(
+    small, store, tmp_path
+):
     backup(small, store)
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
     store.write(name, content[:-1] + b"?")
-    with pytest.raises(PipelineError, match="missing, or changed since it was written"):
+    with pytest.raises(
+        PipelineError, match="missing, or changed since it was written"
+    ):
         restore(into(small, tmp_path / "restored"), store)
     assert not list((tmp_path / "restored").rglob("*.parquet"))
 

@@ -148,7 +148,9 @@ def test_rows_that_only_calls_restore_wait_until_asked(job, calls, capsys):
     assert board(job) == figures
 
 
-def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job, tmp_path):
+def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(
+    job, tmp_path
+):
     content = victim(job, "verdicts").read_bytes()
     flip(victim(job, "verdicts"))
     with pytest.raises(Damaged, match="is damaged"):

@@ -118,7 +118,9 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
     assert store_calls(job) == 0
 
 
-def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server, tmp_path):
+def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
+    server, tmp_path
+):
     def be_busy_first(request, number):
         if number == 0 and not is_judge_request(request):
             return HttpResponse(status=503, raw=b"busy")
@@ -306,7 +308,9 @@ def test_a_removed_response_is_sampled_and_judged_again(job, provider):
     assert len(provider.book) == n_calls + 1 + n_verdicts
     rebuild(job)
     assert values_in(job, COUNTS) == counts
-    [sampled_again] = rows_in(job, "from responses where response_id = ?", response_id)
+    [sampled_again] = rows_in(
+        job, "from responses where response_id = ?", response_id
+    )
     assert "blah" not in sampled_again["text"]
     assert sampled(job).rows == 0
     assert judged(job).rows == 0

@@ -24,7 +24,8 @@ from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
 RUBRICS = {
-    f"t{i:02d}": [(5, "Accuracy"), (3, "Accuracy"), (-2, "Accuracy")] for i in range(8)
+    f"t{i:02d}": [(5, "Accuracy"), (3, "Accuracy"), (-2, "Accuracy")]
+    for i in range(8)
 }
 
 
@@ -55,7 +56,8 @@ def measured(tmp_path_factory) -> Warehouse:
     decisions = {}
     for second_criterion in (0, 1):
         decisions[second_criterion] = {
-            task: [index % 2, second_criterion, 1] for index, task in enumerate(RUBRICS)
+            task: [index % 2, second_criterion, 1]
+            for index, task in enumerate(RUBRICS)
         }
     rows = combined(
         tasks_of(RUBRICS),

@@ -6,7 +6,13 @@ import pytest
 
 from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
-from tasks.plan.stopping import ORDERS, Needed, expected_calls, needed_calls, simulated
+from tasks.plan.stopping import (
+    ORDERS,
+    Needed,
+    expected_calls,
+    needed_calls,
+    simulated,
+)
 from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.stopping.comparisons import ComparedModel, PlannedComparison, Progress
 
@@ -36,7 +42,12 @@ def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_leng
 
 def test_replies_that_a_limit_makes_equally_long_are_still_assumed():
     planned = planned_calls(
-        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, reply_limit=200
+        "sample",
+        "a-model",
+        1_000,
+        PerCall(100, basis=COUNTED),
+        PRICES,
+        reply_limit=200,
     )
 
     assert planned.cost_usd is None
@@ -48,19 +59,27 @@ def test_replies_that_a_limit_makes_equally_long_are_still_assumed():
 
 
 def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_counted():
-    planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
+    planned = planned_calls(
+        "judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES
+    )
 
     # In the cheapest case 85 % of 1,000 prompt tokens are cached, at half the price, and replies
     # have 50 tokens; in the dearest one, prompts have 2,700 tokens and replies 1,000.
     assert planned.cost_usd_low == pytest.approx(0.575 + 0.5)
     assert planned.cost_usd_high == pytest.approx(2.7 + 10)
-    lengths = "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
+    lengths = (
+        "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
+    )
     assert lengths in planned.assumed
 
 
 def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range():
-    unpriced = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices())
-    priced = planned_calls("sample", "a-model", 10, PerCall(100, basis=COUNTED), PRICES)
+    unpriced = planned_calls(
+        "judge", "a-judge", 10, PerCall(base_prompt=700), Prices()
+    )
+    priced = planned_calls(
+        "sample", "a-model", 10, PerCall(100, basis=COUNTED), PRICES
+    )
 
     assert unpriced.cost_usd_low is None
     assert unpriced.cost_usd_high is None
@@ -134,7 +153,9 @@ def test_only_the_missing_tasks_among_the_needed_ones_are_called():
 
 
 def test_a_settled_comparison_needs_no_more_tasks():
-    needed, (expected_tasks,) = simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
+    needed, (expected_tasks,) = simulated(
+        [progress("a", "b", 2, DIFFERENT)], [UNCLEAR]
+    )
 
     assert expected_tasks["tasks"]["median"] == 40
     assert expected_tasks["decided_share"] == 1
@@ -157,7 +178,9 @@ def test_a_judge_is_called_for_what_each_model_needs():
         ],
         [UNCLEAR] * 3,
     )
-    cells = [(label, task_id, 3) for label in ("a", "c", "alone") for task_id in ORDER]
+    cells = [
+        (label, task_id, 3) for label in ("a", "c", "alone") for task_id in ORDER
+    ]
 
     row = expected_calls(Planned("judge", "a-judge", 900), cells, needed)
 

@@ -41,7 +41,9 @@ def browsing() -> Iterator[Browser]:
             "Chromium is not installed: `apt-get install chromium`, or its path in CHROMIUM"
         )
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(_SWITCHES))
+        browser = playwright.chromium.launch(
+            executable_path=path, args=list(_SWITCHES)
+        )
         yield browser
         browser.close()
 
@@ -62,7 +64,8 @@ class Visit:
         self.page.on(
             "console",
             lambda line: (
-                line.type in {"error", "warning"} and self.complaints.append(line.text)
+                line.type in {"error", "warning"}
+                and self.complaints.append(line.text)
             ),
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

@@ -50,7 +50,9 @@ def test_each_benchmark_has_leaders_of_its_own(sections):
         assert model not in sections.texts["prbench"]
 
 
-def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(sections):
+def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
+    sections,
+):
     text = sections.texts["researchrubrics"]
 
     size = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
@@ -69,7 +71,9 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job, tmp_
     (tmp_path / "prbench/index.html").write_text("a report of another day")
     (tmp_path / "notes.md").write_text("mine")
     before = files(tmp_path / "prbench")
-    (tmp_path / "report.json").write_text('{"format": "prbench-report", "version": 1}')
+    (tmp_path / "report.json").write_text(
+        '{"format": "prbench-report", "version": 1}'
+    )
 
     with Warehouse(research_job.warehouse).reader() as reader:
         write_benchmark_index(tmp_path, reader, "researchrubrics")
@@ -99,7 +103,9 @@ def unjudged_task(**changes: str) -> Rows:
     tables = admitted(["t1"], n_criteria=1) | {"criteria": [criterion("t1", 0, 1.0)]}
     for rows in tables.values():
         for row in rows:
-            row.update({name: value for name, value in changes.items() if name in row})
+            row.update(
+                {name: value for name, value in changes.items() if name in row}
+            )
     return tables
 
 

@@ -84,7 +84,12 @@ def test_every_listed_table_is_there_and_says_what_a_row_is(results):
     assert set(tables["name"]) <= set(results.sql(query)["table_name"])
     assert set(tables["kind"]) == {"mart", "stored"}
     assert tables["meaning"].null_count() == 0
-    assert set(tables["name"]) > {"leaderboard", "verdicts", "verdict_details", "tasks"}
+    assert set(tables["name"]) > {
+        "leaderboard",
+        "verdicts",
+        "verdict_details",
+        "tasks",
+    }
     for name in ("leaderboard", "runs"):
         assert isinstance(results.table(name), pl.DataFrame)
 

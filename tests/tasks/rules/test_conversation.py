@@ -53,7 +53,9 @@ TEXTS = (
 
 
 @given(TEXTS, TEXTS)
-def test_a_filled_template_is_its_parts_with_the_texts_between(conversation, criterion):
+def test_a_filled_template_is_its_parts_with_the_texts_between(
+    conversation, criterion
+):
     template = f"one{CRITERION}two{CONVERSATION}three"
 
     filled = fill(template, {CONVERSATION: conversation, CRITERION: criterion})
@@ -80,7 +82,8 @@ TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 
 
 @pytest.mark.parametrize(
-    "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
+    "name",
+    [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)],
 )
 def test_thinking_is_taken_away_under_every_tag(name):
     assert final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.") == "The reply."
@@ -126,8 +129,14 @@ REPLIES = {
         "<think>\u0130\u0130</THINK>The reply.",
         "The reply.",
     ),
-    "nothing that a reader sees": ("<think>x</think>\u200b\u00ad\u3164\x00\u202e", ""),
-    "its opening tag omitted": ("omitted: first this</think>The reply.", "The reply."),
+    "nothing that a reader sees": (
+        "<think>x</think>\u200b\u00ad\u3164\x00\u202e",
+        "",
+    ),
+    "its opening tag omitted": (
+        "omitted: first this</think>The reply.",
+        "The reply.",
+    ),
     "another tag omitted": (
         "omitted: first this</reasoning>\nThe reply.",
         "The reply.",
@@ -206,7 +215,12 @@ def test_thinking_in_the_format_of_a_model_is_taken_away(name):
 
 @pytest.mark.parametrize(
     "text",
-    [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"],
+    [
+        ANALYSIS,
+        "[THINK]Is it",
+        "<seed:think>Is it</think>",
+        "<|START_THINKING|>Is it",
+    ],
 )
 def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text):
     assert final_text(text) == ""

@@ -31,7 +31,8 @@ Values = list[float | None]
 
 def values_of(verdicts: list[VerdictOrError]) -> Values:
     return [
-        verdict.value if isinstance(verdict, Verdict) else None for verdict in verdicts
+        verdict.value if isinstance(verdict, Verdict) else None
+        for verdict in verdicts
     ]
 
 
@@ -105,7 +106,9 @@ def as_choices(probabilities: tuple[float, ...]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("probabilities", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
-def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(probabilities):
+def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
+    probabilities,
+):
     assert isinstance(ternary(as_choices(probabilities)), VerdictError)
 
 
@@ -130,7 +133,9 @@ def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
 
 def test_an_expected_value_is_never_above_1():
     """Rounded probabilities may add up to a little more than 1."""
-    assert ternary(as_choices((1.0, 0.04, 0.0))) == Verdict("met", 1.0, None, 1.0, 1.0)
+    assert ternary(as_choices((1.0, 0.04, 0.0))) == Verdict(
+        "met", 1.0, None, 1.0, 1.0
+    )
 
 
 def test_decisions_that_are_stated_twice_decide_nothing():
@@ -188,7 +193,11 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
         ),
         ([UNLIKELY | UNNAMED, AT_THRESHOLD | UNNAMED], [None, None, None]),
         (
-            [LIKELY | {"type": "refusal", "probability": None}, UNLIKELY, AT_THRESHOLD],
+            [
+                LIKELY | {"type": "refusal", "probability": None},
+                UNLIKELY,
+                AT_THRESHOLD,
+            ],
             [None, 0.0, 1.0],
         ),
     ],

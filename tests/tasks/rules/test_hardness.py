@@ -48,7 +48,9 @@ def test_a_tie_in_exact_figures_is_a_tie(scores):
 def test_no_task_that_is_left_out_is_harder_than_one_in(scores, data):
     size = data.draw(st.integers(1, len(scores)))
     # Exact sums of the same floats, each rounded only once, when it becomes a float.
-    sums = {task: float(sum(map(Fraction, values))) for task, values in scores.items()}
+    sums = {
+        task: float(sum(map(Fraction, values))) for task, values in scores.items()
+    }
 
     selected = hardness.select_hardest(scores, size)
 

@@ -176,7 +176,10 @@ def test_a_criterion_keeps_its_hash(title, expected):
     ("texts", "expected"),
     [
         (("Judge <<response>>",), "f02b90f90e872e29aee110418b4072d8"),
-        (("Judge <<response>>", "Search <<part>>"), "77c2754afc5b307444ee015bb4848206"),
+        (
+            ("Judge <<response>>", "Search <<part>>"),
+            "77c2754afc5b307444ee015bb4848206",
+        ),
         (
             ("Judge <<response>>", "Search <<part>>", "Reply again."),
             "48a0e717636f8ef1fd5a890381edbaac",

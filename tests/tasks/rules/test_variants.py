@@ -49,7 +49,9 @@ def test_examples_in_parentheses_are_taken_out_and_nothing_else(title, expected)
 
 
 @given(st.text(alphabet="abc (),.e.g:1\n", max_size=60))
-def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(title):
+def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(
+    title,
+):
     result = without_examples(title)
 
     letters = iter(title)

@@ -61,7 +61,10 @@ BAD = {
     "text in front": 'Here it is: {"criteria_met": true}',
     "NaN": '{"criteria_met": NaN}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
-    "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "nested deep": '{"criteria_met": true, "x": '
+    + "[" * 100_000
+    + "]" * 100_000
+    + "}",
     "a number of five thousand digits": '{"criteria_met": true, "x": '
     + "1" * 5_000
     + "}",
@@ -216,7 +219,15 @@ SEPARATORS = st.one_of(
     ),
     st.tuples(
         st.sampled_from(
-            ["</{}>", "<{}>", "<{}>so</{}>", "<{} />", "</{} >", "&lt;/{}&gt;", "[/{}]"]
+            [
+                "</{}>",
+                "<{}>",
+                "<{}>so</{}>",
+                "<{} />",
+                "</{} >",
+                "&lt;/{}&gt;",
+                "[/{}]",
+            ]
         ),
         NAMES,
     ).map(lambda parts: parts[0].replace("{}", parts[1])),

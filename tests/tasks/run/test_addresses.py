@@ -202,7 +202,9 @@ def names_in_litellm() -> set[str]:
     sources = [folder / "main.py", *folder.glob("litellm_core_utils/*.py")]
     sources += [*folder.glob("llms/**/*.py"), *folder.glob("llms/**/*.json")]
     texts = "\n".join(source.read_text(encoding="utf-8") for source in sources)
-    return set(re.findall(r"[\"']([A-Z][A-Z0-9_]*_(?:API_BASE|BASE_URL))[\"']", texts))
+    return set(
+        re.findall(r"[\"']([A-Z][A-Z0-9_]*_(?:API_BASE|BASE_URL))[\"']", texts)
+    )
 
 
 def providers() -> set[str]:

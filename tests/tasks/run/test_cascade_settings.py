@@ -43,7 +43,9 @@ def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
     return job_on("sample", Path("nowhere"), benchmark=benchmark, judges=list(judges))
 
 
-def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> JudgeConfig:
+def judge_config_of(
+    *judges: dict[str, Any], benchmark: str = "prbench"
+) -> JudgeConfig:
     [judge_config] = judge_configs(
         job_of(*judges, benchmark=benchmark), load_benchmark(benchmark)
     )
@@ -51,7 +53,9 @@ def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judg
 
 
 def test_judges_that_a_cascade_names_judge_only_within_it():
-    job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
+    job = job_of(
+        CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"}
+    )
 
     judges = [judge.label for judge in job.settings.judges]
     called_judges = [judge.label for judge in job.settings.called_judges]

@@ -68,7 +68,9 @@ FROZEN = json.loads(FILE.read_text(encoding="utf-8"))
 
 def digest_of(values: Iterable[Any]) -> str:
     hashes = sorted(map(str, values))
-    return f"{len(hashes)} {hashlib.sha256('|'.join(hashes).encode()).hexdigest()[:16]}"
+    return (
+        f"{len(hashes)} {hashlib.sha256('|'.join(hashes).encode()).hexdigest()[:16]}"
+    )
 
 
 OTHERS = ("researchrubrics", "healthbench")

@@ -44,7 +44,9 @@ def cascade(
     **when: Any,
 ) -> Judge:
     strong_judge = Judge(**strong)
-    members = Cascade(first=Judge(**cheap), then=strong_judge, when=Escalation(**when))
+    members = Cascade(
+        first=Judge(**cheap), then=strong_judge, when=Escalation(**when)
+    )
     return strong_judge.model_copy(update={"label": "cascade", "cascade": members})
 
 
@@ -220,13 +222,21 @@ def test_a_cascade_keeps_its_hash(judge, expected):
             "e897b9fd84c5dcf69aee20776b4dedac",
         ),
         ("researchrubrics", {}, "389b34f90cfbb3de989b4066a59671b7"),
-        ("researchrubrics", {"grading": "ternary"}, "389b34f90cfbb3de989b4066a59671b7"),
+        (
+            "researchrubrics",
+            {"grading": "ternary"},
+            "389b34f90cfbb3de989b4066a59671b7",
+        ),
         (
             "researchrubrics",
             {"grading": "ternary", "criteria_per_call": "all"},
             "fb1f99485f7f3f0fa8797a859aa93eed",
         ),
-        ("researchrubrics", {"grading": "binary"}, "5d96c5b1570d8d6328f5c10fa3ad8539"),
+        (
+            "researchrubrics",
+            {"grading": "binary"},
+            "5d96c5b1570d8d6328f5c10fa3ad8539",
+        ),
         (
             "researchrubrics",
             {"template": "researchrubrics_ternary_v1"},
@@ -261,7 +271,11 @@ def test_a_cascade_of_two_templates_keeps_the_hash_of_both():
         ("prbench", hub_row("t1"), "23704afcdc7abca2ca7e0083205a62a6"),
         ("prbench", hub_row("t1", field="Legal"), "3a9c22a0ba9b35f936506c474ca3054e"),
         # The canary is no content.
-        ("prbench", hub_row("t1", canary="canary"), "23704afcdc7abca2ca7e0083205a62a6"),
+        (
+            "prbench",
+            hub_row("t1", canary="canary"),
+            "23704afcdc7abca2ca7e0083205a62a6",
+        ),
         ("healthbench", HEALTH_ROW, "62d9e8b74b9f9669e5392bf5cc4ca5d1"),
         ("researchrubrics", research_row(1), "63fde34ddad106e895a2a6cbd3da7520"),
     ],
@@ -312,7 +326,11 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
             {"response_format": reply_format(300, "ternary", is_group=True)},
             "b8cd410bf48db216c86ccf2c7159f17f",
         ),
-        ({"temperature": 0.0, "max_tokens": 9}, {}, "051f8d07f1760d17c52da8953b73f2a7"),
+        (
+            {"temperature": 0.0, "max_tokens": 9},
+            {},
+            "051f8d07f1760d17c52da8953b73f2a7",
+        ),
         ({"headers": {"X-Team": "eval"}}, {}, "3baed78be282e339977d1124f47de26a"),
         ({"api_base": ADDRESS}, {}, "b05abc877321c285b89924bc9977f7a9"),
         ({"api": "responses"}, {}, "ba8380e5ac9170bba28178592aca9fa3"),

@@ -222,7 +222,9 @@ def test_a_task_that_is_not_there_is_refused_by_name(world):
         world.run(named_tasks=("nobody",))
 
 
-def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(world, tmp_path):
+def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
+    world, tmp_path
+):
     responses = tmp_path / "responses.json"
     responses.write_text(
         json.dumps({"finance-0": "A response that was made elsewhere."})

@@ -128,7 +128,9 @@ def test_criteria_that_are_refused_cost_no_verdict_of_another_call(
     assert sum(counts.values()) == N_TASKS * N_CRITERIA
 
 
-def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(job, server):
+def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
+    job, server
+):
     prompts = ["What does t0", "What does t1", "What does t2"]
     server.behaviour = refusing(*prompts, harmless=failed(403, "Not with this key."))
     configured = job()
@@ -136,7 +138,10 @@ def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(job, 
     reports = [sampled(configured) for _ in range(4)]
 
     assert reports[0].stopped
-    assert statuses(configured, "responses") == {"ok": N_TASKS - 3, "provider_error": 3}
+    assert statuses(configured, "responses") == {
+        "ok": N_TASKS - 3,
+        "provider_error": 3,
+    }
 
 
 def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(

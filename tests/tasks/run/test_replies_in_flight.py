@@ -65,7 +65,9 @@ def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path):
         cells = plan_samples(job)["slow"]
         async with open_run_context(job) as context:
             work = asyncio.create_task(sample_cells(job, context, "slow", cells))
-            await asyncio.to_thread(until, lambda: calls_of(server, "slow") == N_TASKS)
+            await asyncio.to_thread(
+                until, lambda: calls_of(server, "slow") == N_TASKS
+            )
             work.cancel()
             await work
 

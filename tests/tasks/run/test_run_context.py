@@ -133,7 +133,9 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
 
     refuse_unready(job, STAGES["judge"].calls)
     refuse_unready(judged_by("original", tmp_path), kinds)
-    with pytest.raises(UsageError, match=r"^rubric_writer: OPENAI_API_KEY is not set"):
+    with pytest.raises(
+        UsageError, match=r"^rubric_writer: OPENAI_API_KEY is not set"
+    ):
         refuse_unready(job, kinds)
 
 

@@ -51,7 +51,9 @@ def job(server: FaultServer, tmp_path_factory) -> Job:
 
 
 def messages_to(model: str, server: FaultServer) -> list[Any]:
-    return [request["messages"] for request in server.book if request["model"] == model]
+    return [
+        request["messages"] for request in server.book if request["model"] == model
+    ]
 
 
 def test_a_model_gets_its_system_prompt_before_the_conversation(job, server):

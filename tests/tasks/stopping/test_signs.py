@@ -36,7 +36,10 @@ def look(**values: Any) -> Row:
 
 
 OF_MODELS = look(
-    mean_difference=0.2, unbiased_difference=0.1, sequence_low=0.05, sequence_high=0.35
+    mean_difference=0.2,
+    unbiased_difference=0.1,
+    sequence_low=0.05,
+    sequence_high=0.35,
 )
 OF_NIGHT = look(
     mean_difference=-0.2,
@@ -104,7 +107,9 @@ def test_looks_of_this_version_stay_as_they_are(old):
     old.publish()
 
     with old.reader() as reader:
-        [stored_look] = reader.select("stopping_looks", ", ".join(DIFFERENCES), block=2)
+        [stored_look] = reader.select(
+            "stopping_looks", ", ".join(DIFFERENCES), block=2
+        )
     assert tuple(stored_look.values()) == (0.2, 0.1, 0.05, 0.35)
 
 

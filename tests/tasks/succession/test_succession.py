@@ -322,7 +322,9 @@ def test_the_latest_sample_of_two_judges_is_shown(judged_copy):
 
 
 def test_of_two_templates_of_the_new_judge_the_later_sample_is_shown(judged_copy):
-    judge = judged_copy.settings.judges[0].model_copy(update={"template": "binary_v1"})
+    judge = judged_copy.settings.judges[0].model_copy(
+        update={"template": "binary_v1"}
+    )
     changed_job = judged_copy.with_settings(judges=(judge,))
 
     store_sample(succession(changed_job, ALL_VERDICTS))
@@ -390,7 +392,9 @@ OLDER = {"judge": "older", "grading": "binary"}
 
 
 def test_a_later_vintage_of_a_model_changes_nothing(judged_copy, fully_judged):
-    sampled_later(judged_copy, "2026-11-02", lambda criterion_row, model: 0.0, **OLDER)
+    sampled_later(
+        judged_copy, "2026-11-02", lambda criterion_row, model: 0.0, **OLDER
+    )
 
     assert shown(judged_copy, "succession") == fully_judged
 
@@ -455,7 +459,9 @@ def test_the_interval_of_a_moved_score_has_the_errors_of_score_and_shift(job):
     aggregate(job)
 
     def reach(figure: str) -> float:
-        (point,) = (row for row in shown(job, figure) if row["vintage"] == "2026-11-02")
+        (point,) = (
+            row for row in shown(job, figure) if row["vintage"] == "2026-11-02"
+        )
         return point["mean_score"] - point["ci_low"]
 
     shift_reach = effects["a"]["effect"] - effects["a"]["effect_ci_low"]
@@ -522,7 +528,9 @@ def test_the_first_sentence_names_the_models_whose_order_may_change():
         shown_row("c", 0.0),
     )
 
-    assert "the order may change among a, b; levels change by -0.050 to +0.030" in text
+    assert (
+        "the order may change among a, b; levels change by -0.050 to +0.030" in text
+    )
 
 
 def test_the_first_sentence_says_of_which_model_nothing_is_known():

@@ -19,7 +19,9 @@ LOGS = Path(__file__).parent / "logs"
 
 @pytest.fixture(scope="session")
 def finance(tmp_path_factory) -> Job:
-    return prepared(job_on("sample", tmp_path_factory.mktemp("finance") / "warehouse"))
+    return prepared(
+        job_on("sample", tmp_path_factory.mktemp("finance") / "warehouse")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -54,9 +56,13 @@ def side_by_side(finance: Job, tmp_path_factory) -> SideBySide:
     """The imported logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
     job = copied(finance, folder / "warehouse")
-    notes = {"published": notes_of(import_results(job, [published(folder / "p.json")]))}
+    notes = {
+        "published": notes_of(import_results(job, [published(folder / "p.json")]))
+    }
     log = unpacked("evalscope", folder)
-    notes["evalscope"] = notes_of(import_results(job, [log], model="evalscope {model}"))
+    notes["evalscope"] = notes_of(
+        import_results(job, [log], model="evalscope {model}")
+    )
     logs = [LOGS / "thorough.eval", LOGS / "brief.eval"]
     notes["inspect"] = notes_of(import_results(job, logs))
     return SideBySide(job, notes)

@@ -33,7 +33,9 @@ def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         prompt = row.get(f"prompt_{number}")
         if prompt:
             references = ""
-            for position, text in enumerate(row.get(f"reference_texts_{number}") or []):
+            for position, text in enumerate(
+                row.get(f"reference_texts_{number}") or []
+            ):
                 references += f"Reference Text {position}:\n{text}\n\n"
             turns.append(("user", references + prompt))
         response = row.get(f"response_{number}")

@@ -64,14 +64,20 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
     assert scores_in(side_by_side.job) == pytest.approx(expected)
 
 
-def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(side_by_side):
+def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
+    side_by_side,
+):
     verdicts = rows_in(
         side_by_side.job,
         "select judge, status, error, may_hide_failures from verdicts where value is null",
     )
 
     judge = "openai-api/workload/strict"
-    assert sorted(verdict["judge"] for verdict in verdicts) == [judge, judge, "strict"]
+    assert sorted(verdict["judge"] for verdict in verdicts) == [
+        judge,
+        judge,
+        "strict",
+    ]
     for verdict in verdicts:
         assert verdict["status"] == "parse_error"
         assert verdict["error"]
@@ -112,7 +118,9 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side):
         order by all
     """
     assert values_in(job, query) == [("brief",), ("thorough",)]
-    query = "select distinct model, may_hide_failures from leaderboard where is_judged"
+    query = (
+        "select distinct model, may_hide_failures from leaderboard where is_judged"
+    )
     # A leaderboard shows it as unknown if its verdicts do not state it.
     assert dict(values_in(job, query)) == {
         "brief": True,
@@ -149,7 +157,9 @@ def test_usage_and_time_of_calls_are_kept(side_by_side):
     )
     cell = "task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'"
 
-    calls = values_in(side_by_side.job, f"select {columns} from responses where {cell}")
+    calls = values_in(
+        side_by_side.job, f"select {columns} from responses where {cell}"
+    )
 
     assert calls == [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2
     query = """
@@ -240,7 +250,9 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
 
     import_results(health, [file], model="m")
 
-    assert values_in(health, "select trial, status from responses order by trial") == [
+    assert values_in(
+        health, "select trial, status from responses order by trial"
+    ) == [
         (1, "ok"),
         (2, "provider_error"),
     ]
@@ -344,7 +356,9 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
         rubric = row["sample_score"]["sample_metadata"]["rubrics"]
         if all(attempt["status"] == "success" for attempt in attempts):
             weights = [item["weight"] for item in rubric]
-            mild_score = sum(weights) / sum(weight for weight in weights if weight > 0)
+            mild_score = sum(weights) / sum(
+                weight for weight in weights if weight > 0
+            )
             score["value"] = {
                 "clipped_score": fmean([score["value"]["clipped_score"], mild_score])
             }

@@ -284,7 +284,10 @@ NO_DECISIONS = {
             reason,
             True,
         )
-        for reason in ("Could not parse grading response: x", "No explanation provided")
+        for reason in (
+            "Could not parse grading response: x",
+            "No explanation provided",
+        )
     },
     "an exception as the reason": (
         {"met": False, "explanation": f"{LOST}: Error code: 500 - {{'error': 'x'}}"},
@@ -769,7 +772,9 @@ def test_the_command_offers_all_formats():
     [
         lambda content: content[: len(content) // 3],
         lambda content: content[:-200],
-        lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
+        lambda content: (
+            content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:]
+        ),
     ],
 )
 def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
@@ -783,7 +788,10 @@ def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ({"model": "one"}, "has brief, thorough; write {model} where its name belongs"),
+        (
+            {"model": "one"},
+            "has brief, thorough; write {model} where its name belongs",
+        ),
         ({"model": " "}, "give its label, which is not blank"),
         ({"judge": ""}, "give its label, which is not blank"),
     ],

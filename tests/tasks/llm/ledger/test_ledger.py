@@ -117,14 +117,18 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling, s
     server.behaviour = responding_with(HttpResponse(""), HttpResponse("now"))
     calling(call)
 
-    assert stored_calls(calling.folder, "attempt, status, is_final, cell, run_id") == [
+    assert stored_calls(
+        calling.folder, "attempt, status, is_final, cell, run_id"
+    ) == [
         (1, "provider_error", 0, "a-cell", "a-run"),
         (2, "provider_error", 0, "a-cell", "a-run"),
         (3, "ok", 1, "a-cell", "a-run"),
     ]
 
 
-def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(calling, serve):
+def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(
+    calling, serve
+):
     server = serve(
         responding_with(failed(503), failed(503), failed(503), HttpResponse("now"))
     )
@@ -168,7 +172,9 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
     assert free_reply.completion_tokens == 0
 
 
-def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling, serve):
+def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
+    calling, serve
+):
     server = serve(responding_with(HttpResponse("", usage=USAGE), HttpResponse("x")))
     call = call_to(server, "a b c", prices=DOLLAR_A_TOKEN)
 

@@ -158,7 +158,9 @@ BEHIND_ROOTS = 8 * PAGE_BYTES
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n_bytes"), [(0, 1), (1, 30), (2, 300)])
-def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed, n_bytes, original, copy):
+def test_flipped_bytes_make_no_call_wrong_and_hide_none(
+    seed, n_bytes, original, copy
+):
     damaged_pages = change_bytes(copy / "calls.sqlite", seed, n_bytes, BEHIND_ROOTS)
 
     calls = used_calls(copy)
@@ -408,7 +410,9 @@ def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(
 def test_a_folder_that_cannot_be_written_is_one_line(folder, tmp_path):
     (tmp_path / "taken").write_text("x")
 
-    with pytest.raises(PipelineError, match=rf"{tmp_path / folder}.*cannot be written"):
+    with pytest.raises(
+        PipelineError, match=rf"{tmp_path / folder}.*cannot be written"
+    ):
         Ledger(tmp_path / folder)
 
 

@@ -150,13 +150,21 @@ DELETIONS = {
         partial(prune, before_s=5.0, decided_cells=all_decided),
         False,
     ),
-    "a pruned reply": (partial(prune, before_s=15.0, decided_cells=all_decided), True),
+    "a pruned reply": (
+        partial(prune, before_s=15.0, decided_cells=all_decided),
+        True,
+    ),
     "a removed row": (partial(forget, removed={"cell-2": 20.0}), True),
-    "a removed row without a reply": (partial(forget, removed={"cell-9": 20.0}), False),
+    "a removed row without a reply": (
+        partial(forget, removed={"cell-9": 20.0}),
+        False,
+    ),
 }
 
 
-@pytest.mark.parametrize(("delete", "changes_mark"), DELETIONS.values(), ids=DELETIONS)
+@pytest.mark.parametrize(
+    ("delete", "changes_mark"), DELETIONS.values(), ids=DELETIONS
+)
 def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(
     delete,
     changes_mark,

@@ -36,7 +36,9 @@ def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released():
     for usd in (0.57, 0.86, 0.15):
         budget.release(Usage(usd, 1), Usage(0.0, 0))
 
-    assert budget.reserve(Usage(2.58, 1)), "no call is left that could release the rest"
+    assert budget.reserve(Usage(2.58, 1)), (
+        "no call is left that could release the rest"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,9 @@ def test_a_call_of_unbounded_usage_starts_without_a_cap():
 
 
 def test_the_refusal_of_a_call_says_what_to_do():
-    advice = "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
+    advice = (
+        "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
+    )
 
     with pytest.raises(BudgetSpent, match=rf"^0.0000 of 1 USD used, .* {advice}"):
         Budget(1.0, None).reserve(Usage(1.2903, 9_000))
@@ -241,7 +245,9 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling, serve)
     admission = await limiter.acquire(LIVE)
 
     with mock.patch.object(budget, "reserve", wraps=budget.reserve) as reserve:
-        collecting = asyncio.create_task(calling.batched(batched_calls(server), budget))
+        collecting = asyncio.create_task(
+            calling.batched(batched_calls(server), budget)
+        )
         await until(lambda: reserve.called)
         limiter.release(admission)
         batching = await collecting

@@ -176,16 +176,22 @@ async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
 ):
     limits = limiter(4, tpm=tpm)
     admissions = [Admission("a", likely_tokens=500) for _ in range(8)]
-    tasks = [asyncio.create_task(limits.acquire(admission)) for admission in admissions]
+    tasks = [
+        asyncio.create_task(limits.acquire(admission)) for admission in admissions
+    ]
 
     await let_others_run()
     n_begun = sum(task.done() for task in tasks)
-    limits.release(admissions[0], Reply("ok", prompt_tokens=100, completion_tokens=900))
+    limits.release(
+        admissions[0], Reply("ok", prompt_tokens=100, completion_tokens=900)
+    )
     await let_others_run()
 
     assert n_begun == n_first_calls
     assert [task.done() for task in tasks] == [True] * 5 + [False] * 3
-    assert admissions[4].tokens == 1000, "the next reservation follows the first usage"
+    assert admissions[4].tokens == 1000, (
+        "the next reservation follows the first usage"
+    )
     for task in tasks:
         task.cancel()
 
@@ -261,7 +267,9 @@ def test_concurrency_falls_to_one_when_a_model_is_busy(failure):
         endpoint.count_failure(failure, float(second), 0.1)
         limits.append(endpoint.limit)
 
-    assert all(later < earlier or earlier == 1.0 for earlier, later in pairwise(limits))
+    assert all(
+        later < earlier or earlier == 1.0 for earlier, later in pairwise(limits)
+    )
     assert endpoint.limit == 1.0
 
 
@@ -373,7 +381,10 @@ async def test_a_wait_for_another_process_ends_at_the_stop_time(tmp_path, serve)
     call = call_to(serve(HttpResponse("x")))
     stop_at_s = time.time() + 0.4
 
-    with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as other_ledger:
+    with (
+        closing(Ledger(tmp_path)) as ledger,
+        closing(Ledger(tmp_path)) as other_ledger,
+    ):
         gateway = Gateway(limiter(1, stop_at_s=stop_at_s), ledger, "a-run")
         with other_ledger.call_locks.holding(call.key(call.parameters({}))):
             refused_s = await refused(gateway.complete(call))
@@ -397,7 +408,9 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
 
     async with open_run_context(job) as context:
         context.add_notices(earlier_report)
-        await refused(context.gateway(stage, "a-model").complete(call_to(DEAD_ADDRESS)))
+        await refused(
+            context.gateway(stage, "a-model").complete(call_to(DEAD_ADDRESS))
+        )
         n_refused = context.limiters[purpose].n_too_late
         context.add_notices(later_report)
 
@@ -412,7 +425,9 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
 
 
-def test_an_unset_variable_stops_the_model_before_any_call(calling, serve, monkeypatch):
+def test_an_unset_variable_stops_the_model_before_any_call(
+    calling, serve, monkeypatch
+):
     monkeypatch.delenv("NOWHERE_SET", raising=False)
     server = serve(HttpResponse("x"))
 
@@ -451,7 +466,9 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling, serve):
     assert "no such parameter" in str(calling.reason_to_stop)
 
 
-def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling, serve):
+def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
+    calling, serve
+):
     server = serve(HttpResponse("fine"))
     calling.attempts = 5
     calling.limits = {"outage_s": 1.0}

@@ -50,7 +50,9 @@ REFUSALS = {
     "403 that says flagged": failed(403, "Your input was flagged."),
     "200 with a code": error_body(message="Forbidden.", code=403),
     "200 with a code as a text": error_body(message="Forbidden.", code="403"),
-    "200 with a code beside the error": json_body({"code": 403, "error": "Forbidden."}),
+    "200 with a code beside the error": json_body(
+        {"code": 403, "error": "Forbidden."}
+    ),
     "200 with a code and a message": json_body({"code": 401, "msg": "Not allowed."}),
     "500 with a code": error_body(500, message="Forbidden.", code=403),
     "502 with a status": error_body(502, message="Forbidden.", status=404),
@@ -123,7 +125,9 @@ def n_harmless_requests(server: FaultServer) -> int:
     return prompts_at(server).count("Hi")
 
 
-def on_routes(refusals: Iterable[str], on_all: Sequence[str]) -> list[tuple[str, str]]:
+def on_routes(
+    refusals: Iterable[str], on_all: Sequence[str]
+) -> list[tuple[str, str]]:
     """Pair all refusals with one route, and some with all routes."""
     pairs = [(refusal, "vllm") for refusal in refusals]
     for route in ROUTES.keys() - {"vllm"}:
@@ -137,7 +141,9 @@ def on_routes(refusals: Iterable[str], on_all: Sequence[str]) -> list[tuple[str,
 @pytest.mark.parametrize(
     ("refusal", "route"), on_routes(REFUSALS, ["403", "200 with a code"])
 )
-def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling, serve):
+def test_a_refusal_of_one_prompt_is_that_of_its_request(
+    refusal, route, calling, serve
+):
     server = serve(refusing(REFUSALS[refusal]))
     calling.concurrency = 1
 
@@ -149,7 +155,9 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(refusal, route, calling,
     assert calling.reason_to_stop is None
 
 
-def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling, serve):
+def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
+    calling, serve
+):
     def refuse_at_first(request, number):
         if number == 0 and prompt_of(request) != "Hi":
             return failed(401, "Unauthorized")
@@ -175,7 +183,8 @@ HARMLESS_FAILURES = {
 }
 """Replies to a harmless request that leave open whether the request before it is refused."""
 OPEN_QUESTIONS = {
-    name: (failed(403, "No."), harmless) for name, harmless in HARMLESS_FAILURES.items()
+    name: (failed(403, "No."), harmless)
+    for name, harmless in HARMLESS_FAILURES.items()
 }
 """Name -> a refusal, and the reply to a harmless request."""
 POSSIBLY_OF_ACCOUNT = OPEN_QUESTIONS | {
@@ -435,7 +444,9 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency, calling, serve):
+def test_a_key_that_is_revoked_in_between_refuses_nothing(
+    concurrency, calling, serve
+):
     def revoke_after_40(request, _number):
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
             return replace(json_body(VIOLATION, 403), delay_s=0.05)
@@ -511,7 +522,9 @@ REFUSED_CONTENT = {
         400,
     ),
     "Zhipu, a number": error_body(400, code=1301, message="no"),
-    "Moonshot": error_body(400, message="considered high risk", type="content_filter"),
+    "Moonshot": error_body(
+        400, message="considered high risk", type="content_filter"
+    ),
     "Volcengine": error_body(
         400, code="InputTextSensitiveContentDetected", message="no"
     ),
@@ -538,7 +551,9 @@ REFUSED_CONTENT = {
             "choices": None,
         }
     ),
-    "Anthropic": error_body(400, message="Output blocked by content filtering policy"),
+    "Anthropic": error_body(
+        400, message="Output blocked by content filtering policy"
+    ),
     "OpenAI": failed(
         400,
         "Your prompt was flagged as potentially violating our usage policy.",

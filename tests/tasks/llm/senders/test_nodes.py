@@ -78,7 +78,9 @@ class World:
             endpoint(f"model-{number}", self.server.api_base)
             for number in range(N_MODELS)
         ]
-        configure(folder, **usual_settings | {"models": models, "trials": 1} | settings)
+        configure(
+            folder, **usual_settings | {"models": models, "trials": 1} | settings
+        )
         return folder, warehouse
 
     def begin_run(self) -> Path:

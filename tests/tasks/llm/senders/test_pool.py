@@ -163,7 +163,9 @@ async def kill_one(
     os.kill(killed_pid, signal.SIGKILL)
     replies = await asyncio.gather(*tasks)
     await until(
-        lambda: sum(sender.equipment.pid != killed_pid for sender in pool.senders) == 2
+        lambda: (
+            sum(sender.equipment.pid != killed_pid for sender in pool.senders) == 2
+        )
     )
     return replies
 
@@ -180,7 +182,9 @@ def observed(tmp_path_factory) -> Observed:
     ray_folder.mkdir(mode=0o700)
     with (
         pytest.MonkeyPatch.context() as patches,
-        FaultServer(lambda request, _: REPLIES[int(prompt_of(request))]) as odd_server,
+        FaultServer(
+            lambda request, _: REPLIES[int(prompt_of(request))]
+        ) as odd_server,
         FaultServer(responding_with(HttpResponse("yes", delay_s=0.2))) as server,
     ):
         patches.setenv("OPENAI_API_KEY", SECRET)
@@ -217,7 +221,9 @@ def on_local_ray(test: Callable[[Observed], None]) -> Callable[[Observed], None]
 
 @on_local_ray
 def test_replies_by_senders_equal_those_without_senders(observed):
-    replies = [replace(reply, latency_s=None) for reply in observed.replies_by_senders]
+    replies = [
+        replace(reply, latency_s=None) for reply in observed.replies_by_senders
+    ]
     expected = [replace(reply, latency_s=None) for reply in observed.replies_here]
 
     assert replies == expected
@@ -289,7 +295,9 @@ class OneNode:
         """Nothing runs."""
 
 
-async def get_ready(_: object, versions: Any = None, **lacking: Any) -> nodes.Equipment:
+async def get_ready(
+    _: object, versions: Any = None, **lacking: Any
+) -> nodes.Equipment:
     return nodes.Equipment(
         1,
         versions or nodes.local_versions(),

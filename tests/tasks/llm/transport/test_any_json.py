@@ -86,7 +86,10 @@ ROUTES: dict[str, tuple[JsonObject, JsonObject]] = {
     "streamed": (PIECE, {"is_streamed": True}),
     "openai-streamed": (PIECE, {"name": "openai/c", "is_streamed": True}),
     "responses": (RESPONSE, {"name": "openai/c", "parameters": {"api": "responses"}}),
-    "embedding": (EMBEDDINGS, {"name": "openai/c", "parameters": {"api": "embedding"}}),
+    "embedding": (
+        EMBEDDINGS,
+        {"name": "openai/c", "parameters": {"api": "embedding"}},
+    ),
     "decisions": (
         DECISIONS,
         {

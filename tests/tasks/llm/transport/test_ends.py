@@ -98,7 +98,11 @@ def stream_body(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
         "delta": {},
         "finish_reason": finish_reason,
     }
-    events += [event(choices=[end]), event(choices=[], usage=USAGE), "data: [DONE]\n\n"]
+    events += [
+        event(choices=[end]),
+        event(choices=[], usage=USAGE),
+        "data: [DONE]\n\n",
+    ]
     return "".join(events)
 
 
@@ -405,7 +409,9 @@ RESPONSE: dict[str, Any] = {
             "id": "m",
             "role": "assistant",
             "status": "completed",
-            "content": [{"type": "output_text", "text": "A debt.", "annotations": []}],
+            "content": [
+                {"type": "output_text", "text": "A debt.", "annotations": []}
+            ],
         }
     ],
     "usage": {
@@ -453,7 +459,9 @@ def test_the_status_of_a_response_is_its_end(status, expected, n_calls, calling)
     ],
 )
 def test_the_reason_of_an_incomplete_response_is_its_end(reason, expected, calling):
-    with response(status="incomplete", incomplete_details={"reason": reason}) as server:
+    with response(
+        status="incomplete", incomplete_details={"reason": reason}
+    ) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
     assert reply.status == expected

@@ -93,7 +93,11 @@ SENT: list[tuple[str, Parameters, Parameters]] = [
     (VLLM, SAMPLING, SENT_SAMPLING),
     ("openai/gpt-4o", {"max_tokens": 77}, {"max_tokens": 77}),
     (VLLM, {"max_tokens": 77}, {"max_tokens": 77}),
-    ("openai/gpt-4o-search-preview", {"web_search": True}, {"web_search_options": {}}),
+    (
+        "openai/gpt-4o-search-preview",
+        {"web_search": True},
+        {"web_search_options": {}},
+    ),
     ("openai/gpt-4o", {"shape": SHAPE}, {"response_format": SHAPE}),
 ]
 """Model, settings, and the parameters that are sent."""

@@ -172,7 +172,9 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling, serv
     assert calling.reason_to_stop is None
 
 
-FIRST = event(choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}])
+FIRST = event(
+    choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}]
+)
 LAST = event(
     choices=[{"index": 0, "delta": {"content": "debt."}, "finish_reason": "stop"}]
 )
@@ -207,11 +209,15 @@ def test_a_sign_of_life_does_not_end_a_stream(kind, name):
 
 def over_lines(event: str) -> str:
     """An event with its JSON over several lines."""
-    lines = json.dumps(json.loads(event.removeprefix("data: ")), indent=1).splitlines()
+    lines = json.dumps(
+        json.loads(event.removeprefix("data: ")), indent=1
+    ).splitlines()
     return "".join(f"data: {line}\n" for line in lines) + "\n"
 
 
-WHOLE_TEXT = '{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}'
+WHOLE_TEXT = (
+    '{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}'
+)
 FORMS: dict[str, str] = {
     "data over several lines": "".join(map(over_lines, [FIRST, LAST, REPORT])) + DONE,
     "lines that end with CR LF": (STREAM + DONE).replace("\n", "\r\n"),

@@ -200,7 +200,9 @@ VERDICTS = {
 }
 
 
-def decide(calling: Calling, server: FaultServer, **settings: Any) -> tuple[Reply, Any]:
+def decide(
+    calling: Calling, server: FaultServer, **settings: Any
+) -> tuple[Reply, Any]:
     """Return a judge's reply and verdict on a criterion."""
     judge = Judge(
         name="hosted_vllm/judge",
@@ -283,7 +285,9 @@ CUT = HttpResponse("{", finish_reason="length")
     ("http_response", "status", "n_calls"),
     [(CUT, "truncated", 1), (failed(503), "provider_error", 2)],
 )
-def test_a_failed_judge_is_not_reminded(http_response, status, n_calls, calling, serve):
+def test_a_failed_judge_is_not_reminded(
+    http_response, status, n_calls, calling, serve
+):
     server = serve(http_response)
 
     reply, verdict = decide(calling, server)

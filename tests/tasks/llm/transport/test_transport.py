@@ -129,7 +129,9 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
     ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"],
 )
 def test_no_step_of_a_batch_follows_a_redirect(path, calling, elsewhere):
-    server = batch_server(lambda _: (), {path: away(307, f"{elsewhere.address}{path}")})
+    server = batch_server(
+        lambda _: (), {path: away(307, f"{elsewhere.address}{path}")}
+    )
 
     with server, pytest.raises(PipelineError, match="redirects to localhost"):
         asyncio.run(calling.batched(batched_calls(server, 1)))
@@ -205,7 +207,10 @@ REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
     ),
     "an error": ({}, Plain(500, JSON, huge_json)),
     "an error, openai": ({"name": "openai/c"}, Plain(400, JSON, endless_line)),
-    "a streamed call's error": ({"is_streamed": True}, Plain(429, JSON, endless_line)),
+    "a streamed call's error": (
+        {"is_streamed": True},
+        Plain(429, JSON, endless_line),
+    ),
 }
 
 

@@ -123,7 +123,9 @@ def tiny_job(
     """A job on a small warehouse: every model has responded to every task, one judge has judged all
     responses, and there are `further` rows.
     """
-    job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
+    job = job_on(
+        write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse"
+    )
     tables = combined(admitted(task_ids, n_criteria=2), *map(posed, task_ids))
     responses = [response_rows_of(task_ids, model) for model in models]
     store(job, combined(tables, *responses, further))

@@ -7,7 +7,12 @@ from operator import itemgetter
 import pytest
 
 from tasks.config.job import Job
-from tasks.figures.addresses import criterion_key, entry_key, judge_config_key, task_key
+from tasks.figures.addresses import (
+    criterion_key,
+    entry_key,
+    judge_config_key,
+    task_key,
+)
 from tasks.figures.figure import grouped
 from tests.tasks.report.drilldown.drilled import Row, files
 from tests.tasks.report.synthetic.texts import CANARY
@@ -39,7 +44,9 @@ class Stored:
             verdicts = select("verdicts")
         self.tasks = {row["task_id"]: row for row in tasks if row["is_admitted"]}
         self.responses = {
-            row["response_id"]: row for row in responses if row["task_id"] in self.tasks
+            row["response_id"]: row
+            for row in responses
+            if row["task_id"] in self.tasks
         }
         # People label here, so they are not judges.
         self.verdicts = dict(
@@ -162,7 +169,11 @@ def test_every_response_is_in_the_file_of_its_task_word_for_word(contents, store
             actual[task_id, entry, response["trial"]] = values(response)
 
     assert actual == expected
-    assert {status for status, *_ in actual.values()} == {"ok", "refused", "truncated"}
+    assert {status for status, *_ in actual.values()} == {
+        "ok",
+        "refused",
+        "truncated",
+    }
 
 
 def test_every_verdict_of_every_judge_is_beside_its_response(contents, stored):

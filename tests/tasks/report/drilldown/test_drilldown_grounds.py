@@ -44,7 +44,9 @@ RESPONSE = (
     'Grüße, 😀\u2028 "quoted" \\ \x7f <<rubric_item>> <img src=x onerror="window.attacked = 1">'
     + "\n\nMore." * 300
 )
-REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met": true}'
+REPLY = (
+    '{"explanation": "<script>window.attacked = 1</script>", "criteria_met": true}'
+)
 FIRST_TASK = f"task.html#task={task_key('t1')}"
 SECOND_TASK = f"task.html#task={task_key('t2')}"
 
@@ -73,7 +75,9 @@ def exchange_site(tmp_path_factory) -> Path:
     """
     folder = tmp_path_factory.mktemp("exchanges")
     # A job needs a file for its revision; the tasks come from the rows below.
-    job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
+    job = job_on(
+        write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse"
+    )
     silent = response_rows_of(["t1"], "m3")
     for verdict_row in silent["verdicts"]:
         verdict_row |= {"status": "timeout", "value": None}
@@ -136,10 +140,14 @@ def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(vi
     conversation = "<<conversation>>, message"
     assert parts["Template of the prompt"] == TEMPLATE
     assert parts[f"{conversation} 1 of 2: user"] == "Why t1?"
-    assert parts[f"{conversation} 2 of 2: assistant, the response"] == visible(RESPONSE)
+    assert parts[f"{conversation} 2 of 2: assistant, the response"] == visible(
+        RESPONSE
+    )
     assert parts["<<rubric_item>>"] == "t1 needs point 0"
     assert "digits of a hash of the conversation" in (parts["<<marker>>"] or "")
-    assert "digits of a hash of the criterion" in (parts["<<criterion_marker>>"] or "")
+    assert "digits of a hash of the criterion" in (
+        parts["<<criterion_marker>>"] or ""
+    )
 
 
 def test_the_placeholders_of_a_template_are_in_bold(visit):
@@ -152,7 +160,9 @@ def test_the_placeholders_of_a_template_are_in_bold(visit):
     assert names == re.findall("<<[a-z_]+>>", TEMPLATE)
 
 
-def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(visit):
+def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(
+    visit,
+):
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)
@@ -235,7 +245,9 @@ def site(tmp_path_factory) -> Path:
     """On the first task a judge searched chunks, and another used a rewritten criterion; cascades
     judged the second.
     """
-    first_response, second_response = response_rows_of(["t1", "t2"], "m1")["responses"]
+    first_response, second_response = response_rows_of(["t1", "t2"], "m1")[
+        "responses"
+    ]
     criterion = rubric("t1")[0]
     second_criterion = rubric("t2")[0]
     searched = verdict(first_response, criterion, 1.0, judge="searcher")

@@ -143,7 +143,9 @@ def faults(html: str) -> list[object]:
         if tag not in ELEMENTS:
             wrong_parts.append(tag)
         allowed_names = ATTRIBUTES.get(tag, ())
-        wrong_parts += [(tag, name) for name in attributes if name not in allowed_names]
+        wrong_parts += [
+            (tag, name) for name in attributes if name not in allowed_names
+        ]
         if tag == "a":
             assert attributes["target"] == "_blank"
             assert attributes["rel"] == "noopener noreferrer nofollow"

@@ -331,7 +331,9 @@ def test_a_page_says_which_data_cannot_be_loaded(browser, world_drilldown, tmp_p
         assert visit.page.get_by_role("alert").inner_text()
 
 
-def test_an_open_page_keeps_working_when_the_report_is_written_again(browser, tmp_path):
+def test_an_open_page_keeps_working_when_the_report_is_written_again(
+    browser, tmp_path
+):
     job = tiny_job(tmp_path)
     site = drill(job, tmp_path / "site")
     with visiting(browser, site) as visit:

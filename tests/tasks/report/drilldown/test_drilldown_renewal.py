@@ -206,7 +206,9 @@ def responses_to(conversation_id: str, model: str, status: str) -> Rows:
     return tables
 
 
-def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(tmp_path):
+def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
+    tmp_path,
+):
     tables = combined(
         responses_to("a-conversation", "m1", "ok"),
         responses_to("an earlier one", "m1", "ok"),

@@ -547,7 +547,14 @@ def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_di
 
     rows = rows_of(FIGURES["runs"], scope_of(tmp_path, tables))
 
-    names = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
+    names = (
+        "run_id",
+        "responses",
+        "verdicts",
+        "cost_usd",
+        "unpriced_calls",
+        "minutes",
+    )
     assert columns_of(rows, *names) == [
         ("third", 2, 4, 0.125, 0, None),
         ("second", 2, 4, 0.75, 6, None),

@@ -55,7 +55,9 @@ _LINKS_ON_SCREEN = """
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_pages_are_in_groups_whose_first_ones_are_on_screen(browser, world_site, size):
+def test_pages_are_in_groups_whose_first_ones_are_on_screen(
+    browser, world_site, size
+):
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
         groups = visit.locator(".group strong").all_inner_texts()
@@ -144,10 +146,10 @@ def test_no_text_of_a_model_or_a_judge_does_anything(browser, hostile_site, name
         visit.open(name)
         visit.open_all_details()
         # By events: a table only has the cells in view, and the mouse could not reach others.
-        move = (
-            "(cell) => cell.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
+        move = "(cell) => cell.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
+        visit.value(
+            f"document.querySelectorAll('td, .tabulator-cell').forEach({move})"
         )
-        visit.value(f"document.querySelectorAll('td, .tabulator-cell').forEach({move})")
 
         assert visit.faults == []
         assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
@@ -169,7 +171,9 @@ def _open_leaderboard(visit: Visit):
     visit.locator("#leaderboard .tabulator-row").first.wait_for()
 
 
-def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser, world_site):
+def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
+    browser, world_site
+):
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         heading = visit.locator(
@@ -187,7 +191,9 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser, world
         assert heading.get_attribute("aria-sort") == "descending"
 
         visit.page.get_by_label("Filter the rows").first.fill("LEGAL_hard")
-        assert set(_column(visit, "leaderboard", "leaderboard-split")) == {"legal_hard"}
+        assert set(_column(visit, "leaderboard", "leaderboard-split")) == {
+            "legal_hard"
+        }
 
 
 def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(

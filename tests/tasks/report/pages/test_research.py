@@ -26,7 +26,9 @@ def explanations(site: Path, page: str) -> dict[str, str]:
     """Figure -> its text on how to read it, or on why it is empty."""
     text = (site / f"{page}.html").read_text()
     section = r'<section class="figure(?: none)?" id="(.*?)".*?<p class="(?:says|empty)">(.*?)</p>'
-    return {name: unescape(says) for name, says in re.findall(section, text, re.DOTALL)}
+    return {
+        name: unescape(says) for name, says in re.findall(section, text, re.DOTALL)
+    }
 
 
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site):

@@ -87,7 +87,9 @@ def test_a_part_of_the_models_has_a_highest_score_instead_of_leaders():
         is_part=True,
     )
 
-    assert sentence == "Judged by j, ada has the highest score shown on finance, 0.700."
+    assert (
+        sentence == "Judged by j, ada has the highest score shown on finance, 0.700."
+    )
 
 
 def test_without_a_score_no_model_is_named():

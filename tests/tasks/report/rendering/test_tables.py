@@ -101,7 +101,9 @@ def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page(
     assert r"\u202e" not in hiding_page.replace(r"\\u202e", "").replace(SHOWN, "")
 
 
-def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text(hiding_page):
+def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text(
+    hiding_page,
+):
     [pattern] = re.findall(r'data-hidden="([^"]*)"', hiding_page)
     codes = re.sub(
         r"\\u\{(\w+)\}",
@@ -128,7 +130,9 @@ def test_each_cell_names_its_heading_and_that_of_its_group():
     group = ("Interval", "colgroup")
     cell_headings = []
     for attributes, _ in _cells(html, "td"):
-        cell_headings.append([headings[name] for name in attributes["headers"].split()])
+        cell_headings.append(
+            [headings[name] for name in attributes["headers"].split()]
+        )
     assert cell_headings == [
         [("Model", "col")],
         [group, ("from", "col")],

@@ -41,7 +41,9 @@ def _task_annotations(
     taint: Taint,
     revision: str,
 ) -> Iterator[Row]:
-    area = AREAS[(posed.number // 3 + annotator * (posed.number % 4 == 0)) % len(AREAS)]
+    area = AREAS[
+        (posed.number // 3 + annotator * (posed.number % 4 == 0)) % len(AREAS)
+    ]
     released_labels = list(posed.task.decision_types)
     labels = {
         "jurisdiction": [area],
@@ -147,7 +149,8 @@ def weakness_rows(measures: Sequence[dict[str, Any]]) -> Rows:
     for number, score in enumerate(measures[:2]):
         common = {
             name: score[name]
-            for name in score.keys() - {"n_criteria", "n_decided", "ci_low", "ci_high"}
+            for name in score.keys()
+            - {"n_criteria", "n_decided", "ci_low", "ci_high"}
         }
         candidates.append(
             row(
@@ -196,7 +199,9 @@ def _findings(number: int, position: int, trial: int, taint: Taint) -> str:
     return json.dumps(findings)
 
 
-def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
+def review_rows(
+    posed_tasks: Sequence[PosedTask], revision: str, taint: Taint
+) -> Rows:
     """The rows of reviews, by table; findings depend on the number of the task and the position of
     the criterion.
     """
@@ -248,7 +253,9 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
             review_trial=trial,
             created_at=at(trial),
             status="timeout" if has_failed else "ok",
-            findings=None if has_failed else _findings(number, position, trial, taint),
+            findings=None
+            if has_failed
+            else _findings(number, position, trial, taint),
         )
         model_reviews.append(review)
     return {
@@ -356,7 +363,12 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
     best, *compared_rows = board[:3]
     judge_config = {
         name: best[name]
-        for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")
+        for name in (
+            "dataset_revision",
+            "judge",
+            "judge_config_hash",
+            "template_hash",
+        )
     }
     looks = []
     for number, compared in enumerate(compared_rows):

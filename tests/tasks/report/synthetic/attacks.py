@@ -40,5 +40,7 @@ class Taint:
         self.n_named += 1
         attack = ATTACKS[_NAMES[(self.n_named - 1) % len(_NAMES)]]
         return (
-            attack if attack == "__proto__" and self.n_named == 1 else f"{attack}{name}"
+            attack
+            if attack == "__proto__" and self.n_named == 1
+            else f"{attack}{name}"
         )

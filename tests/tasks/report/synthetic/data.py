@@ -55,9 +55,13 @@ def write_data(folder: Path, taint: Taint, step: int = 1) -> list[PosedTask]:
             _REFUSED_CRITERIA if number == _REFUSED else None,
         )
         rows[number] = row | {"topic": topics[matter.topic]}
-        posed_tasks.append(PosedTask(number, matter, BENCHMARK.parse_row(rows[number])))
+        posed_tasks.append(
+            PosedTask(number, matter, BENCHMARK.parse_row(rows[number]))
+        )
     for field in ("Finance", "Legal"):
-        numbers = [posed.number for posed in posed_tasks if posed.matter.field == field]
+        numbers = [
+            posed.number for posed in posed_tasks if posed.matter.field == field
+        ]
         write_jsonl(
             folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers]
         )
@@ -106,7 +110,10 @@ def job_for(data: Path, warehouse: Path, names: Names) -> Job:
         f"search {alder}": alder,
         "code": cedar,
     }
-    conditions = {f"{alder} as one": as_one, "nightly": {"slow": fir, "baseline": elm}}
+    conditions = {
+        f"{alder} as one": as_one,
+        "nightly": {"slow": fir, "baseline": elm},
+    }
     return job_on(
         data,
         warehouse,

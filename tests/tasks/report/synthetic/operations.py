@@ -128,7 +128,9 @@ def _limits(
 ) -> list[Row]:
     first_values = {}
     for verdict in control_set:
-        first_values[verdict["response_id"], verdict["criterion_id"]] = verdict["value"]
+        first_values[verdict["response_id"], verdict["criterion_id"]] = verdict[
+            "value"
+        ]
     nights = []
     for label, verdicts in grouped(repetitions, "judge_vintage").items():
         agreements = []
@@ -269,7 +271,9 @@ def run_rows(
     document["dataset"]["source"] = "data"
     config = json.dumps(document, sort_keys=True)
     return {
-        "runs": [_run(run_id, facts, config, calls) for run_id, facts in runs.items()],
+        "runs": [
+            _run(run_id, facts, config, calls) for run_id, facts in runs.items()
+        ],
         "spend": spend,
     }
 

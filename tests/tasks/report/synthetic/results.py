@@ -263,7 +263,14 @@ def _verdict(
             "served_model": grader.columns["judge"],
         }
     )
-    names = ("response_id", "dataset_revision", "task_id", "model", "trial", "vintage")
+    names = (
+        "response_id",
+        "dataset_revision",
+        "task_id",
+        "model",
+        "trial",
+        "vintage",
+    )
     return row(
         "verdicts",
         verdict_id=verdict_id(

@@ -49,7 +49,9 @@ def rows_by_table(samplings: Sequence[Sampling]) -> Rows:
 
 
 def _rows(sampling: Sampling) -> Rows:
-    judged_s = sampling.responded_s if sampling.judged_s is None else sampling.judged_s
+    judged_s = (
+        sampling.responded_s if sampling.judged_s is None else sampling.judged_s
+    )
     response_columns = {
         "vintage": sampling.vintage,
         "created_at": at(sampling.responded_s),

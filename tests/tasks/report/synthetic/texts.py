@@ -78,7 +78,8 @@ def hub_task(
     columns |= {f"response_{i}": taint(_earlier(matter, i)) for i in range(turns - 1)}
     texts = [
         taint(
-            f"Figures that {client} gave: " + "; ".join(map(": ".join, matter.figures))
+            f"Figures that {client} gave: "
+            + "; ".join(map(": ".join, matter.figures))
         )
     ]
     decision, pathway = matter.labels
@@ -130,7 +131,9 @@ def _rubric(
         (*criterion, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0])
         for criterion in good
     ]
-    for category, severity, title in dice.sample(TEXTS["mistakes"], dice.randint(1, 3)):
+    for category, severity, title in dice.sample(
+        TEXTS["mistakes"], dice.randint(1, 3)
+    ):
         rubric.append((category.format(**words), title.format(**words), severity))
     if taint.is_hostile and dice.random() < 0.2:
         rubric[0] = (taint("Odd"), *rubric[0][1:])
@@ -212,7 +215,9 @@ def response_text(
     )
 
 
-def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random) -> str:
+def explanation(
+    title: str, is_met: bool, is_mistake: bool, dice: random.Random
+) -> str:
     """Return a judge's explanation in one or two sentences; `title` begins with a verb, like all
     titles here.
     """
@@ -222,7 +227,9 @@ def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random)
         1,
     )
     if is_mistake:
-        return dice.choice(TEXTS["made"] if is_met else TEXTS["avoided"]).format(phrase)
+        return dice.choice(TEXTS["made"] if is_met else TEXTS["avoided"]).format(
+            phrase
+        )
     return dice.choice(TEXTS["met"] if is_met else TEXTS["unmet"]).format(phrase)
 
 

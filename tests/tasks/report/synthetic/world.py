@@ -85,10 +85,14 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     )
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in older_tables.items()}
-    written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
+    written(
+        job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint)
+    )
     annotations = analyses.annotation_rows(posed_tasks, job.data.revision, taint)
     written(job.warehouse, {"task_annotations": annotations})
-    written(job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint))
+    written(
+        job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint)
+    )
     written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
     written(
         job.warehouse,

@@ -83,8 +83,12 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share():
     figures = evaluation.held_out
     share = figures["escalated_share"]
     assert 0 < share < 1
-    assert figures["thousand_usd"] == pytest.approx(1_000 * (2 * 0.001 + share * 0.02))
-    assert figures["n_paired"] + evaluation.chosen_on["n_paired"] == len(paired.strong)
+    assert figures["thousand_usd"] == pytest.approx(
+        1_000 * (2 * 0.001 + share * 0.02)
+    )
+    assert figures["n_paired"] + evaluation.chosen_on["n_paired"] == len(
+        paired.strong
+    )
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +110,9 @@ def test_the_cheapest_rule_within_the_bound_is_picked(evaluations):
         if evaluation.expense[0] < result.expense[0]
     ]
     assert result.chosen_on["agreement_ci_low"] >= 0.9
-    assert all(evaluation.chosen_on["agreement_ci_low"] < 0.9 for evaluation in cheaper)
+    assert all(
+        evaluation.chosen_on["agreement_ci_low"] < 0.9 for evaluation in cheaper
+    )
 
 
 def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(evaluations):
@@ -115,7 +121,8 @@ def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(evaluations):
 
 def test_on_the_front_a_dearer_rule_agrees_more(evaluations):
     values = [
-        evaluation.value("agreement") for evaluation in front(evaluations, "agreement")
+        evaluation.value("agreement")
+        for evaluation in front(evaluations, "agreement")
     ]
 
     assert values == sorted(values)
@@ -332,7 +339,9 @@ def reasons_on(when: When, case: Case) -> list[str]:
 
 
 @given(CONDITIONS, CASES)
-def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when, case):
+def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(
+    when, case
+):
     repetitions = case.first_values if when.disagreement else case.first_values[:1]
     is_escalated = (
         None in repetitions
@@ -366,7 +375,9 @@ def test_many_criteria_are_decided_as_each_alone(when, cases):
     flags_by_reason = rules.escalations(when, facts)
 
     for index, case in enumerate(cases):
-        reasons = [reason for reason, flags in flags_by_reason.items() if flags[index]]
+        reasons = [
+            reason for reason, flags in flags_by_reason.items() if flags[index]
+        ]
         assert reasons == reasons_on(when, case)
 
 
@@ -400,7 +411,9 @@ def test_only_levels_with_confidences_on_both_sides_are_tried(confidences, level
 
     prefix = "confidence below "
     names = [
-        candidate.name for candidate in candidates if candidate.name.startswith(prefix)
+        candidate.name
+        for candidate in candidates
+        if candidate.name.startswith(prefix)
     ]
     assert [name.removeprefix(prefix) for name in names] == levels
 

@@ -189,7 +189,9 @@ def test_the_rates_of_a_check_are_those_of_plain_counts(a, b, c, d):
 
     assert agreement.failing_rate(table) == pytest.approx(a / (a + b))
     assert agreement.passing_rate(table) == pytest.approx(c / (c + d))
-    assert agreement.rate_difference(table) == pytest.approx(a / (a + b) - c / (c + d))
+    assert agreement.rate_difference(table) == pytest.approx(
+        a / (a + b) - c / (c + d)
+    )
     assert agreement.odds_ratio(table) == pytest.approx((a / b) / (c / d))
 
 
@@ -223,7 +225,9 @@ def effective_votes(errors: list[list[float]]) -> float:
     moments = []
     for a, b in itertools.combinations(np.array(errors).T, 2):
         moments.append([len(a), a.sum(), b.sum(), a @ a, b @ b, a @ b])
-    return float(agreement.effective_votes(np.array(moments), n_voters=len(errors[0])))
+    return float(
+        agreement.effective_votes(np.array(moments), n_voters=len(errors[0]))
+    )
 
 
 def votes_by_hand(errors: list[list[float]]) -> float:
@@ -239,4 +243,6 @@ def votes_by_hand(errors: list[list[float]]) -> float:
 
 @given(ERRORS)
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors):
-    assert effective_votes(errors) == pytest.approx(votes_by_hand(errors), nan_ok=True)
+    assert effective_votes(errors) == pytest.approx(
+        votes_by_hand(errors), nan_ok=True
+    )

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from tasks.rules.statistics.comparison import PairedDifference, holm, paired_difference
+from tasks.rules.statistics.comparison import (
+    PairedDifference,
+    holm,
+    paired_difference,
+)
 from tasks.rules.statistics.intervals import FEWEST_OTHERS, mean_intervals
 
 ELEMENTS = st.one_of(

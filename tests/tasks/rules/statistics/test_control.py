@@ -241,7 +241,11 @@ def test_a_night_below_its_joint_limit_is_out_of_control():
 @pytest.mark.parametrize(
     ("first", "now", "text"),
     [
-        (0.91, 0.84, "fell from 91.0% to 84.0%{}, so the first decisions were better"),
+        (
+            0.91,
+            0.84,
+            "fell from 91.0% to 84.0%{}, so the first decisions were better",
+        ),
         (0.84, 0.91, "rose from 84.0% to 91.0%{}, so the new decisions are better"),
         (0.91, 0.9, "fell from 91.0% to 90.0%{}, which may be chance"),
         (0.91, 0.91, "stayed at 91.0%{}"),

@@ -35,7 +35,9 @@ def one_verdict_a_task(
         judge=judge[indices],
         factor=interval * ones[indices],
     )
-    return KnownTasks(offset=zeros, positive=ones, negative=zeros, judged=judge), labels
+    return KnownTasks(
+        offset=zeros, positive=ones, negative=zeros, judged=judge
+    ), labels
 
 
 def random_verdicts(seed: int, share: float = 0.6) -> np.ndarray:
@@ -79,8 +81,12 @@ def test_a_judge_that_says_the_opposite_is_not_used():
 def two_models() -> tuple[Corrected, Corrected]:
     """Two models with shares of 0.4 and 0.7 and the same poor judge, a third of it labelled."""
     judge = random_verdicts(6, 0.5)
-    model_a = corrected(*one_verdict_a_task(random_verdicts(7, 0.4), judge, interval=3))
-    model_b = corrected(*one_verdict_a_task(random_verdicts(8, 0.7), judge, interval=3))
+    model_a = corrected(
+        *one_verdict_a_task(random_verdicts(7, 0.4), judge, interval=3)
+    )
+    model_b = corrected(
+        *one_verdict_a_task(random_verdicts(8, 0.7), judge, interval=3)
+    )
     return model_a, model_b
 
 
@@ -89,7 +95,9 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(two_models)
 
     result = estimated_difference(model_a, model_b, (ALL_TASKS, ALL_TASKS))
 
-    assert result.mean == pytest.approx(estimate(model_b).mean - estimate(model_a).mean)
+    assert result.mean == pytest.approx(
+        estimate(model_b).mean - estimate(model_a).mean
+    )
     assert result.low < 0.3 < result.high
 
 

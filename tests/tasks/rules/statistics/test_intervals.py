@@ -231,7 +231,8 @@ def test_a_pooled_share_of_one_case_a_task_is_a_mean(values):
 
 
 @given(
-    arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4)
+    arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)),
+    st.floats(0.001, 0.4),
 )
 def test_quantiles_are_those_of_numpy_without_the_missing(rows, tail):
     rows[1, ::3] = np.nan
@@ -253,7 +254,9 @@ def test_a_row_without_any_value_has_no_quantiles():
     ("n_tasks", "student"),
     [(2.0, 12.7062), (5.0, 2.77645), (10.0, 2.26216), (1e9, 1.95996)],
 )
-def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(n_tasks, student):
+def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
+    n_tasks, student
+):
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     expected = NormalDist().cdf(-math.sqrt(n_tasks / (n_tasks - 1)) * student)
 
@@ -305,7 +308,9 @@ def test_a_pooled_share_has_the_same_interval_if_every_case_counts_twice():
     assert ends == pytest.approx(intervals.ratio_intervals(met, cases), abs=SINGLE)
 
 
-def studentised(ratio: float, steps: np.ndarray, n_tasks: int) -> intervals.Studentised:
+def studentised(
+    ratio: float, steps: np.ndarray, n_tasks: int
+) -> intervals.Studentised:
     """Return the parts of a figure with the standard error 1, all of whose tasks differ."""
     return intervals.Studentised(
         ratio=np.array([ratio]),

@@ -17,7 +17,9 @@ STRATUM_SIZES = st.dictionaries(
 
 
 @given(STRATUM_SIZES, st.integers(0, 200))
-def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(sizes, n_further):
+def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(
+    sizes, n_further
+):
     n_wanted = len(sizes) + n_further
 
     allocation = sampling.even_allocation(sizes, n_wanted)

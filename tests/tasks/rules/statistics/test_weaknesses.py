@@ -100,7 +100,9 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     for compared, model in zip(compared_values.T, model_values.T, strict=True):
         measured = paired_difference(compared, model)
         is_lower = measured.difference < 0
-        one_sided.append(measured.p_value / 2 if is_lower else 1 - measured.p_value / 2)
+        one_sided.append(
+            measured.p_value / 2 if is_lower else 1 - measured.p_value / 2
+        )
 
     [candidate] = candidates(contrast, PARENTS)
 
@@ -196,7 +198,9 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many():
 @given(st.integers(0, 10**6))
 def test_the_order_of_criteria_changes_nothing(seed):
     rubrics = weakness_evidence.rubrics(1, 60, evenness=3.0)
-    verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, log_odds=3.0)
+    verdicts = weakness_evidence.verdicts(
+        1, rubrics, rubrics.topics == 3, log_odds=3.0
+    )
     right = handled_rightly(verdicts, rubrics.weights)
 
     def tested_nodes(order):

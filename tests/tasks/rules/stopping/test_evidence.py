@@ -49,7 +49,9 @@ def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs():
     assert share <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
 
 
-def decided_comparisons(mean: float) -> tuple[np.ndarray, stopping_evidence.Decisions]:
+def decided_comparisons(
+    mean: float,
+) -> tuple[np.ndarray, stopping_evidence.Decisions]:
     """The number of tasks of 300 comparisons until they are settled, and the decisions."""
     differences = np.random.default_rng(4).normal(mean, 0.15, (100, 300))
     return stopping_evidence.tasks_until_decision(
@@ -74,8 +76,10 @@ def test_no_difference_saves_little():
 
 @pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not():
-    difference, unbiased_difference, _, unbiased_score = stopping_evidence.bias_of_two(
-        true=0.06, n_tasks=100, replications=500, seed=5
+    difference, unbiased_difference, _, unbiased_score = (
+        stopping_evidence.bias_of_two(
+            true=0.06, n_tasks=100, replications=500, seed=5
+        )
     )
 
     assert difference.mean > max(4 * difference.standard_error, 0.005)

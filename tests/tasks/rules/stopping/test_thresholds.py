@@ -27,7 +27,9 @@ def test_one_look_has_the_textbook_threshold():
     assert thresholds([100], 0.05) == {100: pytest.approx(1.959964**2, rel=1e-3)}
 
 
-@pytest.mark.parametrize(("n_looks", "constant"), [(2, 2.178), (5, 2.413), (10, 2.555)])
+@pytest.mark.parametrize(
+    ("n_looks", "constant"), [(2, 2.178), (5, 2.413), (10, 2.555)]
+)
 def test_equal_looks_cross_as_often_as_in_the_literature(n_looks, constant):
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     ends = np.arange(1.0, n_looks + 1)

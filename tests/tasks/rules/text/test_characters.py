@@ -125,7 +125,10 @@ NASTY = st.text(
             "plain, ünïcode 語 \U0001f525\n\tindented\r\n",
         ),
         ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
-        ("\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f", r"\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f"),
+        (
+            "\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f",
+            r"\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f",
+        ),
         ("over\rwritten", r"over\rwritten"),
         (
             "\u202a\u202e\u2066\u2069\u200e\u200f\u061c",
@@ -185,7 +188,9 @@ def test_every_character_that_unicode_calls_a_control_of_text_is_shown():
         "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
     )
     egyptian = set(map(chr, range(0x13430, 0x13440)))
-    characters = set(map(chr, range(0x110000))) - joiners - letters_and_signs - egyptian
+    characters = (
+        set(map(chr, range(0x110000))) - joiners - letters_and_signs - egyptian
+    )
 
     hidden = [
         hex(ord(character))
@@ -196,11 +201,15 @@ def test_every_character_that_unicode_calls_a_control_of_text_is_shown():
     assert hidden == []
 
 
-@pytest.mark.parametrize("text", [*"\u0350\u1161\u17b6\u1810\u2801\u3165\uff9f\ufffd"])
+@pytest.mark.parametrize(
+    "text", [*"\u0350\u1161\u17b6\u1810\u2801\u3165\uff9f\ufffd"]
+)
 def test_a_character_beside_the_invisible_ones_shows_something(text):
     assert not shows_nothing(text)
 
 
-@pytest.mark.parametrize(("text", "line"), [("a \n bcd", "a bcd"), ("abcdef", "abcd…")])
+@pytest.mark.parametrize(
+    ("text", "line"), [("a \n bcd", "a bcd"), ("abcdef", "abcd…")]
+)
 def test_one_line_is_cut_only_if_it_is_too_long(text, line):
     assert one_line(text, 5) == line

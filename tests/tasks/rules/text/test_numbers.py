@@ -30,7 +30,9 @@ def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
 def test_in_a_text_only_what_begins_a_number_is_a_minus_sign():
     text = "o4-mini of 2026-11-22 is -0.250 to -.1, gpt-5-high -low"
 
-    assert true_minus(text) == "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low"
+    assert (
+        true_minus(text) == "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low"
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,13 +46,19 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign():
         (None, "–"),
     ],
 )
-def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(share, text):
+def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
+    share, text
+):
     assert coverage_text(share) == text
 
 
 @pytest.mark.parametrize(
     ("names", "text"),
-    [("abca", "a, b, c"), ("abcd", "a, b, c, d"), ("abcdef", "a, b, c, d, and 2 more")],
+    [
+        ("abca", "a, b, c"),
+        ("abcd", "a, b, c, d"),
+        ("abcdef", "a, b, c, d, and 2 more"),
+    ],
 )
 def test_a_note_has_four_names_and_the_number_of_the_others(names, text):
     assert list_text(names) == text
