@@ -4,7 +4,7 @@
 -- labels counts under each, so the shares can add up to more than 100 %.
 --
 -- with: revision/revision_split_members
-with own as (
+with named_labels as (
     select task_id, criterion_id, list(label order by label) as labels
     from (from labelled_tasks union all by name from criterion_labels)
     where benchmark = $benchmark
@@ -23,11 +23,12 @@ members as (
             when 'n_criteria' then [tasks.n_criteria::varchar]
             when 'decision_type' then tasks.decision_types
             when 'economic_pathway' then tasks.economic_pathways
-            else own.labels
+            else named_labels.labels
         end as labels
     from revision_split_members as split_members
     inner join tasks using (benchmark, dataset_revision, task_id)
-    left join own on tasks.task_id = own.task_id and own.criterion_id is null
+    left join named_labels
+        on tasks.task_id = named_labels.task_id and named_labels.criterion_id is null
     where not $of_criteria
     union all
     select split_members.split, criteria.task_id, criteria.criterion_id,
@@ -35,11 +36,11 @@ members as (
             when 'category' then [criteria.category]
             when 'severity' then [criteria.severity]
             when 'weight' then [format('{:g}', criteria.weight)]
-            else own.labels
+            else named_labels.labels
         end as labels
     from revision_split_members as split_members
     inner join criteria using (benchmark, dataset_revision, task_id)
-    left join own using (task_id, criterion_id)
+    left join named_labels using (task_id, criterion_id)
     where $of_criteria
 ),
 

@@ -3,7 +3,7 @@
 -- of its models, the official hard split, and earlier selections.
 --
 -- with: revision/revision_hard_subset
-with own as (
+with selected_tasks as (
     select field, selection_id, task_id, count(*) over (partition by selection_id) as n_selected
     from revision_hard_subset
     where list_contains($selections::varchar[], selection_id)
@@ -15,9 +15,9 @@ earlier as (
         strftime(timezone('UTC', max(others.selected_at)), '%Y-%m-%d %H:%M')
         || ' (' || any_value(others.n_models) || ' models)' as compared_with,
         count(*) as n_compared,
-        count(own.task_id) as n_shared
+        count(selected_tasks.task_id) as n_shared
     from revision_hard_subset as others
-    left join own using (field, task_id)
+    left join selected_tasks using (field, task_id)
     where not list_contains($selections::varchar[], others.selection_id)
     group by others.selection_id, others.field
 )
@@ -34,11 +34,11 @@ select
     n_shared / n_selected as shared_share,
     n_shared / (n_selected + n_compared - n_shared) as jaccard
 from (
-    select * exclude (n_selected) from hard_overlaps semi join own using (selection_id)
+    select * exclude (n_selected) from hard_overlaps semi join selected_tasks using (selection_id)
     union all by name
     from earlier
 )
-inner join (select distinct field, n_selected from own) as sizes using (field)
+inner join (select distinct field, n_selected from selected_tasks) as sizes using (field)
 order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_with;
 
 -- name: hard_selections
@@ -46,7 +46,7 @@ order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_wi
 -- models.
 --
 -- with: revision/revision_hard_subset, revision/revision_tasks, figures/shared/shown_tasks
-with own as (
+with current_selections as (
     select field, selection_id,
         any_value(panel) as panel,
         any_value(n_models) as n_models,
@@ -58,7 +58,7 @@ with own as (
     group by field, selection_id
 ),
 
-around as (
+stability as (
     select selection_id,
         count(*) as n_chosen_from,
         min(mean_score) filter (not is_selected) as lowest_outside,
@@ -92,8 +92,8 @@ select
     panel,
     timezone('UTC', selected_at) as selected_at,
     selection_id
-from own
-left join around using (selection_id)
+from current_selections
+left join stability using (selection_id)
 left join admitted using (field)
 order by field;
 
@@ -149,14 +149,14 @@ order by ranked.field, rank;
 --
 -- with: revision/revision_hard_stability
 select
-    known.field,
+    stability.field,
     coalesce(tasks.topic, '(none)') as topic,
-    count(*) filter (known.is_selected) as n_selected,
+    count(*) filter (stability.is_selected) as n_selected,
     count(*) as n_chosen_from,
     n_selected / n_chosen_from as selected_share,
-    avg(known.mean_score order by known.task_id) as mean_score
-from revision_hard_stability as known
+    avg(stability.mean_score order by stability.task_id) as mean_score
+from revision_hard_stability as stability
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($selections::varchar[], known.selection_id)
-group by known.field, coalesce(tasks.topic, '(none)')
-order by known.field, selected_share desc, topic;
+where list_contains($selections::varchar[], stability.selection_id)
+group by stability.field, coalesce(tasks.topic, '(none)')
+order by stability.field, selected_share desc, topic;

@@ -156,7 +156,7 @@ with sent as (
     where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
-given as (
+data_set_turns as (
     select task_id,
         -- Three numbers for each turn of the data set: prompt, reference texts, reply.
         unnest([
@@ -174,7 +174,7 @@ given as (
 messages_and_notes as (
     select task_id, position as turn, role, content, true as is_sent from sent
     union all by name
-    select *, false as is_sent from given
+    select *, false as is_sent from data_set_turns
 ),
 
 turns as (
