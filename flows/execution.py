@@ -23,8 +23,8 @@ from flows.run.record import mark_killed, run_row
 from tasks.alerts.message import Message
 from tasks.config.job import Job
 from tasks.console import notice, working
-from tasks.llm.environment import guard_logs
 from tasks.llm.litellm_setup import collect_seldom
+from tasks.llm.redaction import guard_logs
 from tasks.maintain.upkeep import repair_ledger, store_calls
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport

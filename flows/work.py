@@ -61,9 +61,8 @@ def _lacks_rewordings(job: Job, reader: Reader) -> bool:
 
 
 def _lacks_verdicts(job: Job, reader: Reader) -> bool:
-    if any(responses for _, responses in plan_verdicts(job)):
-        return True
-    return lacks_panel_verdicts(job, reader)
+    lacks_calls = any(responses for _, responses in plan_verdicts(job))
+    return lacks_calls or lacks_panel_verdicts(job, reader)
 
 
 def _lacks_looks(job: Job, reader: Reader) -> bool:
@@ -96,9 +95,8 @@ def _lacks_night(job: Job, reader: Reader) -> bool:
 
 def _lacks_analysis(analysis: Analysis, job: Job, reader: Reader) -> bool:
     """Return whether analysts have missing items, or have been configured in another way since."""
-    if any(analysis.missing(job, reader).values()):
-        return True
-    return bool(analysis.changed_analysts(job, reader))
+    has_missing_items = any(analysis.missing(job, reader).values())
+    return has_missing_items or bool(analysis.changed_analysts(job, reader))
 
 
 def _lacks_succession(job: Job, reader: Reader) -> bool:

@@ -21,8 +21,9 @@ from tasks.console import notice
 from tasks.dataset.source import check_hub
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
-from tasks.llm.environment import filled_in, key_state, missing_variables
 from tasks.llm.ledger.opening import damage_in
+from tasks.llm.providers import key_state, missing_variables
+from tasks.llm.redaction import filled_in
 from tasks.llm.request import Target
 from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.llm.variables import (

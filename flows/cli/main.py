@@ -159,7 +159,7 @@ def _run_command(arguments: list[str]) -> tuple[int, str]:
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - shown in one line, and with -v with its traceback
         if {"-v", "--verbose"} & set(arguments):
-            from tasks.llm.environment import redacted
+            from tasks.llm.redaction import redacted
 
             click.echo(redacted(traceback.format_exc()), err=True)
         return explained(error)

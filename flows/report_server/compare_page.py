@@ -183,16 +183,15 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
     if name == "run":
         run_ids = sorted({side.name for side in sides})
         runs = reader.select("runs", order="started_at desc, run_id", run_id=run_ids)
-        return {run["run_id"]: _run_text(run) for run in runs}
+        return {
+            run["run_id"]: f"{run['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {run['command']}"
+            for run in runs
+        }
     sides.sort(
         key=lambda side: (side.model_run.responded_at, getattr(side.model_run, name)), reverse=True
     )
     values = dict.fromkeys(getattr(side.model_run, name) for side in sides)
     return {value: value for value in (values if name == "vintage" else sorted(values))}
-
-
-def _run_text(run: Row) -> str:
-    return f"{run['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {run['command']}"
 
 
 def _figures(

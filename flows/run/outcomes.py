@@ -136,7 +136,7 @@ class Explanation(NamedTuple):
 
 def explained(error: BaseException) -> Explanation:
     """Return the exit code of an error, and a line for the user."""
-    from tasks.llm.environment import safe
+    from tasks.llm.redaction import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
 

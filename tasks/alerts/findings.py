@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from tasks.config.job import Job
-from tasks.llm.environment import redacted, safe
+from tasks.llm.redaction import redacted, safe
 from tasks.llm.retirement import ANNOUNCED_DAYS, retirement_text
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_drop, is_significant

@@ -27,7 +27,7 @@ from tasks.alerts.message import Message, Results, night_message
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
-from tasks.llm.environment import filled_in, safe
+from tasks.llm.redaction import filled_in, safe
 from tasks.llm.transport import watched
 from tasks.rules.errors import UsageError, causes_of
 from warehouse import Warehouse, WarehouseError

@@ -17,7 +17,7 @@ from typing import Any
 import fsspec
 
 from tasks.dataset.foreign_files import hash_inside, open_inside, read_regular
-from tasks.llm.environment import safe
+from tasks.llm.redaction import safe
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 from warehouse import Warehouse, sync, write_atomically
 

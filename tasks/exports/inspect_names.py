@@ -1,6 +1,6 @@
 """Names of models as Inspect writes them: the provider first."""
 
-from tasks.llm.environment import provider_by_litellm
+from tasks.llm.providers import provider_by_litellm
 
 _SAME = {
     "anthropic",

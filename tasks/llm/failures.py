@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tasks.llm.bodies import ReplyTooLarge
-from tasks.llm.environment import key_state, safe
 from tasks.llm.exchange import Exchange, Redirected
+from tasks.llm.providers import key_state
+from tasks.llm.redaction import safe
 from tasks.llm.replies import (
     CONTEXT_LENGTH,
     PROVIDER_ERROR,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm.bodies import Body
-from tasks.llm.environment import redacted, safe
 from tasks.llm.failures import failure_of_http, status_of_error
+from tasks.llm.redaction import redacted, safe
 from tasks.llm.replies import (
     EMPTY,
     OK,

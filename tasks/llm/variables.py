@@ -86,20 +86,18 @@ def refuse_unreadable_certificates() -> None:
             )
 
 
+@cache
 def _flaw_of_certificates(name: str, path: str) -> str | None:
-    """Return why the certificates that a variable names cannot be read; None if they can."""
+    """Return why the certificates that a variable names cannot be read; None if they can.
+
+    A run asks twice about each variable, and reading a file takes 0.1 s.
+    """
     if name == _FOLDER_OF_CERTIFICATES:
         if any(Path(folder).is_dir() for folder in path.split(os.pathsep)):
             return None
         return "it is no folder" if Path(path).exists() else "it does not exist"
     if Path(path).is_dir():
         return "it is a folder" if name == "SSL_CERT_FILE" else None
-    return _flaw_of_certificate_file(path)
-
-
-@cache
-def _flaw_of_certificate_file(path: str) -> str | None:
-    # Often all variables name the same file, and reading it takes 0.1 s.
     try:
         ssl.create_default_context(cafile=path)
     except FileNotFoundError:

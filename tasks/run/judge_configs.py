@@ -9,7 +9,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model, address_problems
 from tasks.llm.embedded import is_embedded
-from tasks.llm.environment import address_of
+from tasks.llm.providers import address_of
 from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template, shipped_templates
 from tasks.rules.cascades.rules import When

@@ -18,10 +18,10 @@ from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.calls.sending import send
 from tasks.llm.embedded import weights_path
-from tasks.llm.environment import missing_variables
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
+from tasks.llm.providers import missing_variables
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.retirement import retirement_date, retirement_notice
 from tasks.llm.senders.cluster import refuse_without_ray

@@ -11,12 +11,12 @@ from typing import Any
 from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.cleaning import cleaned
-from tasks.llm.environment import filled_in, safe
 from tasks.llm.exchange import MOST_BYTES, Exchange
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import as_text
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
+from tasks.llm.redaction import filled_in, safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Messages, Parameters, Target, prices_of
 from tasks.llm.transport import watched

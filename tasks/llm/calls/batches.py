@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from tasks.console import notice
 from tasks.llm.calls.batch_api import TOO_LARGE_REPLY, BatchApi, NotNow
-from tasks.llm.environment import safe
 from tasks.llm.failures import failure_of
 from tasks.llm.ledger.entries import (
     ENDED,
@@ -31,6 +30,7 @@ from tasks.llm.ledger.entries import (
 )
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
+from tasks.llm.redaction import safe
 from tasks.llm.replies import Reply
 from tasks.llm.request import NO_USAGE, Call, Parameters, Target, highest_usage_of
 from tasks.rules.errors import PipelineError

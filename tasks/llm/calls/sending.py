@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.environment import filled_in, filled_in_secrets
 from tasks.llm.exchange import Exchange
 from tasks.llm.failures import failure_of, with_hints
 from tasks.llm.litellm_setup import litellm, make_known, skip_unused_work
 from tasks.llm.reading import from_result, logprobs_in
+from tasks.llm.redaction import filled_in, filled_in_secrets
 from tasks.llm.replies import Reply
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Parameters, Target, prices_of
 from tasks.llm.transport import watched

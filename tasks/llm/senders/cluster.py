@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tasks.llm.calls.sending import send
-from tasks.llm.environment import guard_logs, missing_variables
 from tasks.llm.failures import failure_of
 from tasks.llm.litellm_setup import collect_seldom, warm_up
+from tasks.llm.providers import missing_variables
+from tasks.llm.redaction import guard_logs
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Parameters, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra

@@ -15,7 +15,7 @@ from click import unstyle
 
 from tasks.console import notice
 from tasks.llm.calls.sending import NoSender, send
-from tasks.llm.environment import safe
+from tasks.llm.redaction import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Parameters, Target
 from tasks.llm.senders import cluster as ray_cluster

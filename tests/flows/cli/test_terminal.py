@@ -20,7 +20,7 @@ from flows.cli.main import main
 from flows.cli.output import cell_text, markdown_text
 from tasks.console import advance, notice, progress, shown_visibly
 from tasks.console.tables import TableColumn, print_table
-from tasks.llm.environment import guard_logs
+from tasks.llm.redaction import guard_logs
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, opened_terminal
 from tests.kit import row, written

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.environment import filled_in, redacted, safe
+from tasks.llm.redaction import filled_in, redacted, safe
 from tasks.llm.request import Call
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse

@@ -16,8 +16,8 @@ import pytest
 
 from tasks.config.models import Model
 from tasks.llm.calls.sending import send
-from tasks.llm.environment import address_variables
 from tasks.llm.litellm_setup import litellm
+from tasks.llm.providers import address_variables
 from tasks.llm.request import Call
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import model_hash, target_of

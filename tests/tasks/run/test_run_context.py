@@ -171,7 +171,7 @@ def test_a_database_of_another_version_is_not_read_before_the_run(job, monkeypat
 READING_ENV_FILES = """
 import os
 
-from tasks.llm.environment import filled_in
+from tasks.llm.redaction import filled_in
 from tasks.llm.variables import env_file, variable
 
 own_key = variable("OPENAI_API_KEY")

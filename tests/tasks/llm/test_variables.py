@@ -8,7 +8,7 @@ from typing import Any
 import certifi
 import pytest
 
-from tasks.llm.environment import key_state
+from tasks.llm.providers import key_state
 from tasks.llm.request import Target
 from tasks.llm.variables import refuse_unusable_network
 from tasks.rules.errors import UsageError

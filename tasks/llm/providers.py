@@ -1,20 +1,13 @@
-"""Addresses and keys of providers, and secrets, which are removed from all stored texts."""
+"""The variables of the environment that hold the addresses and keys of providers."""
 
-import base64
-import json
 import os
-import re
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from tasks.console import rewrite_log_records
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import Target
 from tasks.llm.variables import read_env_file, refuse_unusable_address, variable
-from tasks.rules.errors import UsageError
-from tasks.rules.text.characters import one_line, storable, visible
 from tasks.rules.text.secrecy import REFERENCE, is_secret_name, secrets_in
 
 _OPENAI = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
@@ -104,14 +97,11 @@ def _provider_of(name: str) -> str | None:
     if slash:
         return provider
     read_env_file()
-    if not any(_may_be_address(variable_name) for variable_name in os.environ):
-        return None  # LiteLLM's import takes seconds
-    return provider_by_litellm(name)
-
-
-def _may_be_address(variable_name: str) -> bool:
-    is_usual = variable_name.endswith("_API_BASE")
-    return is_usual or any(variable_name in names for names in _ADDRESSES.values())
+    for variable_name in os.environ:
+        is_usual = variable_name.endswith("_API_BASE")
+        if is_usual or any(variable_name in names for names in _ADDRESSES.values()):
+            return provider_by_litellm(name)
+    return None  # without LiteLLM, whose import takes seconds
 
 
 def provider_by_litellm(name: str) -> str | None:
@@ -206,8 +196,7 @@ def missing_variables(target: Target) -> list[str]:
 
 
 def _has_own_key(target: Target) -> bool:
-    paths = dict(secrets_in(target.parameters))
-    return "api_key" in " ".join(paths)
+    return any("api_key" in path for path, _ in secrets_in(target.parameters))
 
 
 def _defined_key_variable(provider: str) -> str | None:
@@ -223,141 +212,4 @@ def _referenced_variables(target: Target) -> list[str]:
     texts += [str(secret) for _, secret in secrets_in({**target.parameters, **target.fallback})]
     query = urlsplit(target.api_base or "").query
     texts += [value for key, value in parse_qsl(query) if is_secret_name(key)]
-    names = REFERENCE.findall(" ".join(texts))
-    return list(dict.fromkeys(names))
-
-
-REDACTED = "[redacted]"
-_SHORTEST = 8
-"""Shorter values are secrets only if the configuration refers to them, and are removed only in
-their unchanged form: their other forms look like ordinary words.
-"""
-_ESCAPES: tuple[Callable[[str], str], ...] = (
-    lambda text: json.dumps(text)[1:-1],
-    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
-    lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
-    lambda text: quote(text, safe="", errors="surrogateescape"),
-    lambda text: quote(text, errors="surrogateescape"),
-    lambda text: re.sub(
-        "%..", lambda match: match[0].lower(), quote(text, safe="", errors="surrogateescape")
-    ),
-)
-_ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
-"""Values that a reply may hold without repeating a secret: words and numbers."""
-_used_variables: set[str] = set()
-"""The variables that configured texts refer to, as far as they were filled in (`filled_in`)."""
-
-
-def filled_in(text: str) -> str:
-    """Return a configured text with the environment's values instead of its `${NAME}` references.
-
-    Raises:
-        UsageError: a variable is not set.
-    """
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match.group(1)
-        value = variable(name)
-        if value is None:
-            raise UsageError(
-                f"${{{name}}} in the configuration: the environment variable {name} is not set"
-            )
-        _used_variables.add(name)
-        return value
-
-    return REFERENCE.sub(value_of, text)
-
-
-def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
-    """Return nested parameters with the environment's values filled in only where a name looks like
-    a secret.
-
-    Raises:
-        UsageError: a variable is not set.
-    """
-    if isinstance(value, Mapping):
-        parameters = dict(value)
-        for name, inner in value.items():
-            if name != "properties":  # of a JSON schema, whose names are those of fields of a reply
-                is_inner_secret = is_secret or is_secret_name(name)
-                parameters[name] = filled_in_secrets(inner, is_secret=is_inner_secret)
-        return parameters
-    if isinstance(value, list | tuple):
-        return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
-    if is_secret and isinstance(value, str):
-        return filled_in(value)
-    return value
-
-
-def redacted(text: str, *, is_reply: bool = False) -> str:
-    """Return a text without this process's secrets: values that a configuration refers to or that
-    are named as secrets.
-
-    A model's reply keeps ordinary words and numbers, and passwords in addresses, which are not
-    ours.
-    """
-    for value in _secrets():
-        if not (is_reply and _ORDINARY.fullmatch(value)):
-            for form in _forms(value):
-                text = text.replace(form, REDACTED)
-    if is_reply:
-        return text
-    return re.sub(r"(?<=://)[^/\s'\"]+@", f"{REDACTED}@", text)
-
-
-@cache
-def _forms(value: str) -> list[str]:
-    """Return the forms of a secret: unchanged and in base64, each also escaped once or twice for
-    JSON or a URL.
-    """
-    if len(value) < _SHORTEST:
-        return [value]
-    forms = {value}
-    data = value.encode(errors="surrogateescape")
-    # Where a longer text holds the value, base64 depends on the number of bytes before the value,
-    # modulo 3. The first characters, which encode these bytes too, are left out.
-    for n_bytes, n_characters in ((0, 0), (1, 2), (2, 3)):
-        encoded = base64.b64encode(bytes(n_bytes) + data).decode()
-        form = encoded[n_characters : (n_bytes + len(data)) * 8 // 6]
-        forms |= {form, form.replace("+", "-").replace("/", "_")}
-    for _ in range(2):
-        for form in list(forms):
-            forms.update(escape(form) for escape in _ESCAPES)
-    return sorted(forms, key=len, reverse=True)
-
-
-def _secrets() -> list[str]:
-    """Return the secrets, the longest first: one may begin with another."""
-    # Reading a value of `os.environ` decodes it, and this function runs for every reply.
-    values = []
-    for name in os.environ:
-        if name in _used_variables:
-            shortest = 1
-        elif _is_named_like_secret(name):
-            shortest = _SHORTEST
-        else:
-            continue
-        value = os.environ[name]
-        if len(value) >= shortest:
-            values.append(value)
-    return sorted(values, key=len, reverse=True)
-
-
-@cache
-def _is_named_like_secret(name: str) -> bool:
-    # KEYBOARD, TOKENIZERS and AUTHOR are no names of secrets.
-    return bool(
-        re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", name)
-    )
-
-
-def safe(message: str) -> str:
-    """Return a message in one line that can be stored and shown."""
-    return one_line(redacted(storable(message)))
-
-
-def guard_logs() -> None:
-    """Remove secrets from every log record of this process, and make control characters in it
-    visible.
-    """
-    rewrite_log_records("is_guard", lambda text: visible(redacted(text)))
+    return list(dict.fromkeys(REFERENCE.findall(" ".join(texts))))
