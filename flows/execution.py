@@ -25,7 +25,7 @@ from tasks.config.job import Job
 from tasks.console import notice, working
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.llm.redaction import guard_logs
-from tasks.maintain.upkeep import repair_ledger, store_calls
+from tasks.maintain.spend import repair_ledger, store_calls
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, lines_on, pop_notices

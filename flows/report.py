@@ -11,7 +11,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
-from tasks.maintain.upkeep import store_calls
+from tasks.maintain.spend import store_calls
 from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import (
     RESULTS,

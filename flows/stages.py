@@ -31,7 +31,8 @@ from tasks.ingest import ingest_and_check
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.panels import count_votes
 from tasks.judge.rubric_variants import derive
-from tasks.maintain.upkeep import store_calls, tidy
+from tasks.maintain.spend import store_calls
+from tasks.maintain.tidying import tidy
 from tasks.rules.errors import PipelineError
 from tasks.run.coverage_rules import store_coverage_rules
 from tasks.run.judge_configs import JudgeConfig

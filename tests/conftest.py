@@ -89,7 +89,7 @@ _FIRST = {
         "report_news",
         "drift",
         "label_forecast",
-        "upkeep",
+        "spend_and_removal",
         "damaged_parts",
         "installed",
         "work",

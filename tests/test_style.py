@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 327_946,
+    "source": 328_067,
     "SQL": 59_423,
     "pages": 27_789,
-    "tests": 429_603,
+    "tests": 429_615,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

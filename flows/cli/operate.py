@@ -497,8 +497,8 @@ def remove_response(
       prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
       prbench remove response --model gpt-5.6-sol-high --task t17 --trial 2
     """
-    from tasks.maintain.upkeep import ResponseChoice, chosen_responses
-    from tasks.maintain.upkeep import remove as remove_responses
+    from tasks.maintain.removal import ResponseChoice, chosen_responses
+    from tasks.maintain.removal import remove as remove_responses
 
     arguments = context.arguments
     choice = ResponseChoice(

@@ -310,7 +310,7 @@ def _lines_below(job: "Job") -> Iterator[str]:
     """Yield lines with the folder of the data, models that end soon, unpublished replies, and the
     senders and machines at work.
     """
-    from tasks.maintain.upkeep import unpublished_replies
+    from tasks.maintain.spend import unpublished_replies
     from tasks.rules.text.numbers import counted
     from tasks.run.run_context import retirements, sender_states
     from warehouse import Warehouse

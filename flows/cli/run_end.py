@@ -8,7 +8,7 @@ from itertools import chain
 from flows.execution import Execution
 from flows.run.outcomes import BELOW_BAR, DONE, FAILED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from tasks.config.job import Job
-from tasks.maintain.upkeep import total_cost
+from tasks.maintain.spend import total_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted, duration, list_text

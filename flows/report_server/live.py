@@ -18,7 +18,7 @@ from tasks.figures.figure import Column, Figure, Interval
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.figures.shown.operations import STATUS, coverage_row
-from tasks.maintain.upkeep import run_cost
+from tasks.maintain.spend import run_cost
 from tasks.measures import SCORE
 from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError

@@ -14,7 +14,7 @@ from tasks.config.settings import Settings
 from tasks.console import notice
 from tasks.dataset.source import with_revision
 from tasks.llm.ledger.files import was_damaged_since
-from tasks.maintain.upkeep import run_total, store_calls
+from tasks.maintain.spend import run_total, store_calls
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Row, Warehouse

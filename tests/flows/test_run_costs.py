@@ -13,7 +13,7 @@ from flows.run.record import mark_killed, run_row
 from tasks.config.job import Job
 from tasks.figures.scope import with_literals
 from tasks.figures.shown import FIGURES
-from tasks.maintain.upkeep import (
+from tasks.maintain.spend import (
     daily_spend,
     latest_runs,
     run_cost,

@@ -24,7 +24,8 @@ from tasks.figures.figure import (
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.figures.shown.successions import BRIDGED_HISTORY
-from tasks.maintain.upkeep import daily_spend, disk_use, latest_runs
+from tasks.maintain.spend import daily_spend, latest_runs
+from tasks.maintain.tidying import disk_use
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import CoverageCell, coverage
 

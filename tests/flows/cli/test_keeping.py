@@ -16,7 +16,7 @@ import pytest
 from flows.cli.doctor_checks import SetupFinding, examine
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in, unfinished_replies
-from tasks.maintain.upkeep import daily_spend, latest_runs
+from tasks.maintain.spend import daily_spend, latest_runs
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import PRBENCH, Run, run_on
 from tests.kit import (

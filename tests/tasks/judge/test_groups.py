@@ -29,7 +29,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.judge.neighbours import judge_arrangement, missing_arrangements
 from tasks.llm.ledger.pruning import prune
-from tasks.maintain.upkeep import tidy
+from tasks.maintain.tidying import tidy
 from tasks.plan.estimate import Planned
 from tasks.plan.plan import plan
 from tasks.prompts import FOLDER

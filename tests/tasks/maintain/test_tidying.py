@@ -8,7 +8,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in
-from tasks.maintain.upkeep import tidy
+from tasks.maintain.tidying import tidy
 from tests.kit import add_calls, call_entry, job_on, response
 from warehouse import Warehouse
 
@@ -27,7 +27,7 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
     [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")],
 )
 def test_many_files_are_compacted(tmp_path, monkeypatch, most_parts, n_parts, note):
-    monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most_parts)
+    monkeypatch.setattr("tasks.maintain.tidying.MANY_PARTS", most_parts)
 
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 

@@ -17,7 +17,9 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.llm.ledger.pruning import Pruned
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
+from tasks.maintain.removal import ResponseChoice, remove
+from tasks.maintain.spend import run_cost, store_calls
+from tasks.maintain.tidying import tidy
 from tests import kit
 from tests.faults.server import (
     FaultServer,
@@ -425,7 +427,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job):
 
 def test_the_ledger_does_not_bring_a_removed_response_back(job, monkeypatch):
     # The reply stays in the ledger, as if a backup of the ledger had been restored.
-    monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
+    monkeypatch.setattr("tasks.maintain.removal.forget", lambda *_: Pruned())
 
     remove_longest(job)
 
