@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 328_067,
+    "source": 328_111,
     "SQL": 59_423,
     "pages": 27_789,
-    "tests": 429_615,
+    "tests": 429_640,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -19,6 +19,7 @@ from tasks.benchmarks.rows import (
     as_mapping,
     as_number,
     as_text,
+    band_of,
     cell_label,
     cell_text,
     criterion_from,
@@ -141,18 +142,9 @@ def _criterion(position: int, item: DataRow) -> Criterion:
         title,
         value,
         category=axis,
-        severity=_severity_of(weight),
+        severity=band_of(value, SEVERITIES),
         labels=labels,
     )
-
-
-def _severity_of(weight: float | None) -> str | None:
-    """Return the weight class of a weight; None if there is no weight or it is outside all classes."""
-    if weight is not None:
-        for name, (lowest, highest) in SEVERITIES.items():
-            if lowest <= weight <= highest:
-                return name
-    return None
 
 
 def graded_rows() -> GradedRowReader:

@@ -55,6 +55,16 @@ def criterion_from(
     )
 
 
+def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
+    """Return the weight class of a weight; None if it is not a number or outside all classes."""
+    number = as_number(weight)
+    if number is not None:
+        for name, (lowest, highest) in bands.items():
+            if lowest <= number <= highest:
+                return name
+    return None
+
+
 def task_from(
     task_id: str | None,
     conversation: Sequence[Turn],

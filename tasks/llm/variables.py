@@ -86,12 +86,8 @@ def refuse_unreadable_certificates() -> None:
             )
 
 
-@cache
 def _flaw_of_certificates(name: str, path: str) -> str | None:
-    """Return why the certificates that a variable names cannot be read; None if they can.
-
-    A run asks twice about each variable, and reading a file takes 0.1 s.
-    """
+    """Return why the certificates that a variable names cannot be read; None if they can."""
     if name == _FOLDER_OF_CERTIFICATES:
         if any(Path(folder).is_dir() for folder in path.split(os.pathsep)):
             return None

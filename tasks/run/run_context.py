@@ -5,6 +5,7 @@ stages.
 import asyncio
 import json
 import resource
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, date
@@ -190,6 +191,7 @@ class RunContext:
             targets = [callee.target for callee in callees(job)]
             self.senders = SenderPool(calls.address, n_senders, targets, self._write_states)
         self._noticed: set[str] = set()
+        self._remarks: dict[str, list[str]] = defaultdict(list)
 
     def _limiters(self) -> dict[str, Limiter]:
         """Return the limiter of each stage: one for samples, and one for all others."""
@@ -243,11 +245,9 @@ class RunContext:
         """
         return bool({(purpose, label), (purpose, None)} & self._held_back)
 
-    def warn_once(self, report: StageReport, line: str) -> None:
-        """Add a warning to a report if this run has not shown it yet."""
-        if line not in self._noticed:
-            self._noticed.add(line)
-            report.warnings.append(line)
+    def remark(self, stage: str, line: str) -> None:
+        """Keep a line for the report of a stage, which shows equal lines once."""
+        self._remarks[stage].append(line)
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
@@ -268,6 +268,7 @@ class RunContext:
             if endpoint.stopped:
                 report.stopped.append(f"{endpoint.name}: {endpoint.stopped}")
                 lines.append(f"{endpoint.name}: stopped for this run: {endpoint.stopped}")
+        lines += dict.fromkeys(self._remarks[report.stage])
         if limiter.n_instead_of_batch:
             lines.append(
                 f"{limiter.n_instead_of_batch} calls of `mode: batch` were made live, at the live"

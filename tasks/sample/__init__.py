@@ -57,8 +57,8 @@ async def sample_cells(
             row = sampled.row(reply)
             opening = unknown_opening(row["text"] or "")
             if opening is not None:
-                context.warn_once(
-                    report,
+                context.remark(
+                    "sample",
                     f"{model_label}: responses begin with {opening}, which may be thinking; it is"
                     " kept and judged as a part of them",
                 )

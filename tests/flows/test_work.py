@@ -220,34 +220,34 @@ IMPORTS_OF_A_RUN = """
 import sys
 from flows.cli.main import main
 heavy = {"prefect", "litellm", "great_expectations", "datasets", "altair", "scipy.special"}
-print(main(["run", "-q"]), sorted(heavy & set(sys.modules)))
+print([main(["run", "-q"]), main(["leaderboard"])], sorted(heavy & set(sys.modules)))
 """
 
 
 @pytest.mark.slow
-def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(
+def test_a_finished_run_and_a_leaderboard_import_nothing_heavy_and_start_no_server(
     finished_run,
     tmp_path,
     monkeypatch,
 ):
-    folder = finished_run.folder.parent
+    shutil.copytree(finished_run.folder, tmp_path / "data")
     configure(
-        folder,
+        tmp_path,
         dataset={"source": "sample"},
         warehouse="data",
         **finished_run.settings,
     )
     monkeypatch.delenv("PRBENCH_PREFECT")
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
     n_calls = len(finished_run.server.book)
 
     output = subprocess.check_output(
-        [sys.executable, "-c", IMPORTS_OF_A_RUN], cwd=folder, text=True
+        [sys.executable, "-c", IMPORTS_OF_A_RUN], cwd=tmp_path, text=True
     )
 
-    assert output.splitlines()[-1] == "0 []"
+    assert output.splitlines()[-1] == "[0, 0] []"
     assert len(finished_run.server.book) == n_calls
-    assert not (finished_run.folder / "prefect").exists()
+    assert not (tmp_path / "data" / "prefect").exists()
 
 
 @pytest.mark.slow

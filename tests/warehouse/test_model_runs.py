@@ -200,7 +200,9 @@ EACH_ADDITION = [
     (resampled, ("t1", "cleo", "ok")),
     (changed_criterion, (0, "weight", 2.0)),
     (labelled, (1, "x")),
+    (judged, (RESPONSES[2], 0, "another", None)),
     (retracted, ("import-ada", True)),
+    (retracted, ("import-ada", False)),
     (removed, RESPONSES[6]),
     (wanted, ("bell", 3)),
     (moved, ("t2", "x")),
@@ -209,7 +211,7 @@ EACH_ADDITION = [
 
 
 @pytest.mark.slow
-@settings(SLOW_EXAMPLES, max_examples=1)
+@settings(SLOW_EXAMPLES, max_examples=2)
 @example(history=EACH_ADDITION)
 @given(history=st.lists(additions, min_size=2, max_size=6))
 def test_scores_after_any_additions_are_those_of_a_build_from_scratch(history):

@@ -53,8 +53,8 @@ class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
     An instant is drawn up to `LONGEST_S` after the first request of a process, or in a share of
-    cases up to twice that after its start. `n_paid_again` counts the replies that were paid again for
-    the same call.
+    cases up to twice that after its start. `n_paid_again` counts the replies that were paid
+    again for the same call.
     """
 
     def __init__(
@@ -210,19 +210,19 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages, tmp_path
         until(lambda: server.in_hand == CONCURRENCY)
         second_run = stages.start(tmp_path, data)
         until(lambda: server.in_hand > CONCURRENCY)
-        server.behaviour = slowed(0.05, well_behaved)
         n_reads = 0
         while first_run.poll() is None or second_run.poll() is None:
             assert has_each_verdict_once(data)
             n_reads += 1
+            if n_reads == 3:
+                server.behaviour = slowed(0.05, well_behaved)
 
     assert first_run.code == 0, first_run.complaint
     assert second_run.code == 0, second_run.complaint
     assert n_reads > 2
     with closing(sqlite3.connect(data / "ledger/calls.sqlite")) as ledger:
-        assert (
-            len(ledger.execute("select distinct run_id from calls").fetchall()) == 2
-        )
+        runs = ledger.execute("select distinct run_id from calls").fetchall()
+    assert len(runs) == 2
     assert len(server.paid) == N_CALLS
     assert set(recorded(data).values()) == {1}
     assert outcomes(data) == ["done", "done"]

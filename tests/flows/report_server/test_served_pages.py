@@ -59,7 +59,9 @@ def times_of(folder: Path) -> dict[Path, int]:
 
 @pytest.fixture(scope="module")
 def times_before(folder: Path) -> dict[Path, int]:
-    """When each file of the warehouse was written, before anything is served."""
+    """When each file of the warehouse was written, before anything is served (of the report's
+    folder, other tests write in it).
+    """
     return times_of(folder / "data")
 
 

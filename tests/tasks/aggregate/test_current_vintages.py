@@ -13,7 +13,6 @@ from tasks.aggregate import aggregate, has_stale_measures
 from tasks.config.job import Job
 from tests.kit import (
     EPOCH,
-    Fill,
     Rows,
     admitted,
     few_published,
@@ -32,13 +31,13 @@ ALL_IDS = [*FINANCE, *LEGAL]
 NIGHT = "2026-11-28"
 
 
-@pytest.fixture(scope="module")
-def published(published: Fill) -> Iterator[Fill]:
+@pytest.fixture(scope="module", autouse=True)
+def _few_published() -> Iterator[None]:
     """Publish only the models that the tests of this module read."""
     with few_published(
         "failure_rates", "leaderboard", "scores", "task_scores", "verdict_details"
     ):
-        yield published
+        yield
 
 
 def sampled(

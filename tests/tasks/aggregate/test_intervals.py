@@ -182,8 +182,10 @@ def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
     with monkeypatch.context() as patched:
         patched.setattr(duckdb, "connect", connect_with_four_threads)
         set_threads(root, 4)
-        aggregated(tmp_path, shuffled)
-        set_threads(root, 1)
+        try:
+            aggregated(tmp_path, shuffled)
+        finally:
+            set_threads(root, 1)
 
     assert sorted_figures(tmp_path) == sorted_figures(root)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kit import (
-    Fill,
     Row,
     Rows,
     aggregated,
@@ -24,8 +23,8 @@ from warehouse import Warehouse
 FOUR_TASKS: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abcd"}
 
 
-@pytest.fixture(scope="module")
-def published(published: Fill) -> Iterator[Fill]:
+@pytest.fixture(scope="module", autouse=True)
+def _few_published() -> Iterator[None]:
     """Publish only the models that the tests of this module read, and those leading to them."""
     with few_published(
         "condition_differences",
@@ -37,7 +36,7 @@ def published(published: Fill) -> Iterator[Fill]:
         "run_costs",
         "severity_leaderboard",
     ):
-        yield published
+        yield
 
 
 def labels_of_annotator(template_hash: str, label: str, seconds: float) -> Row:

@@ -118,7 +118,7 @@ def test_what_cannot_be_divided_is_a_root_alone(items):
 
 
 def test_one_thread_builds_a_tree(monkeypatch):
-    """So that the number of threads changes nothing."""
+    """More threads add numbers in another order, which changes last digits."""
     fit = KMeans.fit
     n_threads = []
 

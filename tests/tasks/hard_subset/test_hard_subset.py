@@ -99,6 +99,7 @@ def part_files(job: Job) -> list[Path]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_published() -> Iterator[None]:
+    """Publish only what selections read."""
     with few_published("intermediate.task_values"):
         yield
 

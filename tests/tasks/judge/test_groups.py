@@ -423,7 +423,9 @@ UNREADABLE: dict[str, Behaviour] = {
 
 
 N_RETRIES = {"decisions": 1, "systemone": 1, "chat": 2}
-"""The requests for a settled piece: after four replies one, and an empty reply is none."""
+"""The requests for a settled piece with `retry_failed`: one more after its four stored replies; an
+empty reply counts as none, so there are two.
+"""
 
 
 class SettledRuns(NamedTuple):
@@ -513,7 +515,7 @@ def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
 
     n_calls = [len(requests_to_judge(server, job)) for _ in range(3)]
 
-    assert n_calls == [2 * 12] * 3  # each with a reminder
+    assert n_calls == [24] * 3  # 12 criteria, each with a reminder
 
 
 def reversing(request, number: int) -> HttpResponse:

@@ -52,7 +52,9 @@ MOST_MET = Measure(
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> Warehouse:
-    """Two models with two scores; in each second task the first criterion is met, and the second one by bob."""
+    """Two models with two scores; in each second task the first criterion is met, and the second
+    one by bob.
+    """
     decisions = {}
     for second_criterion in (0, 1):
         decisions[second_criterion] = {

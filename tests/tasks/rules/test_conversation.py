@@ -298,7 +298,6 @@ def test_nothing_is_added_to_a_reply(text):
     assert Counter(final_text(text)) <= Counter(text)
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "piece",
     [

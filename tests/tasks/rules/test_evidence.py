@@ -123,7 +123,6 @@ def test_where_no_character_fits_there_is_no_room():
         cut("\U0001f600", 3, lambda text: len(text.encode()))
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "text",
     [

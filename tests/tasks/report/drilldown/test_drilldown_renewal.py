@@ -180,8 +180,10 @@ def test_all_files_are_written_again_with_another_version_of_a_library(
     with monkeypatch.context() as patched:
         patched.setattr(program, "version", version)
         program.hash_of_program.cache_clear()
-        drill(job, site)
-    program.hash_of_program.cache_clear()
+        try:
+            drill(job, site)
+        finally:
+            program.hash_of_program.cache_clear()
 
     assert block_names(site).isdisjoint(former_names)
 

@@ -214,8 +214,8 @@ def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking):
 
 
 def test_a_score_of_the_paper_by_another_judge_is_grey_with_the_end_of_that_judge():
-    name = "tasks.report.rendering.ranking.retirement_date"
-    with patch(name, return_value=date(2026, 10, 23)):
+    looked_up = "tasks.report.rendering.ranking.retirement_date"
+    with patch(looked_up, return_value=date(2026, 10, 23)):
         ranking = ranking_with_paper(is_same_judge=False)
 
     ((_, lines),) = ranking.boards
