@@ -24,7 +24,7 @@ WEIGHTS = (5, 3, 2)
 JUDGE_TRIALS = [("strict", 1), ("strict", 2), ("mild", 1)]
 PRICES = {"strict": 0.01, "mild": None}
 """The cost of a verdict, in US dollars."""
-JUDGING_USD = 0.03
+VERDICTS_USD = 0.03
 """The cost of the verdicts of `strict` on the three criteria of a task."""
 Scores = dict[tuple[str, int, int, int], float]
 """(judge, judge trial, index of the task, trial) -> score."""
@@ -101,11 +101,11 @@ def test_two_judges_have_the_range_of_their_means_on_the_same_responses(rows):
     ("source", "cost_usd"),
     [
         # 100 tasks with two responses, each judged twice.
-        ("tasks", 100 * (2 * 0.5 + 4 * JUDGING_USD)),
+        ("tasks", 100 * (2 * 0.5 + 4 * VERDICTS_USD)),
         # A response to each of 8 tasks, judged twice.
-        ("trials", 8 * (0.5 + 2 * JUDGING_USD)),
+        ("trials", 8 * (0.5 + 2 * VERDICTS_USD)),
         # All 16 responses are judged once more.
-        ("judge trials", 16 * JUDGING_USD),
+        ("judge trials", 16 * VERDICTS_USD),
     ],
 )
 def test_more_of_a_source_costs_the_mean_prices_of_responses_and_verdicts(
@@ -122,7 +122,7 @@ def test_an_unknown_price_is_no_cost(rows):
 def test_another_judge_costs_the_mean_of_the_known_prices(rows):
     row = rows["several judges", "judges"]
 
-    assert row["change_usd"] == pytest.approx(16 * JUDGING_USD)
+    assert row["change_usd"] == pytest.approx(16 * VERDICTS_USD)
 
 
 def lines_with(width: float, n_trials: int) -> list[str]:

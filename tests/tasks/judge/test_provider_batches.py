@@ -208,8 +208,8 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(server, mak
     assert report.rows == N_CRITERIA
     assert report.failures == {"provider_error": 3}
     for number, row in zip((5, 6, 7), rows, strict=True):
-        place = f"batch batch_000001, file-000002, line {number}"
-        assert f"{place}: cannot be read" in row["error"]
+        line = f"batch batch_000001, file-000002, line {number}"
+        assert f"{line}: cannot be read" in row["error"]
     server.change_line = lambda line, _: line
     assert judged(job).rows == 3
     assert paid_verdicts(server) == {BATCH: N_CRITERIA + 3}
