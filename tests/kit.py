@@ -450,7 +450,7 @@ def few_published(*others: str) -> Iterator[None]:
     """Publish only the models that stages up to judging and reviews read, and `others`: publishing
     all scores takes two thirds of a test's time.
 
-    In such a database, tables of the other models are empty until it is built anew.
+    In such a database, tables of the other models are empty until it is built again from its parts.
     """
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     names = {model.name for model in sql.leading_to([*stages, *others])}

@@ -48,13 +48,13 @@ def only_leaderboard() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def world_job(tmp_path_factory) -> Job:
     """A job whose warehouse has everything that a report can show; tests must not write to it."""
-    return _built(shared_folder(tmp_path_factory) / "report-world", report_world)
+    return built_once(shared_folder(tmp_path_factory) / "report-world", report_world)
 
 
 @pytest.fixture(scope="session")
 def hostile_job(tmp_path_factory) -> Job:
     """The same job with an attack in every name and text (`attacks.py`)."""
-    return _built(
+    return built_once(
         shared_folder(tmp_path_factory) / "report-hostile",
         partial(report_world, hostile=True),
     )
@@ -65,26 +65,24 @@ def research_job(tmp_path_factory) -> Job:
     """A job of another benchmark, with a little PRBench in the same warehouse; tests must not write
     to it.
     """
-    return _built(
+    return built_once(
         shared_folder(tmp_path_factory) / "report-research", research_job_in
     )
 
 
-def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
-    """The job of a world; the first process builds it, the others wait."""
+def built_once(folder: Path, build: Callable[[Path], Job]) -> Job:
+    """The job that `build` makes in a folder; the first process makes it, the others wait."""
     with file_lock(folder / "lock", wait=True):
         job_file = folder / "job.json"
         if not job_file.exists():
             job_file.write_text(build(folder).model_dump_json(), encoding="utf-8")
-        return with_revision(
-            Job.model_validate_json(job_file.read_text(encoding="utf-8"))
-        )
+        return with_revision(Job.model_validate_json(job_file.read_bytes()))
 
 
 @pytest.fixture(scope="session")
 def sample_job(tmp_path_factory) -> Job:
     """The sample with the example responses and labels; tests must not write to it."""
-    return _built(shared_folder(tmp_path_factory) / "sample", _labelled_sample_in)
+    return built_once(shared_folder(tmp_path_factory) / "sample", _labelled_sample_in)
 
 
 def _labelled_sample_in(folder: Path) -> Job:

@@ -226,9 +226,7 @@ print([main(["run", "-q"]), main(["leaderboard"])], sorted(heavy & set(sys.modul
 
 @pytest.mark.slow
 def test_a_finished_run_and_a_leaderboard_import_nothing_heavy_and_start_no_server(
-    finished_run,
-    tmp_path,
-    monkeypatch,
+    finished_run, tmp_path, monkeypatch
 ):
     shutil.copytree(finished_run.folder, tmp_path / "data")
     configure(

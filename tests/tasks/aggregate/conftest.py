@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit import Rows, aggregated, shared_folder
+from tests.kit import Rows, aggregated, job_on, shared_folder
 from tests.tasks.aggregate.world import (
     MAJORITIES,
     RESAMPLES,
@@ -16,8 +16,8 @@ from tests.tasks.aggregate.world import (
 )
 from tests.tasks.certify.checker import Figures
 from tests.tasks.report.synthetic.resamples import few_resamples
+from tests.worlds import built_once
 from warehouse import Reader, Warehouse
-from warehouse.locks import file_lock
 
 
 @pytest.fixture(scope="session")
@@ -33,15 +33,15 @@ def figures(world: Rows) -> Figures:
 
 @pytest.fixture(scope="session")
 def root(world: Rows, tmp_path_factory) -> Path:
-    """The aggregated warehouse of the world; the first process builds it, the others wait; tests
-    must not change it.
-    """
-    folder = shared_folder(tmp_path_factory) / "aggregated-world"
-    with file_lock(folder / "lock", wait=True), few_resamples(RESAMPLES):
-        if not (folder / "done").exists():
+    """The aggregated warehouse of the world; tests must not change it."""
+
+    def aggregate_world(folder):
+        with few_resamples(RESAMPLES):
             aggregated(folder / "warehouse", world, majorities=MAJORITIES)
-            (folder / "done").touch()
-    return folder / "warehouse"
+        return job_on("sample", folder / "warehouse")
+
+    folder = shared_folder(tmp_path_factory) / "aggregated-world"
+    return built_once(folder, aggregate_world).warehouse
 
 
 @pytest.fixture(scope="session")

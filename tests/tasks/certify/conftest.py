@@ -16,9 +16,8 @@ from tasks.rules.identity import piece_hash, response_id, verdict_id
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.report.synthetic.resamples import few_resamples
+from tests.tasks.report.synthetic.research import RESAMPLES
 
-RESEARCH_RESAMPLES = 200
-"""Number of resamples in the made-up warehouse (`research.py`)."""
 RESPONSE = (
     "benchmark",
     "dataset_revision",
@@ -53,7 +52,7 @@ def research(research_job: Job, tmp_path_factory) -> Path:
 @pytest.fixture
 def resampling_less() -> Iterator[None]:
     """Verify with the few resamples of the made-up warehouse of ResearchRubrics."""
-    with few_resamples(RESEARCH_RESAMPLES):
+    with few_resamples(RESAMPLES):
         yield
 
 

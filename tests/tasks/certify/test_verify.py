@@ -25,6 +25,7 @@ from tests.kit import Row, job_on, one_line, response, write_jsonl, written
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_calls, check_ids, read
 from tests.tasks.certify.conftest import Members, forged, members_of, with_row
+from tests.tasks.report.synthetic.research import RESAMPLES
 from tests.warehouse.parts import flip
 from tests.worlds import RESPONSES, SAMPLE
 
@@ -82,9 +83,7 @@ def with_changed_verdict(research: Path, tmp_path) -> Path:
 
 @pytest.mark.usefixtures("resampling_less")
 def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research):
-    n_checked, differences = check(
-        research, resamples=certificates.RESEARCH_RESAMPLES
-    )
+    n_checked, differences = check(research, resamples=RESAMPLES)
 
     assert differences == []
     assert n_checked > 50_000
@@ -95,10 +94,9 @@ def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research):
 def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
     with_changed_verdict,
 ):
-    resamples = certificates.RESEARCH_RESAMPLES
-    figures = Figures(*read(with_changed_verdict), resamples)
+    figures = Figures(*read(with_changed_verdict), RESAMPLES)
 
-    _, wrong_figures = check(with_changed_verdict, resamples=resamples)
+    _, wrong_figures = check(with_changed_verdict, resamples=RESAMPLES)
     differences = verify(with_changed_verdict).differences
 
     wrong_cells = {figure[:3] for figure in wrong_figures}

@@ -49,7 +49,7 @@ VALUES = {
 _STEPS = tuple(VALUES)
 _WEIGHTS = (5, 4, 4, 3, 3, 2, 1, 1, -2, -4)
 _N_TASKS = 12
-_RESAMPLES = 200
+RESAMPLES = 200
 
 
 def research_row(number: int) -> Row:
@@ -105,7 +105,7 @@ def research_job(folder: Path) -> Job:
     written(warehouse, _written(job, list(map(BENCHMARK.parse_row, rows))))
     ingest(job)
     assemble(job)
-    with few_resamples(_RESAMPLES):
+    with few_resamples(RESAMPLES):
         select_hard(job, must_select=False)
         aggregate(job)
     return job
