@@ -159,7 +159,7 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
         decided["kinds"].list.join(" ").to_numpy().astype(str),
     )
     return StoredPair(
-        paired=_paired(decided, facts),
+        paired=_paired_verdicts(decided, facts),
         costs=costs,
         has_repetitions=has_repetitions,
         n_first_failed=decided["first_value"].null_count(),
@@ -170,7 +170,7 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
     )
 
 
-def _paired(decided: pl.DataFrame, facts: Facts) -> PairedVerdicts:
+def _paired_verdicts(decided: pl.DataFrame, facts: Facts) -> PairedVerdicts:
     """Return verdicts with the indices of their tasks, responses and models; nulls become NaN."""
     task_ids, task_index = np.unique(decided["task_id"].to_numpy().astype(str), return_inverse=True)
     _, response_rows, response_index = np.unique(
@@ -304,7 +304,7 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[Row]:
             "is_picked": evaluation is result.picked,
             "is_on_front": evaluation in result.front,
             "rule": evaluation.candidate.name,
-            **figures_of(evaluation.held_out),
+            **shown_figures(evaluation.held_out),
         }
         rows.append(row)
         rounded_rows.append({name: _rounded(value) for name, value in row.items()})
@@ -318,7 +318,7 @@ def _rounded(value: Any) -> Any:
     return round(value, 9) if isinstance(value, float) else value
 
 
-def figures_of(figures: Mapping[str, Any]) -> dict[str, Any]:
+def shown_figures(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of a rule on one half of the tasks that are stored and shown.
 
     `n_differing` only decides how an interval is computed.

@@ -203,7 +203,7 @@ class GroupJudge(ResponseJudge):
 
     async def _piece_state(self, call: Call, piece: Piece) -> PieceState:
         """Return what a call has given so far, and its next attempt."""
-        history = await self.gateway.history(call)
+        history = await self.gateway.ledger.history_of(call, call.parameters())
         outcomes = self._outcomes(call, history, piece)
         is_decided = all(
             outcome.verdict is not None or not criterion.is_missing

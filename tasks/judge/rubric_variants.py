@@ -31,12 +31,12 @@ async def derive(job: Job) -> StageReport:
     """
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
-    criteria_by_rubric: dict[str, list[CriterionToRewrite]] = {}
     with warehouse.reader() as reader:
         tasks = missing_work.wanted_tasks(job, reader)
-        for rubric in missing_work.wanted_rubrics(job):
-            criteria = missing_work.criteria_to_rewrite(job, tasks, reader, rubric)
-            criteria_by_rubric[rubric] = criteria
+        criteria_by_rubric = {
+            rubric: missing_work.criteria_to_rewrite(job, tasks, reader, rubric)
+            for rubric in missing_work.wanted_rubrics(job)
+        }
         to_augment = criteria_by_rubric.get(AUGMENTED, [])
         conversations = missing_work.conversations_of(
             reader, tasks, {criterion.task_id for criterion in to_augment}

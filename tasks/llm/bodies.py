@@ -61,7 +61,7 @@ class Body:
     is_streamed_chat: bool = False
     """True if a streamed chat completion in OpenAI's form was requested."""
     is_stream: bool = False
-    is_over: bool = False
+    is_too_large: bool = False
     """True if the limit of bytes is exceeded."""
     is_completion: bool = False
     """True for the form of OpenAI's chat completions."""
@@ -107,12 +107,12 @@ class Body:
                 f"the reply is compressed as {self.encoding[:20]!r}, which was not requested"
             )
         self._n_bytes += len(raw)
-        self.is_over = self._n_bytes > self.most_bytes
-        if self.is_over and not self.may_be_cut:
-            raise ReplyTooLarge(self.most_bytes)
-        if self.is_over:
+        self.is_too_large = self._n_bytes > self.most_bytes
+        if not self.is_too_large:
+            return self._collect(raw)
+        if self.may_be_cut:
             return b""
-        return self._collect(raw)
+        raise ReplyTooLarge(self.most_bytes)
 
     def _collect(self, piece: bytes) -> bytes:
         """Collect a piece, and return the bytes to pass on at once."""

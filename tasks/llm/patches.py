@@ -25,14 +25,14 @@ class _PassedOn(httpx.AsyncByteStream, httpx.SyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for raw in self.stream:
             yield self.exchange.read(raw)
-            if self.exchange.body.is_over:
+            if self.exchange.body.is_too_large:
                 break
         yield self.exchange.body.end()
 
     def __iter__(self) -> Iterator[bytes]:
         for raw in self.stream:
             yield self.exchange.read(raw)
-            if self.exchange.body.is_over:
+            if self.exchange.body.is_too_large:
                 break
         yield self.exchange.body.end()
 

@@ -25,7 +25,7 @@ from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES
 from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.content import content_of
 from tasks.rules.ends import TOOL_CALLS, End, end_message, end_word, meaning_of
-from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.characters import is_blank, one_line, storable
 
 
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
@@ -51,10 +51,7 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
 
 def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
     """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
-    usage = _get(result, "usage") or {}
-    if not isinstance(usage, Mapping):
-        usage = usage.model_dump()
-    tokens_by_litellm = tokens_in(usage)
+    tokens_by_litellm = tokens_in(_plain(_get(result, "usage") or {}))
     received_tokens = tokens_in(body.usage)
     has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
     if has_several_bodies or received_tokens == NO_REPORT:
@@ -113,8 +110,8 @@ def _reply_of_message(message: Any, body: Body) -> Reply:
     if not refusal:
         refusal = (message.provider_specific_fields or {}).get("refusal") or body.refusal
     reply = _storable_reply(message.content, refusal)
-    has_text = bool(reply.text and reply.text.strip())
-    if reply.status in {OK, EMPTY} and not has_text and _get(message, "reasoning_content"):
+    has_no_text = reply.status in {OK, EMPTY} and is_blank(reply.text)
+    if has_no_text and _get(message, "reasoning_content"):
         return _only_reasoning("`reasoning_content`")
     return reply
 
@@ -231,7 +228,7 @@ def _reply_of_items(items: Sequence[Any]) -> Reply:
     if content.unknown_type is not None:
         return _with_unknown_part(content.unknown_type)
     reply = _storable_reply(content.text, content.refusal)
-    if reply.status in {OK, EMPTY} and not content.text.strip() and has_reasoning:
+    if reply.status in {OK, EMPTY} and is_blank(content.text) and has_reasoning:
         return _only_reasoning("reasoning")
     return reply
 

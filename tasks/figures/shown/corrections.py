@@ -115,7 +115,7 @@ def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
     # It imports Polars, which no other figure needs.
-    from tasks.cascade import bound_of, evaluated, figures_of, rows_of
+    from tasks.cascade import bound_of, evaluated, rows_of, shown_figures
 
     cheap = parameters["cheap"]
     strong = parameters["strong"]
@@ -141,7 +141,7 @@ def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
         row["is_within_bound"] = bound.is_kept(evaluation) if bound else None
         row["notes"] = notes
         row["configuration"] = _configuration(evaluation, settings, strong)
-        for name, value in figures_of(evaluation.chosen_on).items():
+        for name, value in shown_figures(evaluation.chosen_on).items():
             row[f"chosen_{name}"] = value
     return rows
 

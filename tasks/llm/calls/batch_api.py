@@ -118,7 +118,7 @@ class BatchApi:
         replies: list[tuple[str, Reply | None]] = []
         exchange = Exchange(n_results=n_results)
         content = await self._request("afile_content", exchange, file_id=file_id)
-        is_cut = exchange.body.is_over
+        is_cut = exchange.body.is_too_large
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             reply: Reply | None
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):

@@ -294,12 +294,8 @@ class Batching:
         return held_back
 
     async def _is_tried(self, call: Call, parameters: Parameters) -> bool:
-        """Return whether the ledger has a reply or a failure for a call.
-
-        `not_before_s` is not regarded: only calls of models have it, and these are in no batch.
-        """
+        """Return whether the ledger has a reply or a failure for a call."""
         history = await self.ledger.history_of(call, parameters)
-        history = history.after(call.after_attempt).accepting(call.target.ends_ok)
         return history.reply_for(call.cell) is not None or bool(history.failed_for(call.cell))
 
     async def _poll(self, submission: Submission) -> str | None:

@@ -17,7 +17,6 @@ from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.ledger.entries import (
     ADD_SPEND,
     Entry,
-    History,
     as_text,
     spend_of,
     statements_replacing,
@@ -136,15 +135,6 @@ class Gateway:
                 await asyncio.sleep(wait_s)
         return replies
 
-    async def history(self, call: Call, parameters: Parameters | None = None) -> History:
-        """Return the attempts of a call that the ledger holds, with its usual parameters or
-        others.
-        """
-        if parameters is None:
-            parameters = call.parameters()
-        history = await self.ledger.history_of(call, parameters)
-        return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
-
     async def _earlier_replies(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger or None, and the failed attempts, which the caller needs
         only if there is no reply.
@@ -152,13 +142,13 @@ class Gateway:
         A reply with the parameters of the last resort counts only if it was made for the call's
         row (`cell`): for another row, the requested parameters have not failed yet.
         """
-        history = await self.history(call)
+        history = await self.ledger.history_of(call, call.parameters())
         stored_reply = history.reply_for(call.cell)
         failures = history.failed_for(call.cell)
         last_resort = call.target.last_resort
         if stored_reply is not None or last_resort is None:
             return stored_reply, failures
-        resort_history = await self.history(call, call.parameters(last_resort))
+        resort_history = await self.ledger.history_of(call, call.parameters(last_resort))
         reply = resort_history.reply_for(call.cell)
         is_of_cell = any(entry.cell == call.cell for entry in resort_history.counting_entries)
         if reply is None or not is_of_cell:
@@ -180,7 +170,7 @@ class Gateway:
         while reply is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.wait_until_released(request.key, self.limiter.stop_at_s)
-            history = await self.history(call, parameters)
+            history = await self.ledger.history_of(call, parameters)
             reply = history.reply_for(call.cell)
             if reply is None:
                 reply = await self._locked_attempt(request)
@@ -309,7 +299,7 @@ class Gateway:
                     return None
                 # During the wait, the same call may have been made for another cell or by another
                 # process.
-                history = await self.history(request.call, request.parameters)
+                history = await self.ledger.history_of(request.call, request.parameters)
                 stored_reply = history.reply_for(request.call.cell)
                 if stored_reply is not None:
                     return stored_reply

@@ -281,8 +281,8 @@ class History(NamedTuple):
         """The attempts that count."""
         return [entry for entry in self.entries if entry.attempt > self.spent or entry.is_late]
 
-    def after(self, attempt: int, moment_s: float | None = None) -> "History":
-        """Return the history after an attempt and, if one is given, a moment (wall-clock time):
+    def after(self, attempt: int, moment_s: float | None) -> "History":
+        """Return the history after an attempt and, unless it is None, a moment (wall-clock time):
         without the earlier entries, whose numbers are spent.
         """
         last_attempt = attempt

@@ -139,7 +139,7 @@ def opened(path: Path, options: str = "mode=ro") -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def opened_for_sums(path: Path) -> Iterator[sqlite3.Connection]:
+def opened_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection that changes nothing, to a file of a version that this program reads.
 
     Raises:

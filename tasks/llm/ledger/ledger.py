@@ -91,17 +91,20 @@ class Ledger:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     async def history_of(self, call: Call, parameters: Parameters) -> History:
-        """Return all attempts of a call with these parameters; without any, those that were adopted
+        """Return the attempts of a call with these parameters; without any, those that were adopted
         for it.
+
+        Attempts that the call does not accept (`after_attempt`, `not_before_s`) are left out, and
+        `ends_ok` of its target decides which replies are complete.
 
         Raises:
             PipelineError: the file is damaged.
         """
         history = await self._look_up_with_others(call.key(parameters))
         adopted_key = call.adopted_key(parameters)
-        if history.entries or adopted_key is None:
-            return history
-        return await self._look_up_with_others(adopted_key)
+        if not history.entries and adopted_key is not None:
+            history = await self._look_up_with_others(adopted_key)
+        return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
     async def _look_up_with_others(self, key: str) -> History:
         """Return all attempts of a call. All calls that are looked up at the same moment are read
@@ -350,7 +353,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     path = files.readable_path(folder)
     if path is None:
         return []
-    with files.opened_for_sums(path) as connection:
+    with files.opened_for_reading(path) as connection:
         flaw = opening.flaw_in(connection, ["spend"])
         if flaw is not None:
             raise PipelineError(opening.damage_line(path, flaw))
@@ -444,7 +447,7 @@ def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, s
     model_by_cell: dict[str, str] = {}
     ended_json = json.dumps(sorted(ended_runs))
     first_rowid = 2**63 - 1
-    with files.opened_for_sums(path) as connection:
+    with files.opened_for_reading(path) as connection:
         while True:
             n_earlier = len(model_by_cell)
             rows = connection.execute(_LATEST_CALLS, (ended_json, first_rowid, ROWS_AT_ONCE))

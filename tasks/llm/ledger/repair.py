@@ -36,8 +36,10 @@ def repair(path: Path, damage: str) -> None:
     n_possible = path.stat().st_size // _SMALLEST_ROW_BYTES
     with (
         files.new_file(files.repaired_path(path)) as copy,
-        _opened_damaged(path) as source,
+        contextlib.closing(files.opened(path)) as source,
     ):
+        with contextlib.suppress(*files.DAMAGE):
+            source.execute("pragma writable_schema = 1")  # also reads a truncated file
         copy.execute("begin")
         with copy:
             for table in TABLES:
@@ -75,14 +77,6 @@ def finish_repair(path: Path) -> str | None:
     files.suspicion_path(path).unlink(missing_ok=True)
     files.sync(path.parent)
     return damaged_path.name
-
-
-@contextlib.contextmanager
-def _opened_damaged(path: Path) -> Iterator[sqlite3.Connection]:
-    with contextlib.closing(files.opened(path)) as connection:
-        with contextlib.suppress(*files.DAMAGE):
-            connection.execute("pragma writable_schema = 1")  # also reads a truncated file
-        yield connection
 
 
 def _copy_table(

@@ -94,14 +94,14 @@ class Cluster:
             PipelineError: Ray does not start on this machine.
         """
         _refuse_where_nothing_listens(address)
-        if address != LOCAL:
-            # To Ray this is the number of attempts to connect, and it prints a line for each
-            # refused token. Something listens there, so few attempts are enough.
-            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._local_ray_stack = ExitStack()
         options: Mapping[str, Any] = {"address": address}
         if address == LOCAL:
             options = self._local_ray_stack.enter_context(_local_ray(n_senders))
+        else:
+            # To Ray this is the number of attempts to connect, and it prints a line for each
+            # refused token. Something listens there, so few attempts are enough.
+            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         try:
             ray().init(
                 **options,
