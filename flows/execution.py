@@ -71,12 +71,11 @@ class Execution:
     @property
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
-        stages = [vars(report) | {"failures": dict(report.failures)} for report in self.reports]
         document = {
             "run_id": self.job.run_id,
             "outcome": self.outcome,
             "database": str(self.database),
-            "stages": stages,
+            "stages": list(map(vars, self.reports)),
         }
         if self.job.night:
             document["night"] = self.job.night

@@ -113,14 +113,21 @@ def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
     module = import_module(f"tasks.benchmarks.{benchmark.name}")
     with warehouse.reader() as reader:
         nights = reader.rows("select distinct night from runs where night is not null order by all")
-    # A report no longer shows replies that were deleted from the ledger.
-    deletions = str(deletion_mark(job.warehouse / LEDGER))
-    # These settings change nothing in a report.
-    settings = job.settings.model_dump_json(exclude={"alerts", "limits"})
-    models_and_judges = [job.named_models, job.named_judges]
-    scope = [settings, job.data.revision, job.vintage, vintage, *models_and_judges]
-    program = [hash_of_program(), getsource(module)]
-    parts = warehouse.published_parts(but=_LISTED)
-    results = [*scope, configs, deletions, parts, nights, *program]
+    results = [
+        # These settings change nothing in a report.
+        job.settings.model_dump_json(exclude={"alerts", "limits"}),
+        job.data.revision,
+        job.vintage,
+        vintage,
+        job.named_models,
+        job.named_judges,
+        configs,
+        # A report no longer shows replies that were deleted from the ledger.
+        str(deletion_mark(job.warehouse / LEDGER)),
+        warehouse.published_parts(but=_LISTED),
+        nights,
+        hash_of_program(),
+        getsource(module),
+    ]
     runs = [warehouse.published_parts(), sorted(warehouse.living_runs())]
     return {RESULTS: hash_of_document(results), "runs": hash_of_document(runs)}

@@ -71,8 +71,7 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             await _close_ended_runs(client, job)
             while is_recorded():
                 await asyncio.sleep(_CANCEL_CHECK_S)
-                cancelled = await _runs(client, {"all_": [job.run_id]}, ["CANCELLING", "CANCELLED"])
-                if cancelled:
+                if await _runs(client, job.run_id, ["CANCELLING", "CANCELLED"]):
                     work.cancel()
                     return
 
@@ -91,11 +90,7 @@ async def _close_ended_runs(client: PrefectClient, job: Job) -> None:
     They were killed, or Prefect's server was lost. They get the state of their outcome.
     """
     warehouse_tag = warehouse_name(job.warehouse)
-    shown_runs = await _runs(
-        client,
-        {"any_": [warehouse_tag]},
-        ["PENDING", "RUNNING", "CANCELLING"],
-    )
+    shown_runs = await _runs(client, warehouse_tag, ["PENDING", "RUNNING", "CANCELLING"])
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.select("runs", "run_id, outcome")
     outcomes = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
@@ -107,12 +102,9 @@ async def _close_ended_runs(client: PrefectClient, job: Job) -> None:
                 await client.set_flow_run_state(run.id, state_of(outcome, message), force=True)
 
 
-async def _runs(
-    client: PrefectClient,
-    tag_filter: Mapping[str, Sequence[str]],
-    states: Sequence[str],
-) -> list[FlowRun]:
-    document = {"tags": tag_filter, "state": {"type": {"any_": states}}}
+async def _runs(client: PrefectClient, tag: str, states: Sequence[str]) -> list[FlowRun]:
+    """Return the flow runs with a tag that are in one of these states."""
+    document = {"tags": {"any_": [tag]}, "state": {"type": {"any_": states}}}
     return await client.read_flow_runs(flow_run_filter=FlowRunFilter.model_validate(document))
 
 

@@ -178,12 +178,12 @@ def _show_accepted(context: Context) -> int:
 
     query = (
         "select task_id, string_agg(detail, '; ' order by check_name) as reasons from quarantine"
-        " where benchmark = ? and dataset_revision = ? and severity = 'quarantine' group by task_id"
-        " order by task_id"
+        " where benchmark = $benchmark and dataset_revision = $dataset_revision"
+        " and severity = 'quarantine' group by task_id order by task_id"
     )
     job = context.job
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows(query, [job.benchmark, job.data.revision])
+        rows = reader.rows(query, job.key)
     if context.as_json:
         show_json(context, [row["task_id"] for row in rows])
         return 0

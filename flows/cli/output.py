@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.options import Context
+from flows.cli.regressions import OPEN, Gate
 from tasks.console import exact, working
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.cells import csv_text, markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
-    from flows.cli.regressions import Gate
     from flows.execution import Execution
     from tasks.config.job import Job
     from tasks.run.writing import StageReport
@@ -252,7 +252,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 def finish(
     context: Context,
     execution: "Execution",
-    gate: "Gate | None" = None,
+    gate: Gate = OPEN,
     **json_keys: Any,
 ) -> int:
     """Show the result of a run, with further keys in JSON, and return the exit code.
@@ -263,12 +263,10 @@ def finish(
         from flows.cli.run_end import end_lines
         from flows.run.outcomes import first_exit_code
 
-        exit_code = execution.exit_code
-        if gate is not None:
-            exit_code = first_exit_code({exit_code, gate.exit_code})
+        exit_code = first_exit_code({execution.exit_code, gate.exit_code})
         # The gate's line explains an exit code that is not the run's own.
         lines = list(end_lines(execution, is_explained=exit_code == execution.exit_code))
-        if gate is not None and gate.line and gate.exit_code == exit_code:
+        if gate.line and gate.exit_code == exit_code:
             lines.append(gate.line)
     for line in lines:
         say(line, is_error=True)

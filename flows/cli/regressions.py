@@ -28,7 +28,7 @@ class Gate(NamedTuple):
     line: str
 
 
-_OPEN = Gate(0, "")
+OPEN = Gate(0, "")
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     The night is worse if an alert says that a score fell.
     """
     if fail_if is None and summary is None:
-        return _OPEN
+        return OPEN
     from flows.nightly import comparisons
     from tasks.compare.regressions import untested
     from tasks.rules.statistics.comparison import holm
@@ -145,5 +145,5 @@ def _conclude(
     if summary is not None:
         summary.write(as_markdown(title, [*lines, conclusion], rows))
     if fail_if is None or exit_code == 0:
-        return _OPEN
+        return OPEN
     return Gate(exit_code, f"exit code {exit_code} ({kind.lower()}): {reason}")

@@ -129,28 +129,25 @@ def _run(context: Context, query: str) -> None:
     show(context, *run_sql(database, query))
 
 
-def _listed_tables(*, shows_internal: bool) -> dict[str, str]:
-    """Return the tables that `--describe` lists, each with its subject."""
-    from sql import public_tables
-    from warehouse import TABLES
-
-    subjects = public_tables()
-    if shows_internal:
-        for table in sorted(TABLES.keys() - subjects.keys()):
-            subjects[table] = "internal"
-    return subjects
-
-
 def _describe(context: Context, table: str, *, shows_internal: bool) -> None:
-    """Describe the columns of a table, or without a name all tables."""
+    """Describe the columns of a table, or without a name list all tables."""
+    from sql import public_tables, template
+    from warehouse import TABLES, quoted
+
     if table:
         _describe_columns(context, table)
-    else:
-        _describe_tables(context, shows_internal=shows_internal)
+        return
+    subjects = public_tables()
+    if shows_internal:
+        subjects |= dict.fromkeys(sorted(TABLES.keys() - subjects.keys()), "internal")
+    rows = []
+    for index, (name, subject) in enumerate(subjects.items()):
+        rows.append(f"({quoted(name)}, {quoted(subject)}, {index})")
+    _run(context, template("queries/look/tables", subjects=", ".join(rows)))
 
 
 def _describe_columns(context: Context, table: str) -> None:
-    from sql import template
+    from sql import public_tables, template
     from tasks.rules.text.characters import did_you_mean
     from warehouse import TABLES, quoted
 
@@ -158,22 +155,11 @@ def _describe_columns(context: Context, table: str) -> None:
     query = template("queries/look/columns", table=quoted(table.lower()))
     _, rows = run_sql(_database(context), query)
     if not rows:
-        hint = did_you_mean(table, [*_listed_tables(shows_internal=False), *TABLES])
+        hint = did_you_mean(table, [*public_tables(), *TABLES])
         raise UsageError(
             f"there is no table or view {table}{hint}; `prbench sql --describe` lists all"
         )
     _run(context, query)
-
-
-def _describe_tables(context: Context, *, shows_internal: bool) -> None:
-    from sql import template
-    from warehouse import quoted
-
-    rows = []
-    subjects = _listed_tables(shows_internal=shows_internal)
-    for index, (table, subject) in enumerate(subjects.items()):
-        rows.append(f"({quoted(table)}, {quoted(subject)}, {index})")
-    _run(context, template("queries/look/tables", subjects=", ".join(rows)))
 
 
 def _cookbook(context: Context, name: str) -> None:

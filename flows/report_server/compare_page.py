@@ -51,13 +51,12 @@ _DIFFERENCE_COLUMNS = {*_SIDES, "where", "split"}
 
 
 class Field(NamedTuple):
-    """A field: its name in the address, its heading, its options, and the chosen value.
+    """A field: its name in the address, its options, and the chosen value.
 
     An option is a value and its text.
     """
 
     name: str
-    title: str
     options: Iterable[tuple[str, str]]
     choice: str
 
@@ -119,16 +118,13 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
             defaults = {"": "all"}
             if name == "vintage":
                 defaults = {"": "current", EVERY_VINTAGE: "all"}
-            fields.append(_field(name, defaults | options, choices.get(name, "")))
+            options = defaults | options
+            fields.append(Field(name, options.items(), choices.get(name, "")))
     splits = _splits(job, reader)
     if len(splits) > 1:
         options = {"": "as configured"} | dict(zip(splits, splits, strict=True))
-        fields.append(_field("split", options, choices.get("split", "")))
+        fields.append(Field("split", options.items(), choices.get("split", "")))
     return fields
-
-
-def _field(name: str, options: Mapping[str, str], choice: str) -> Field:
-    return Field(name, name.capitalize(), options.items(), choice)
 
 
 def _side_fields(
@@ -137,9 +133,11 @@ def _side_fields(
     choices: Mapping[str, str],
     groups: Sequence[Sequence[Side]],
 ) -> list[Field]:
-    names = _options(reader, kind, groups)
-    likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
-    return [_field(side, names, choices.get(side) or likely.get(side, "")) for side in _SIDES]
+    options = _options(reader, kind, groups)
+    likely = dict(zip(_SIDES, _likely(kind, list(options), groups), strict=False))
+    return [
+        Field(side, options.items(), choices.get(side) or likely.get(side, "")) for side in _SIDES
+    ]
 
 
 def _splits(job: Job, reader: Reader) -> list[str]:
@@ -147,8 +145,7 @@ def _splits(job: Job, reader: Reader) -> list[str]:
     rows = reader.select(
         "intermediate.task_set_members",
         "distinct split",
-        benchmark=job.benchmark,
-        dataset_revision=job.data.revision,
+        **job.key,
         is_own_hard=False,
     )
     return [row["split"] for row in rows]

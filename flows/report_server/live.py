@@ -25,16 +25,14 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.text.numbers import counted, coverage_text
 from tasks.run.coverage import CoverageCell, coverage
-from warehouse import Reader, Warehouse, WarehouseError
+from warehouse import Reader, Row, Warehouse, WarehouseError
 
-LiveRow = dict[str, Any]
-"""A row of a figure, of `runs`, or of the costs of a run."""
 _SCORED = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
 _identity = itemgetter("model_label", *_SCORED)
 """Identifies a mean score."""
 
 
-def ranking_so_far(job: Job, reader: Reader) -> list[LiveRow]:
+def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     """Return the leaderboard of the models with a scored task.
 
     Values without a stored interval are newer than the last aggregation; their intervals are
@@ -50,7 +48,7 @@ def ranking_so_far(job: Job, reader: Reader) -> list[LiveRow]:
     return ranking
 
 
-def _fresh_intervals(scope: Scope) -> dict[Any, LiveRow]:
+def _fresh_intervals(scope: Scope) -> dict[Any, Row]:
     """Return the intervals of mean scores that are not stored, by the identity of the score."""
     score = scope.benchmark.primary_score.score_name
     measures = {}
@@ -60,8 +58,7 @@ def _fresh_intervals(scope: Scope) -> dict[Any, LiveRow]:
     mean_scores = scope.reader.select(
         "intermediate.mean_scores",
         f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
-        benchmark=scope.benchmark.name,
-        dataset_revision=scope.revision,
+        **scope.job.key,
         figure_id=list(measures),
     )
     intervals = {}
@@ -75,7 +72,7 @@ def _fresh_intervals(scope: Scope) -> dict[Any, LiveRow]:
     return intervals
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunState:
     """The known state of a run.
 
@@ -90,10 +87,10 @@ class RunState:
 
     run_id: str
     outcome: str = RUNNING
-    row: LiveRow = field(default_factory=dict)
+    row: Row = field(default_factory=dict)
     job: Job | None = None
     cells: Sequence[CoverageCell] = ()
-    calls: Sequence[LiveRow] = ()
+    calls: Sequence[Row] = ()
     trouble: str | None = None
 
 
@@ -166,20 +163,20 @@ class LiveView:
         texts["figures"] = _figures(parts, self._benchmark)
         return texts, states
 
-    def _state(self, row: LiveRow) -> RunState:
+    def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
         state = RunState(row["run_id"], row["outcome"], row)
         try:
             job = job_of_run(self._job, row)
-            state = replace(state, job=job)
+            state.job = job
             judges = {None, *(judge.label for judge in job.settings.judges)}
             # Work of other judges, and work that is not due, does not belong to the run.
-            cells = [cell for cell in coverage(job) if cell.due and cell.judge in judges]
-            return replace(state, cells=cells)
+            state.cells = [cell for cell in coverage(job) if cell.due and cell.judge in judges]
         except ValueError:
-            return replace(state, trouble="another version of prbench wrote its record")
+            state.trouble = "another version of prbench wrote its record"
         except PipelineError as error:
-            return replace(state, trouble=str(error))
+            state.trouble = str(error)
+        return state
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
         """Return the current state of a run with its calls so far.

@@ -98,23 +98,18 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
     A named label that is not configured may belong to imported rows.
     """
     changes: dict[str, Any] = {"report": _report(settings, file)}
-    # A panel needs the verdicts of its members.
-    members = set()
-    for judge in settings.judges:
-        if judge.label in arguments.named_judges:
-            members |= {member.label for member in judge.panel_members}
-    members -= set(arguments.named_judges)
-    labels_by_kind = {
-        "models": arguments.named_models,
-        "judges": (*arguments.named_judges, *members),
-    }
-    for kind, labels in labels_by_kind.items():
-        if labels:
-            endpoints = getattr(settings, kind)
-            selected = [endpoint for endpoint in endpoints if endpoint.label in labels]
-            # Named judges come before the members of named panels.
-            selected.sort(key=lambda endpoint: kind == "judges" and endpoint.label in members)
-            changes[kind] = tuple(selected)
+    if arguments.named_models:
+        models = [model for model in settings.models if model.label in arguments.named_models]
+        changes["models"] = tuple(models)
+    if arguments.named_judges:
+        judges = [judge for judge in settings.judges if judge.label in arguments.named_judges]
+        # A panel needs the verdicts of its members, which come after the named judges.
+        labels = set()
+        for judge in judges:
+            labels |= {member.label for member in judge.panel_members}
+        labels -= set(arguments.named_judges)
+        members = [judge for judge in settings.judges if judge.label in labels]
+        changes["judges"] = (*judges, *members)
     return settings.model_copy(update=changes)
 
 

@@ -44,8 +44,8 @@ def run_row(
     run was cut short.
     """
     row_counts = {
-        "responses_made": _rows_of(reports, "sample"),
-        "verdicts_made": _rows_of(reports, "judge"),
+        "responses_made": _n_rows_of(reports, "sample"),
+        "verdicts_made": _n_rows_of(reports, "judge"),
     }
     if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
         row_counts = _stored_row_counts(job)
@@ -65,7 +65,7 @@ def run_row(
     return row | row_counts | calls
 
 
-def _rows_of(reports: Sequence[StageReport], stage: str) -> int:
+def _n_rows_of(reports: Sequence[StageReport], stage: str) -> int:
     return sum(report.rows for report in reports if report.stage == stage)
 
 
