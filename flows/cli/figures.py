@@ -286,7 +286,7 @@ def figure(
     """
     from tasks.figures.scope import Scope
     from tasks.figures.shown import figure_of, parsed
-    from tasks.figures.shown.leaderboard import chosen_board
+    from tasks.figures.shown.leaderboard import board_parameters
     from warehouse import Warehouse
 
     chosen_figure = figure_of(name)
@@ -299,8 +299,7 @@ def figure(
         if is_hard and "is_hard" in chosen_figure.parameters:
             values["is_hard"] = True
         if by and "of_criteria" in chosen_figure.parameters:
-            _, board_parameters = chosen_board(scope, by)
-            values |= board_parameters
+            values |= board_parameters(scope, by)
         elif by:
             values["breakdown"] = by
         rows = scope.rows_of(chosen_figure, values)

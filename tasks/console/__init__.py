@@ -170,8 +170,8 @@ def _draw(tally: Tally) -> None:
 
 
 def _print_if_due(tally: Tally, total: int, failures: str) -> None:
-    """Print the counts and an estimate of the time left: at the end, and ever more seldom
-    before.
+    """Print the counts and an estimate of the time left: at the end, and before that less and less
+    often.
     """
     now_s = time.monotonic()
     is_done = tally.done >= total

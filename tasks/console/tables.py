@@ -134,9 +134,9 @@ def layout(
     """Return the layout of a table with one row or more; `boards` are the columns by whose values
     rows are grouped, each group under a heading.
 
-    Without a width, as in a pipe, it has the essential columns, or all if none is essential. With
-    one, columns without any value are left out, and what is the same in all rows is in the heading,
-    as far as that fits, except for essential columns.
+    Without a width, as in a pipe, it has the essential columns, or all if none is essential. With a
+    width, essential columns stay; of the others, those without any value are left out, and those
+    with the same value in all rows are in the heading, as far as they fit there.
     """
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]

@@ -425,8 +425,8 @@ class Figure:
         notes: sentences about the current rows, below the charts.
         mark_note: what a hollow dot or an asterisk in a chart means; a note below charts that have
             one.
-        measured: a column that `prbench aggregate` computes for every row (such as `is_small`, as
-            an interval may be missing for good); a note says so if a row lacks it.
+        measured: a column that `prbench aggregate` computes for every row, such as `is_small` (not
+            an interval, which may be missing for a reason); a note says so if a row lacks it.
         breakdown: the kind of label that it is about; the figure is left out if the data has no
             such label.
         reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of

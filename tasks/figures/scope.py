@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import duckdb
@@ -65,7 +66,7 @@ class Table:
 def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> Table:
     """Return entries as a parameter; the column `entry` has their names, whose key is `label`."""
     columns = dict.fromkeys((*SAMPLING, "entry"), "varchar")
-    return Table(columns, [_row_tuple(entry, (*SAMPLING, label)) for entry in entries])
+    return Table(columns, list(map(itemgetter(*SAMPLING, label), entries)))
 
 
 def judge_config_table(
@@ -76,11 +77,7 @@ def judge_config_table(
     """
     columns = dict.fromkeys((*JUDGE_CONFIG, "judge_config"), "varchar")
     columns["judge_trial"] = "bigint"
-    return Table(columns, [_row_tuple(config, (*JUDGE_CONFIG, label)) for config in judge_configs])
-
-
-def _row_tuple(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
+    return Table(columns, list(map(itemgetter(*JUDGE_CONFIG, label), judge_configs)))
 
 
 def literal(value: Any) -> str:
@@ -174,11 +171,6 @@ class Scope:
         """The benchmark of the job."""
         return load_benchmark(self.job.benchmark)
 
-    @property
-    def revision(self) -> str:
-        """The revision of the job's data set."""
-        return self.job.data.revision
-
     @cached_property
     def _scope_parameters(self) -> dict[str, Any]:
         """The parameters of the queries that find the scope itself: the data set, the requested
@@ -186,8 +178,7 @@ class Scope:
         that are shown.
         """
         parameters: dict[str, Any] = {
-            "benchmark": self.benchmark.name,
-            "dataset_revision": self.revision,
+            **self.job.key,
             "splits": list(self.job.settings.dataset.splits),
             "hard_splits": sorted(self.benchmark.hard_splits.values()),
             "models": list(self.job.named_models or ()),
@@ -195,7 +186,7 @@ class Scope:
             "vintage": self.vintage,
         }
         splits = self.reader.rows(with_literals(sql.read("figures/scope/splits"), parameters))
-        rows = [(row["split"], row["is_hard"]) for row in splits]
+        rows = list(map(itemgetter("split", "is_hard"), splits))
         parameters["shown_splits"] = Table({"split": "varchar", "is_hard": "boolean"}, rows)
         return parameters
 
@@ -241,9 +232,9 @@ class Scope:
         return with_labels(rows, "entry", "model", parts)
 
     @cached_property
-    def selections(self) -> tuple[Row, ...]:
+    def selections(self) -> list[Row]:
         """The own hard selections whose tasks all belong to the report; only these are shown."""
-        return tuple(self._scope_rows("selections"))
+        return self._scope_rows("selections")
 
     @cached_property
     def split_limit(self) -> str:
@@ -336,7 +327,7 @@ class Scope:
         # A change is a row of a comparison of two vintages, so its columns have other names.
         names = {"earlier": "first_vintage", "later": "second_vintage"}
         columns = [names.get(column, column) for column in _CHANGE]
-        return Table(_CHANGE, [_row_tuple(change, columns) for change in self.changes])
+        return Table(_CHANGE, list(map(itemgetter(*columns), self.changes)))
 
     def _expectation_table(self) -> Table:
         columns = dict.fromkeys(("check_name", "expectation", "meaning"), "varchar")
@@ -372,7 +363,7 @@ class Scope:
 
     def rows(self, query: str, parameters: Parameters = NO_PARAMETERS) -> list[Row]:
         """Return the rows of a query in this scope (`filled`)."""
-        return self._rows(self.filled(query, parameters))
+        return self.filled_rows(self.filled(query, parameters))
 
     def query_of(self, figure: Figure, parameters: Parameters = NO_PARAMETERS) -> str:
         """Return the query of a figure in this scope; `parameters` replace the figure's."""
@@ -382,17 +373,19 @@ class Scope:
         """Return the rows of a figure in this scope; `parameters` replace the figure's."""
         if figure.compute is not None:
             return figure.compute(self, {**self.values, **figure.parameters, **parameters})
-        return self._rows(self.query_of(figure, parameters))
+        return self.filled_rows(self.query_of(figure, parameters))
 
     def table(self, query: str) -> TableRows:
-        """Return the columns and the rows of a filled query, which is asked once: several figures
-        and notices have the same.
+        """Return the columns and the rows of a filled query.
+
+        Each query runs once, because several figures and notices have the same one.
         """
         if query not in self._tables:
             self._tables[query] = self.reader.table(query)
         return self._tables[query]
 
-    def _rows(self, query: str) -> list[Row]:
+    def filled_rows(self, query: str) -> list[Row]:
+        """Return the rows of a filled query (`table`): column -> value."""
         columns, rows = self.table(query)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 

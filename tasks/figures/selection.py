@@ -1,5 +1,6 @@
 """The leaderboard on a hard selection: scores on its tasks, without ranks."""
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ _COLUMNS = (
     "score_name",
     "selections",
 )
+_judge_config_of = itemgetter(*JUDGE_CONFIG)
 
 
 def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
@@ -61,22 +63,18 @@ def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
     rows = scope.reader.rows(
         sql.read("queries/hard_subset/scores"), parameters | {"selections": selection_ids}
     )
-    labels = {_judge_config(config): config["judge_config"] for config in scope.judge_configs}
+    labels = {_judge_config_of(config): config["judge_config"] for config in scope.judge_configs}
     board = []
     for row in rows:
-        if _judge_config(row) not in labels:
+        if _judge_config_of(row) not in labels:
             continue  # a judge without boards
         row.update(_interval(row))
-        row["judge_config"] = labels[_judge_config(row)]
+        row["judge_config"] = labels[_judge_config_of(row)]
         row["is_below_bar"] = row["coverage"] < scope.values["bar"]
         row["score_name"] = parameters["score"]
         row["selections"] = selection_ids
         board.append({name: row[name] for name in _COLUMNS})
     return board
-
-
-def _judge_config(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in JUDGE_CONFIG)
 
 
 def _matching_selections(scope: Scope, selection: str) -> list[str]:

@@ -1,5 +1,5 @@
 """Adoption: rows and replies that were stored without the address of their model get the identity
-that has it.
+with this address.
 
 Before 0.3.0, an address from the environment, such as `OPENAI_BASE_URL`, was no part of an
 identity. Parts are rewritten as in a compaction. The same command finishes an adoption that was

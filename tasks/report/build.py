@@ -93,7 +93,7 @@ def _build(
         site = Site(folder / name, inputs)
         copy_assets(site)
         _write_pages(scope, site)
-        site.write(REVISION, scope.revision)
+        site.write(REVISION, job.data.revision)
         write_benchmark_index(folder, reader, name, job.hidden_judges)
         return site.finish()  # last, because a finished report is not written again
 
@@ -135,7 +135,7 @@ def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page
     warehouse has other benchmarks.
     """
     state = state_of(scope.reader)
-    footer = f"Data set {scope.revision}"
+    footer = f"Data set {scope.job.data.revision}"
     if scope.split_limit:
         footer += f", only {scope.split_limit}"
     return {

@@ -125,15 +125,15 @@ class Results(AbstractContextManager["Results"]):
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
         from tasks.figures.scope import Scope
-        from tasks.figures.shown.leaderboard import chosen_board
+        from tasks.figures.shown.leaderboard import LEADERBOARD, board_parameters
         from tasks.rules.identity import EVERY_VINTAGE
 
         vintages = (vintage,) if vintage and vintage != EVERY_VINTAGE else ()
         job = self._narrowed(models, judges, vintages)
         with self._reader() as reader:
             scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
-            figure, parameters = chosen_board(scope, by)
-            return _as(reader.arrow(scope.query_of(figure, parameters)), format)
+            query = scope.query_of(LEADERBOARD, board_parameters(scope, by))
+            return _as(reader.arrow(query), format)
 
     def diff(
         self,

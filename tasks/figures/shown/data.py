@@ -206,7 +206,7 @@ _LABEL_AGREEMENT = replace(
     name="annotation_labels",
     title="Agreement on each label",
     says=f"The same for each label. {_TRUST}",
-    shows=(*_PAIR, Column("label", "Label"), *_MEASURES),
+    shows=(*_PAIR, "label", *_MEASURES),
     parameters={"is_average": False},
 )
 

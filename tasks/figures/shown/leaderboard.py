@@ -118,25 +118,25 @@ def leaderboard(
             or `latest`.
 
     Raises:
-        UsageError: the benchmark has no such score or breakdown, or the warehouse no such
-            selection.
+        UsageError: the benchmark has no such score or breakdown, or no severities, or the warehouse
+            no such selection.
     """
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
         if selection is not None:
             return scores_on_selection(scope, selection)
-        figure, parameters = chosen_board(scope, by, is_severity=is_severity)
-        return scope.rows_of(figure, parameters)
+        if is_severity:
+            if not scope.benchmark.severities:
+                raise UsageError(
+                    f"--risk: {scope.benchmark.name} has no weight classes, so no criterion is"
+                    " marked as critical"
+                )
+            return scope.rows_of(CRITICAL)
+        return scope.rows_of(LEADERBOARD, board_parameters(scope, by))
 
 
-def chosen_board(
-    scope: Scope,
-    by: str | None,
-    *,
-    is_severity: bool = False,
-) -> tuple[Figure, dict[str, Any]]:
-    """Return the figure of a leaderboard, and the parameters of its query; arguments as in
-    `leaderboard`.
+def board_parameters(scope: Scope, by: str | None) -> dict[str, Any]:
+    """Return the parameters of the query for a leaderboard; `by` is a breakdown, or None.
 
     Raises:
         UsageError: the benchmark has no such breakdown.
@@ -148,16 +148,8 @@ def chosen_board(
     if by is not None and by not in breakdowns:
         hint = did_you_mean(by, breakdowns) or f"; {benchmark.name} has {', '.join(breakdowns)}"
         raise UsageError(f"--by {by}: no such breakdown{hint}")
-    if is_severity:
-        if not benchmark.severities:
-            raise UsageError(
-                f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as"
-                " critical"
-            )
-        return CRITICAL, {}
-    parameters = {
+    return {
         "breakdown": by or "all",
         "of_criteria": scope.kinds.get(by or "all", False),
         "is_hard": scope.is_hard,
     }
-    return LEADERBOARD, parameters

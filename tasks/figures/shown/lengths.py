@@ -77,9 +77,10 @@ TOKENS = Figure(
     (
         "split",
         "model",
-        ColumnGroup(
-            "Tokens", ["prompt_tokens", "cached_share", "completion_tokens", "reasoning_tokens"]
-        ),
+        "prompt_tokens",
+        "cached_share",
+        "completion_tokens",
+        "reasoning_tokens",
         "mean_chars_alnum",
         "latency_s",
         "n_responses",
@@ -137,7 +138,9 @@ SPEND = Figure(
         "called_model",
         "calls",
         "failed_calls",
-        ColumnGroup("Tokens", ["prompt_tokens", "cached_share", "completion_tokens"]),
+        "prompt_tokens",
+        "cached_share",
+        "completion_tokens",
         "cost_usd",
         "unpriced_calls",
         "n_runs",

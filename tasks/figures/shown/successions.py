@@ -233,7 +233,7 @@ AGREEMENT = Figure(
     " category. Each verdict stands for as many as its criterion represents.",
     (
         "succession",
-        Column("breakdown", "By"),
+        "breakdown",
         Column("label", "Criteria"),
         Column("agreement", "Agreement"),
         "lower_share",

@@ -346,8 +346,8 @@ def _exchange(verdict: JudgedVerdict, replies: Sequence[KeptReply]) -> list[str]
     """Return the last reply; after a reminder, also the reply that could not be parsed.
 
     The last reply is that of the verdict itself if there is one, else that of another verdict with
-    the same call. Of a cascade, or of a response that was judged in chunks, only the last call,
-    which gave the verdict, is shown (`shows_last_call`).
+    the same call. For a cascade, and for a response that was judged in chunks, only the reply of
+    the last call is shown, which gave the verdict (`shows_last_call`).
     """
     replies = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
     last_reply = replies[-1]

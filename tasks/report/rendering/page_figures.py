@@ -180,8 +180,8 @@ def _rows_of(figure: Figure, scope: Scope) -> tuple[str, Sequence[str], Rows]:
             columns = list(rows[0])
         return "", columns, rows
     query = scope.query_of(figure)
-    columns, values = scope.table(query)
-    return query, columns, [dict(zip(columns, row, strict=True)) for row in values]
+    columns, _ = scope.table(query)
+    return query, columns, scope.filled_rows(query)
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:

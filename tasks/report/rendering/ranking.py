@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
-from tasks.figures.figure import Column, Row, Rows, grouped
+from tasks.figures.figure import Column, Row, Rows, grouped, table_columns
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.request import Target
@@ -117,15 +117,13 @@ def ranking_of(
     for split, split_rows, split_quotes in splits:
         boards.append((split, _lines(split_rows, split_quotes, axis)))
     columns = [
-        Column("rank", "Rank", "count"),
-        Column("model", "Model"),
-        Column("mean_score", "Score", "score"),
+        *table_columns("rank", "model", "mean_score"),
         Column("drawn", axis.heading),
         Column("interval", "95 % interval"),
         Column("ranks", "Possible ranks"),
     ]
     if any(row["is_below_bar"] for row in rows):
-        columns.append(Column("coverage", "Coverage", "coverage"))
+        columns += table_columns("coverage")
     order = order_of(rows, labels)
     return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order)
 

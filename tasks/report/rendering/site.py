@@ -115,13 +115,16 @@ class Site:
         return all(self.keep(name) for name in self._earlier if name.startswith("data/"))
 
     def forget_inputs(self) -> None:
-        """Let the next report be written anew: this one lacks something."""
+        """Make the next build write the report again, because this one lacks something."""
         self._inputs = NO_HASHES
 
     def finish(self) -> int:
         """Remove unneeded files, list the others, and return their total size in bytes."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
-        for name in sorted(self._unneeded() - sizes.keys()):
+        # Data files of the last report stay until the next build, when they are leftovers.
+        unneeded_names = {name for name in self._earlier if not _DATA.fullmatch(name)}
+        unneeded_names |= _leftovers(self.folder, self._earlier)
+        for name in sorted(unneeded_names - sizes.keys()):
             path = self.folder / name
             # No file is removed through a link to another folder; a folder is removed with its last
             # file.
@@ -131,15 +134,6 @@ class Site:
                     path.parent.rmdir()
         self._list(sizes)
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
-
-    def _unneeded(self) -> set[str]:
-        """Return the names of files to remove, unless this report has them.
-
-        These are files of earlier reports, without data files of the last one, and partly written
-        files.
-        """
-        names = {name for name in self._earlier if not _DATA.fullmatch(name)}
-        return names | _leftovers(self.folder, self._earlier)
 
     def _list(self, sizes: Mapping[str, int]) -> None:
         mark: dict[str, Any] = {

@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.exports.figure_files import Sheet, figures_as_workbook, workbook, write_csv
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
-from tasks.figures.shown.leaderboard import LEADERBOARD, chosen_board, leaderboard
+from tasks.figures.shown.leaderboard import LEADERBOARD, board_parameters, leaderboard
 from tasks.rules.errors import PipelineError
 from tests.kit import job_on
 from warehouse import Warehouse
@@ -69,12 +69,10 @@ def test_every_leaderboard_column_is_explained(choice, outcomes_job, tmp_path):
     if not rows:
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
         with Warehouse(outcomes_job.warehouse).reader() as reader:
-            scope = Scope(
-                outcomes_job,
-                reader,
-                is_hard=choice.get("is_hard", False),
+            scope = Scope(outcomes_job, reader, is_hard=choice.get("is_hard", False))
+            query = scope.query_of(
+                LEADERBOARD, board_parameters(scope, choice.get("by"))
             )
-            query = scope.query_of(*chosen_board(scope, choice.get("by")))
             rows = [dict.fromkeys(reader.table(query)[0])]
     write_csv(outcomes_job.key, LEADERBOARD, rows, tmp_path / "board.csv")
 
