@@ -154,6 +154,15 @@ left join run_values using (model_run_id, task_id)
 where list_contains($model_runs::ubigint[], model_run_id)
 order by split, task_id, model_run_id;
 
+-- name: models_on_random_parts
+-- One row: a model of these model runs that was evaluated on a random part of the tasks of a
+-- split, whose size depended on the results.
+select distinct mean_scores.model
+from intermediate.random_parts
+inner join intermediate.mean_scores using (figure_id)
+where list_contains($model_runs::ubigint[], mean_scores.model_run_id)
+order by mean_scores.model;
+
 -- name: condition_sets
 -- One row: a model with its conditions, as configured for a benchmark.
 select

@@ -81,15 +81,6 @@ group by all
 having bool_and(wanted_members.is_evaluated)
 order by all;
 
--- name: stopped_model_runs
--- One row: a model run on a random part of the tasks of a split, whose size
--- depended on the results.
-select distinct mean_scores.model_run_id
-from intermediate.random_parts
-inner join intermediate.mean_scores using (figure_id)
-where list_contains($model_runs::ubigint[], mean_scores.model_run_id)
-order by mean_scores.model_run_id;
-
 -- name: values
 -- One row: a task's score in a vintage of a model under a judge configuration; an imported
 -- response counts where the model's own has none.

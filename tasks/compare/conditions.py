@@ -5,7 +5,6 @@ stored yet.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import sql
 from tasks.config.job import Job
@@ -127,23 +126,19 @@ def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...
     return tuple(labels)
 
 
-def current_steps(
-    reader: Reader,
-    benchmark: str,
-    definitions: Definitions,
-) -> tuple[Mapping[str, str], Mapping[str, Any]]:
-    """Return CTEs with the given definitions and their tests, in place of the stored ones, and the
-    parameters of the CTEs. Nothing is written.
+def current_steps(reader: Reader, benchmark: str, definitions: Definitions) -> Steps:
+    """Return steps with the given definitions and their tests, in place of the stored ones. Nothing
+    is written.
     """
     records = [_definition_columns(name, labels) for name, labels in definitions.items()]
     parameters = {"conditions": json.dumps(records), "conditions_of": benchmark}
-    steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
+    ctes = {"condition_sets": sql.read("queries/compare/condition_sets")}
     for view in sql.behind({"condition_sets", "intermediate.condition_tests"}):
-        steps[view.name.removeprefix(f"{sql.INTERMEDIATE}.")] = view.query
-    tests = CONDITION.fresh(reader, Steps(steps, parameters), benchmark=benchmark)
-    # It keeps its position before the steps that read it.
-    steps["condition_tests"] = sql.read("queries/compare/condition_tests")
-    return steps, {**parameters, "fresh": json.dumps(tests, default=str)}
+        ctes[view.name.removeprefix(f"{sql.INTERMEDIATE}.")] = view.query
+    tests = CONDITION.fresh(reader, Steps(ctes, parameters), benchmark=benchmark)
+    # It keeps its position before the CTEs that read it.
+    ctes["condition_tests"] = sql.read("queries/compare/condition_tests")
+    return Steps(ctes, {**parameters, "fresh": json.dumps(tests, default=str)})
 
 
 def not_compared(

@@ -31,7 +31,6 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted
-from tasks.stopping import runs_on_random_parts
 from warehouse import Reader
 
 
@@ -100,7 +99,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
             replace(difference, p_adjusted=p_value)
             for difference, p_value in zip(differences, adjusted, strict=True)
         ),
-        notes=(*_notes_on_random_parts(reader, paired.pairs), *sentences),
+        notes=(*_notes_on_random_parts(reader, paired), *sentences),
         not_compared=tuple(not_compared),
     )
 
@@ -116,14 +115,11 @@ def _stored_values(
     It has the task's value, if a trial is complete, and whether the run has a response.
     """
     settings = comparison.job.settings
-    model_run_ids = set[int]()
-    for pair in paired.pairs:
-        model_run_ids.update(side.model_run.model_run_id for side in pair.sides)
     parameters = {
         "benchmark": settings.benchmark,
         "is_hard": comparison.is_hard,
         "splits": list(settings.dataset.splits),
-        "model_runs": sorted(model_run_ids),
+        "model_runs": paired.model_run_ids,
         "score": score,
     }
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
@@ -199,18 +195,15 @@ def _not_compared(
     return sentences
 
 
-def _notes_on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
+def _notes_on_random_parts(reader: Reader, paired: PairedRuns) -> list[str]:
     """Return a note that names the models that were evaluated on a random part of the tasks
     only.
     """
-    models: dict[int, str] = {}
-    for pair in paired_runs:
-        for side in pair.sides:
-            models[side.model_run.model_run_id] = side.model_run.model
-    model_run_ids = runs_on_random_parts(reader, sorted(models))
-    if not model_run_ids:
+    parameters = {"model_runs": paired.model_run_ids}
+    rows = reader.query("queries/compare/models_on_random_parts", parameters)
+    if not rows:
         return []
-    labels = ", ".join(sorted({models[model_run_id] for model_run_id in model_run_ids}))
+    labels = ", ".join(row["model"] for row in rows)
     return [
         f"Evaluated only until all comparisons were settled: {labels}. Intervals and p-values here"
         " do not allow for that; `stopped_comparisons` does."

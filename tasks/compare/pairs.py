@@ -285,6 +285,11 @@ class PairedRuns:
     expected_splits: Mapping[str, frozenset[str]]
     stored_verdicts: str
 
+    @property
+    def model_run_ids(self) -> list[int]:
+        """The ids of all model runs in the pairs."""
+        return sorted(_model_run_ids(chain.from_iterable(pair.sides for pair in self.pairs)))
+
 
 def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     """Return the pairs of model runs to compare.
@@ -304,7 +309,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
     equal_attributes = _equal_attributes(kind, is_every=comparison.vintage == EVERY_VINTAGE)
     # Names without a common split are paired over all splits, so that `compare` can report it.
-    are_paired_by_split = is_current and not _share_no_split(sides_by_name)
+    are_paired_by_split = is_current and _share_a_split(sides_by_name)
     first_sides, *groups = sides_by_name.values()
     model_run_pairs = list[ModelRunPair]()
     for second_sides in groups:
@@ -386,10 +391,10 @@ def _refuse_two_vintages(sides: Sequence[Side], comparison: Comparison) -> None:
         )
 
 
-def _share_no_split(sides_by_name: SidesByName) -> bool:
-    """Return whether the first name has no split in common with any other name."""
+def _share_a_split(sides_by_name: SidesByName) -> bool:
+    """Return whether the first name has a split in common with any other name."""
     splits = [_splits_of(sides) for sides in sides_by_name.values()]
-    return splits[0].isdisjoint(set().union(*splits[1:]))
+    return not splits[0].isdisjoint(set().union(*splits[1:]))
 
 
 def _splits_of(sides: Iterable[Side]) -> set[str]:
@@ -408,14 +413,15 @@ def _current_pairs(
     """
     pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
     splits: dict[tuple[Side, Side], set[str]] = defaultdict(set)
-    for split in sorted(_splits_of([*first_sides, *second_sides])):
-        current = _current_sides(kind, first_sides, second_sides, split)
+    sides = [*first_sides, *second_sides]
+    for split in sorted(_splits_of(sides)):
+        current = _current_sides(kind, sides, split)
         first_current = [side for side in current if side in first_sides]
         second_current = [side for side in current if side in second_sides]
         for pair in _matching_pairs(kind, first_current, second_current, _equal_attributes(kind)):
             pair_by_sides.setdefault(pair.sides, pair)
             splits[pair.sides].add(split)
-    return [replace(pair, splits=frozenset(splits[sides])) for sides, pair in pair_by_sides.items()]
+    return [replace(pair, splits=frozenset(splits[pair.sides])) for pair in pair_by_sides.values()]
 
 
 def _sides_in_vintage(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
@@ -443,19 +449,14 @@ def _sides_in_vintage(job: Job, vintage: str, sides: Sequence[Side]) -> list[Sid
     return representatives
 
 
-def _current_sides(
-    kind: Kind,
-    first_sides: Sequence[Side],
-    second_sides: Sequence[Side],
-    split: str,
-) -> list[Side]:
+def _current_sides(kind: Kind, sides: Sequence[Side], split: str) -> list[Side]:
     """Return the sides whose vintages are compared on a split.
 
     Models are compared in the current vintage of each, unless a name has a vintage. All else is
     compared on the same responses: in the vintage of a model that is current on most of the sides
     that have it, else in the latest one.
     """
-    sides = [side for side in (*first_sides, *second_sides) if split in side.model_run.splits]
+    sides = [side for side in sides if split in side.model_run.splits]
     current = [side for side in sides if split in side.model_run.current_splits]
     if kind == "model":
         return [side for side in sides if side in current or side.is_dated]
@@ -470,8 +471,7 @@ def _current_sides(
     for group in _grouped(sides, *equal_attributes).values():
         by_vintage = _grouped(group, "vintage").values()
         shared = [candidates for candidates in by_vintage if len(_names(candidates)) > 1]
-        preferred = max(shared, key=preference, default=[])
-        compared += preferred
+        compared += max(shared, key=preference, default=[])
     return compared
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ _FIGURES_AT_A_TIME = 1_000
 """Number of figures after which a block of groups ends (see `_blocks`)."""
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
 
     ctes: Mapping[str, str]

@@ -16,7 +16,6 @@ from tasks.stopping.looks import (
     is_unfinished,
     last_looks,
     look_at,
-    runs_on_random_parts,
     upcoming_block,
 )
 
@@ -31,6 +30,5 @@ __all__ = [
     "is_unfinished",
     "last_looks",
     "look_at",
-    "runs_on_random_parts",
     "upcoming_block",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tasks.config.job import Job
@@ -26,6 +27,11 @@ class ComparedModel(NamedTuple):
     vintage: str
 
 
+_sides_in = itemgetter("model", "vintage", "compared_model", "compared_vintage")
+"""The values that distinguish the comparison of a look from others of the job.
+
+The configuration hashes are not among them, because the stopping id already depends on them.
+"""
 PairOnTasks = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
 """First side, second side, and the tasks on which they can be compared, in their random order."""
 
@@ -307,11 +313,3 @@ def _progress(
         else:
             progress.append(Progress(comparison, look["block"], look["decision"]))
     return tuple(progress)
-
-
-def _sides_in(look: Row) -> tuple[str, str, str, str]:
-    """Return the values that distinguish the comparison of a look from others of the job.
-
-    The configuration hashes are not among them, because the stopping id already depends on them.
-    """
-    return look["model"], look["vintage"], look["compared_model"], look["compared_vintage"]

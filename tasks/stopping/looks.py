@@ -361,10 +361,3 @@ def _figures_of(
         "skipped": sorted(decisive.unneeded_tasks),
     }
     return reader.query("queries/stopping/figures", parameters)
-
-
-def runs_on_random_parts(reader: Reader, model_run_ids: Sequence[int]) -> list[int]:
-    """Return those of some model runs whose number of evaluated tasks depended on the results."""
-    parameters = {"model_runs": list(model_run_ids)}
-    rows = reader.query("queries/stopping/stopped_model_runs", parameters)
-    return [row["model_run_id"] for row in rows]

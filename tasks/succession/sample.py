@@ -43,7 +43,8 @@ class Judges(NamedTuple):
     @property
     def columns(self) -> Row:
         """The columns that identify both on a row of `successions`."""
-        columns = {name: value for name, value in self.old_judge.items() if name != "judging_id"}
+        columns = dict(self.old_judge)
+        del columns["judging_id"]
         columns["new_judge"] = self.new_judge.judge.label
         columns["new_judge_config_hash"] = self.new_judge.judge_config_hash
         columns["new_template_hash"] = self.new_judge.template_hash
@@ -81,13 +82,13 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
     """
     assert job.succession is not None
     new_label = job.succession.new_judge
-    configs: dict[str, JudgeConfig] = {}
-    for config in judge_configs(job, tasks.benchmark):
-        configs.setdefault(config.judge.label, config)
-    if new_label not in configs:
+    configs = [
+        config for config in judge_configs(job, tasks.benchmark) if config.judge.label == new_label
+    ]
+    if not configs:
         hint = did_you_mean(new_label, job.configured_labels.get("judge", ()))
         raise UsageError(f"{new_label}: is not configured as a judge{hint}")
-    new_judge = configs[new_label]
+    new_judge = configs[0]  # in its first trial
     if any(config.judge.rubric != ORIGINAL for config in (new_judge, *new_judge.panel)):
         raise UsageError(
             f"{new_label}: judges rewritten criteria; to succeed another judge, it"
@@ -103,8 +104,8 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         raise UsageError(
             f"{job.succession.old_judge}: no other judge of this name has verdicts here"
         )
-    candidates.sort(key=lambda row: row["grading"] != new_judge.grading)
-    old_judge = candidates[0]  # with the same grading if there is one
+    # The first with the same grading, else the first.
+    old_judge = min(candidates, key=lambda row: row["grading"] != new_judge.grading)
     if old_judge["grading"] != new_judge.grading:
         raise UsageError(
             f"{old_judge['judge']} grades {old_judge['grading']}, {new_label}"

@@ -136,25 +136,19 @@ def corrected(tasks: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
     predicted = (
         tasks.offset + constants[0] * tasks.positive + constants[-1] * tasks.negative + judged
     )
+    # The standard deviation that the sampling of each label adds for a residual of 1, with the
+    # sign of the contribution.
+    sampling_scale = labels.contribution * np.sqrt(labels.factor * (labels.factor - 1.0))
     task_importance = np.bincount(labels.task, importance).astype(float)
     return Corrected(
         values=predicted + _corrections(labels, residual, len(predicted)),
         spread=predicted + _corrections(labels, unused_residual, len(predicted)),
-        sampling_errors=_sampling_scale(labels) * unused_residual,
+        sampling_errors=sampling_scale * unused_residual,
         extra_variance=_extra_variance(unused_residual, importance),
         effective_labels=_effective(importance),
         degrees=max(1.0, _effective(task_importance) - design.shape[1]),
         power=power,
     )
-
-
-def _sampling_scale(labels: Labels) -> Floats:
-    """Return the standard deviation that the sampling of each label adds for a residual of 1.
-
-    It has the sign of the contribution.
-    """
-    scale: Floats = labels.contribution * np.sqrt(labels.factor * (labels.factor - 1.0))
-    return scale
 
 
 def _corrections(labels: Labels, residual: Floats, n_tasks: int) -> Floats:
