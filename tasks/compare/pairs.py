@@ -471,7 +471,8 @@ def _current_sides(kind: Kind, sides: Sequence[Side], split: str) -> list[Side]:
     for group in _grouped(sides, *equal_attributes).values():
         by_vintage = _grouped(group, "vintage").values()
         shared = [candidates for candidates in by_vintage if len(_names(candidates)) > 1]
-        compared += max(shared, key=preference, default=[])
+        preferred = max(shared, key=preference, default=[])
+        compared += preferred
     return compared
 
 
