@@ -138,7 +138,7 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     subjects = [subject for subject in certified_values if subject[0] in n_checked]
     n_certified = Counter(kind for kind, *_ in subjects)
     missing = [_name_of(subject) for subject in subjects if subject not in checked_subjects]
-    result = Texts(dict(n_checked), dict(n_certified), list(differences), missing, n_others)
+    result = Texts(n_checked, n_certified, list(differences), missing, n_others)
     return result, texts_by_hash
 
 
@@ -195,8 +195,7 @@ def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
 
 def _recompute_response_id(row: TextRow, key: Key) -> str:
     return response_id(
-        benchmark=key["benchmark"],
-        dataset_revision=key["dataset_revision"],
+        **key,
         task_id=row["task_id"],
         conversation_id=row["conversation_id"],
         model=row["model"],

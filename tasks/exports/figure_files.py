@@ -2,11 +2,10 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.exports.tables import meaning_of_column
@@ -49,15 +48,14 @@ _LONGEST_NAME = 31
 """The most characters of a sheet's name in Excel."""
 
 
-@dataclass(frozen=True)
-class Sheet:
+class Sheet(NamedTuple):
     """A sheet of a workbook: its name, its rows, and the kinds of its columns, where they are
     known.
     """
 
     name: str
     rows: Rows
-    kinds: Mapping[str, str | None] = field(default_factory=dict)
+    kinds: Mapping[str, str | None] = {}
 
 
 def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:

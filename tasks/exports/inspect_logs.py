@@ -9,11 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from tasks.assemble import complete_conversations
@@ -53,8 +52,6 @@ _IDENTITY = (
     "vintage",
     "dataset_revision",
 )
-_METRICS = {"mean": "mean_score", "stderr": "standard_error"}
-"""Inspect's name of a metric -> column of the leaderboard."""
 _BESIDE_METRICS = (
     "split",
     "ci_low",
@@ -160,8 +157,7 @@ def export_inspect(
     return StageReport("export", rows=n_samples.total(), notes=notes)
 
 
-@dataclass(frozen=True)
-class _LogSubject:
+class _LogSubject(NamedTuple):
     """What a log is about: a model run, the names of model and judge in Inspect, the template.
 
     `litellm_name` is None if only the label of the model is known. `judge` is None for people and
@@ -374,10 +370,11 @@ def _results(
     has_splits = len({row["split"] for row in figures}) > 1
     scores = []
     for row in figures:
-        n_scored = Counter[bool]()
-        for summary in summaries:
-            if row["split"] in summary["metadata"]["splits"]:
-                n_scored[_is_scored(summary, primary)] += 1
+        n_scored = Counter(
+            _is_scored(summary, primary)
+            for summary in summaries
+            if row["split"] in summary["metadata"]["splits"]
+        )
         score = {
             "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
             "scorer": row["score_name"],
@@ -405,7 +402,8 @@ def _metrics_of(row: ResultRow) -> dict[str, Document]:
     """Return the metrics of a row of the leaderboard."""
     if row["mean_score"] is None:
         return {}  # Inspect View would show another metric, the first one, as the score
-    columns = dict(_METRICS)
+    # Inspect's name of a metric -> column of the leaderboard.
+    columns = {"mean": "mean_score", "stderr": "standard_error"}
     if row["raw_mean_score"] != row["mean_score"]:
         # The leaderboard shows a mean below 0 as 0.
         columns["unclipped_mean"] = "raw_mean_score"

@@ -6,7 +6,7 @@ decides in `tasks/measures/scores.py`; here it is applied to the labels that eac
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,8 +17,7 @@ from tasks.rules.text.numbers import counted, list_text
 from warehouse import Reader
 
 
-@dataclass(frozen=True)
-class Outlook:
+class Outlook(NamedTuple):
     """A figure once a sheet is filled in: its number of labels, and why it is missing.
 
     `no_figure` is None if the figure exists.

@@ -59,7 +59,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     """
     table_files.refuse_filled(folder)
     benchmark = load_benchmark(job.benchmark)
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    key = job.key
     licence = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         requested = table_files.chosen_tables(reader, names or DEFAULT_TABLES)

@@ -12,7 +12,7 @@ stored (`review_samples`), so that the share of agreement can be estimated for a
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -205,7 +205,7 @@ def export_sampled_labelling(
     ]
     figures = []
     for outlook in outlooks:
-        figure = asdict(outlook)
+        figure = outlook._asdict()
         del figure["figure_id"]
         figures.append(figure)
     return LabellingReport(

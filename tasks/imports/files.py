@@ -330,6 +330,22 @@ def required_text(where: str, row: FileRow, name: str, option: str = "") -> str:
     return text
 
 
+def decided_rows(
+    rows: Sequence[LocatedRow],
+    decision_in: Callable[[FileRow], object],
+) -> tuple[list[LocatedRow], list[str]]:
+    """Return the rows with a decision, and a note on the others, if there are any.
+
+    `decision_in` returns the decision of a row, or nothing (such as None).
+    """
+    decided = [located for located in rows if decision_in(located.row)]
+    n_empty = len(rows) - len(decided)
+    notes = []
+    if n_empty:
+        notes.append(f"{counted(n_empty, 'row')} without a decision skipped")
+    return decided, notes
+
+
 def matched_rows(
     rows: Iterable[LocatedRow],
     subject_of: Callable[[LocatedRow], Subject],
@@ -477,14 +493,17 @@ class RowsToImport:
         row_id = row[f"{self._content.noun}_id"]
         self.ids.add(row_id)
         earlier_row = self._rows_by_id.get(row_id)
-        is_new = earlier_row is None
-        if earlier_row is not None and not self._is_failure(earlier_row):
-            self._refuse_difference(where, row, earlier_row)
-        elif earlier_row is not None and not self._is_failure(row):
+        if earlier_row is None:
+            must_store = True
+        elif self._is_failure(earlier_row):
             # A decision replaces a failure, unless its tool writes failures as decisions.
-            is_new = not row.get("may_hide_failures")
-            self.n_left_out += not is_new
-        if is_new:
+            is_decided = not self._is_failure(row)
+            must_store = is_decided and not row.get("may_hide_failures")
+            self.n_left_out += is_decided and not must_store
+        else:
+            self._refuse_difference(where, row, earlier_row)
+            must_store = False
+        if must_store:
             self._rows_by_id[row_id] = row
             self.new[row_id] = row
         return self.new.get(row_id, row)

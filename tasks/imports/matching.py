@@ -44,16 +44,14 @@ class Criteria:
         self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
-        self._task_ids: set[str] = set()
         self.originals: dict[str, list[Wording]] = defaultdict(list)
         for row in reader.query("queries/imports/criteria_to_judge", job.key):
             wording = Wording(**row)
-            self._task_ids.add(wording.task_id)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
                 self._by_title[wording.task_id, wording.title.strip()].append(wording)
                 self.originals[wording.task_id].append(wording)
-        files.refuse_not_ingested(job, self._task_ids)
+        files.refuse_not_ingested(job, self.originals)
 
     def find(self, task_id: str, name: str) -> Sequence[Wording]:
         """Return a task's criterion with this id, else its original criteria with this text.
@@ -78,7 +76,7 @@ class Criteria:
         """
         where, row, _ = located
         task_id = files.required_text(where, row, "task", "--task ID")
-        if task_id not in self._task_ids:
+        if task_id not in self.originals:
             raise NotInDataSet(
                 f"{where}: task {task_id!r} is not in revision {self._revision[:12]}"
             )

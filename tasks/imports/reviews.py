@@ -12,7 +12,6 @@ from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
 from tasks.imports.matching import Criteria, Wording
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import shows
-from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -54,11 +53,9 @@ def import_reviews(
     batches = []
     for file in sheets:
         rows = files.rows_with_columns(file, _COLUMNS, reviewer=reviewer)
-        decided = [located for located in rows if files.text_in(located.row, "decision")]
+        decided, empty_notes = files.decided_rows(rows, lambda row: files.text_in(row, "decision"))
         matched, notes = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
-        n_empty = len(rows) - len(decided)
-        if n_empty:
-            notes.append(f"{counted(n_empty, 'row')} without a decision skipped")
+        notes += empty_notes
         if not matched:
             files.refuse_nothing(file, notes)
         batch = files.batch_of(read_regular(file), "reviews", reviewer)

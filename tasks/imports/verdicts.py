@@ -17,7 +17,6 @@ from tasks.imports import files
 from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
 from tasks.imports.matching import Criteria, StoredResponses, Wording
 from tasks.rules.identity import IMPORTED, digest, verdict_id
-from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, GRADINGS, STATUSES, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
@@ -103,11 +102,13 @@ def import_verdicts(
         judge=judge,
         grading=grading,
     )
-    decided, notes = _decided_rows(rows, skip_empty=skip_empty)
+    notes: list[str] = []
+    if skip_empty:
+        rows, notes = files.decided_rows(rows, _decisions_in)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         criteria = Criteria(job, reader)
-        matched, skipped = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
+        matched, skipped = files.matched_rows(rows, criteria.of_row, skip_unknown=skip_unknown)
         notes += skipped
         if not matched:
             files.refuse_nothing(file, notes)
@@ -119,21 +120,6 @@ def import_verdicts(
     for table, table_rows in tables.items():
         warehouse.write(table, table_rows)
     return files.store_batch(job, batch, {"verdicts": verdicts}, notes)
-
-
-def _decided_rows(
-    rows: list[LocatedRow],
-    *,
-    skip_empty: bool,
-) -> tuple[list[LocatedRow], list[str]]:
-    """Return all rows, or with `skip_empty` those with a decision, and a note on the others."""
-    if not rows or not skip_empty:
-        return rows, []
-    decided = [located for located in rows if _decisions_in(located.row)]
-    n_empty = len(rows) - len(decided)
-    if not n_empty:
-        return rows, []
-    return decided, [f"{counted(n_empty, 'row')} without a decision skipped"]
 
 
 def _put_verdicts(

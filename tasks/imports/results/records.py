@@ -358,7 +358,7 @@ class LogSource:
                 self.rows = list(json_rows(path, lines))
 
     def batch_with(self, *options: str | None) -> str:
-        """Return the hash of all content and of the given options."""
+        """Return the id of an import batch: a hash of all content and of the given options."""
         listing = ""
         for name, content in self.files.items():
             listing += f"\n{name}\n{hashlib.sha256(content).hexdigest()}"
