@@ -68,11 +68,7 @@ order by compared_model;
 with weak as (
     select distinct tree_id, node_id, coalesce(name, '(no name)') as capability
     from weaknesses
-    inner join shown_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-            judge_config_hash, template_hash, grading, judge_trial
-        )
+    natural join shown_runs
     where model = $model
         and compared_model is not distinct from $than::varchar
         and grading <> 'ternary_as_binary'
@@ -155,11 +151,7 @@ select
         where parents.tree_id = weaknesses.tree_id and parents.node_id = weaknesses.parent_id
     ) as parent_name
 from weaknesses
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where grading <> 'ternary_as_binary'
     and (
         $model is null
@@ -199,10 +191,6 @@ select
     name,
     coalesce(name, '(no name)') as capability
 from capability_scores
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 
 order by judge_config <> $main, judge_config, field, level, capability, node_id, value desc, model;

@@ -22,7 +22,7 @@ select
     count(*) - count(value) as n_failed,
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 12) end as cost_usd
 from (select *, unnest(reasons) as reason from decisions)
-group by judge, reason, decided_by
+group by all
 order by judge, n desc, reason, decided_by;
 
 -- name: cascade_rules

@@ -21,11 +21,7 @@ select
     coverage
 from breakdown_leaderboard
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 left join severities
     on breakdown_leaderboard.benchmark = severities.benchmark
         and breakdown_leaderboard.label = severities.severity
@@ -63,11 +59,7 @@ select
     failure_share
 from failure_rates
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where is_latest or $vintage is not null
 order by judge_config <> $main, judge_config, is_hard, split,
     round(avg(failure_rate) over (partition by judge_config, split, category), 9) desc, label,
@@ -117,11 +109,7 @@ select
     least(critical_coverage, mistake_coverage) < $bar as is_below_bar
 from severity_leaderboard
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where is_latest or $vintage is not null
 order by judge_config <> $main, judge_config, is_hard, split, mistake_share nulls last,
     critical_met_share desc nulls last, model;

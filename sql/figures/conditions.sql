@@ -18,11 +18,7 @@ with counted as (
     from condition_criteria
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join $shown_sets using (split, is_own_hard)
-    inner join shown_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-            judge_config_hash, template_hash, grading, judge_trial
-        )
+    natural join shown_runs
     where is_latest or $vintage is not null
     group by all
 )
@@ -70,11 +66,7 @@ select
     baseline_config_hash,
     vintage
 from condition_criteria
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 semi join (
     from intermediate.task_set_members
     inner join $shown_sets using (split, is_own_hard)
@@ -165,11 +157,7 @@ select
     end as no_interval
 from condition_differences
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where (is_latest or $vintage is not null)
     and n_responses + baseline_n_responses > 0
     and breakdown = $breakdown

@@ -21,7 +21,7 @@ from shown_responses
 inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
 inner join $shown_splits using (split)
 where not is_own_hard
-group by split, is_hard, entry
+group by all
 order by is_hard, split, completion_tokens desc nulls last, model;
 
 -- name: costs
@@ -35,11 +35,7 @@ with scored as (
     select judge_config, split, entry as model, mean_score, ci_low, ci_high, coverage
     from leaderboard
     inner join $shown_sets using (split)
-    inner join shown_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-            judge_config_hash, template_hash, grading, judge_trial
-        )
+    natural join shown_runs
     where score_name = $score
         and is_judged
         and (is_latest or $vintage is not null)
@@ -88,8 +84,7 @@ select
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
 from revision_verdicts
-inner join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural join $shown_judge_configs
 semi join shown_tasks using (task_id)
 semi join shown_responses using (response_id)
 where source = 'judged'
@@ -128,11 +123,7 @@ with judged as (
         if(is_verdicts_usd_unknown, null, verdicts_usd) as verdicts_usd
     from intermediate.judged_responses
     inner join $shown_sets using (split, is_own_hard)
-    inner join shown_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-            judge_config_hash, template_hash, grading, judge_trial
-        )
+    natural join shown_runs
     where not is_own_hard
 ),
 

@@ -7,8 +7,7 @@ with turned as (
         if(model_a = $first, model_b, model_a) as second_model
     from debiased_differences
     inner join $shown_sets using (split, is_own_hard)
-    inner join $shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural join $shown_judge_configs
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and score_name = $score
@@ -98,11 +97,7 @@ select
     if(no_figure is null and debiased is null, 'not computed yet', no_figure) as no_figure
 from debiased_scores
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where (is_latest or $vintage is not null)
     and breakdown = $breakdown
     and score_name = if($breakdown = 'all', $score, $label_score)

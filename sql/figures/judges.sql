@@ -103,8 +103,7 @@ select
     n_failed,
     n_lost
 from revision_judge_drift
-left join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural left join $shown_judge_configs
 order by grader, night;
 
 -- name: judge_failures
@@ -122,8 +121,7 @@ select
     (sum(count(*)) over (partition by judge_config))::bigint as n_verdicts,
     sum(attempts)::bigint as attempts
 from revision_graded_verdicts
-inner join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural join $shown_judge_configs
 semi join shown_tasks using (task_id)
 semi join shown_responses using (response_id)
 -- Another reading of a verdict is not a call.
@@ -169,7 +167,7 @@ by_task as (
         exact_avg(value) as own_value,
         exact_avg(others_value) as others_value
     from compared
-    group by grader, model, task_id
+    group by all
 ),
 
 by_model as (
@@ -327,8 +325,7 @@ select
     change_ci_high,
     is_small
 from neighbour_effects
-left join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural left join $shown_judge_configs
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and is_among($judges, judge)
@@ -406,7 +403,7 @@ with sources as (
         any_value(is_small) as is_small,
         any_value(note) as note
     from measures
-    group by figure_id, basis, source
+    group by all
 )
 
 select
@@ -444,11 +441,7 @@ from intermediate.uncertainty_figures as figures
 inner join sources using (figure_id, basis)
 inner join intermediate.mean_scores as scores on figures.first_score_id = scores.figure_id
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 left join response_costs as costs
     on shown_runs.judge_config = costs.judge_config
         and scores.split = costs.split

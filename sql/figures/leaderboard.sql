@@ -20,9 +20,8 @@ ranked as (
         $vintage is null and is_latest as is_of_latest
     from boards
     inner join $shown_sets using (split, is_own_hard)
-    inner join $entries using (model, model_config_hash, vintage)
-    inner join $shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural join $entries
+    natural join $shown_judge_configs
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and breakdown = $breakdown
@@ -40,13 +39,12 @@ costs as (
                 then round(exact_sum(coalesce(verdicts_usd, 0)), 9)
         end as verdicts_usd
     from intermediate.judged_responses
-    inner join $entries using (model, model_config_hash, vintage)
-    inner join $shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural join $entries
+    natural join $shown_judge_configs
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and $breakdown = 'all'
-    group by entry, judge_config, split, is_own_hard
+    group by all
 ),
 
 -- The newest vintage of each model, which is not the current one if it covers too little.

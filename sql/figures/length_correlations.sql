@@ -28,9 +28,8 @@ select
     template_hash
 from length_correlations as correlations
 inner join $shown_sets using (split, is_own_hard)
-inner join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
-left join $entries using (model, model_config_hash, vintage)
+natural join $shown_judge_configs
+natural left join $entries
 left join shown_scores using (judge_config, entry, split, is_own_hard)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision

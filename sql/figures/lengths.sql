@@ -16,11 +16,7 @@ with grouped as (
     from response_lengths
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join $shown_sets using (split, is_own_hard)
-    inner join shown_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-            judge_config_hash, template_hash, grading, judge_trial
-        )
+    natural join shown_runs
     semi join shown_scores using (judge_config, entry, split, is_own_hard)
     where score_name = $score
         and is_complete
@@ -65,9 +61,5 @@ select distinct
     is_own_hard
 from boards
 inner join $shown_sets using (split, is_own_hard)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where (is_latest or $vintage is not null);

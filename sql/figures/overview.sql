@@ -6,8 +6,7 @@
 with judged as (
     select response_id
     from revision_verdicts
-    inner join $shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural join $shown_judge_configs
 )
 
 select
@@ -64,8 +63,7 @@ select
 from ranked
 inner join tasks using (task_id)
 inner join $entries as entries using (model, model_config_hash)
-inner join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural join $shown_judge_configs
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and ranked.later = entries.vintage
@@ -109,8 +107,7 @@ select
     n_tasks
 from paired
 inner join $entries as entries using (model, model_config_hash)
-inner join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural join $shown_judge_configs
 where paired.later = entries.vintage
 order by judge_config <> $main, judge_config, split, p_adjusted nulls last, model;
 
@@ -157,8 +154,7 @@ decided as (
         count(*) filter (cost_usd is null and source = 'judged') as n_verdicts_unpriced
     from revision_verdicts
     semi join report_responses using (response_id)
-    inner join $shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural join $shown_judge_configs
 ),
 
 task_counts as (

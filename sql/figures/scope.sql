@@ -49,8 +49,7 @@ scored as (
     select model, model_config_hash, vintage,
         round(exact_avg(mean_score), 12) as mean_score
     from revision_leaderboard
-    inner join $shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural join $shown_judge_configs
     where is_primary
         and is_judged
         and (is_latest or $vintage is not null)

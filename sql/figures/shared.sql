@@ -52,7 +52,7 @@ select
     coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
     responses.*
 from revision_responses as responses
-inner join $entries using (model, model_config_hash, vintage)
+natural join $entries
 left join tasks using (benchmark, dataset_revision, task_id);
 
 -- name: wanted_entry_tasks
@@ -77,8 +77,7 @@ select
     criteria.position,
     verdicts.*
 from revision_graded_verdicts as verdicts
-inner join $shown_judge_configs
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural join $shown_judge_configs
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join shown_responses using (response_id)
 where verdicts.criterion_hash = criteria.content_hash;
@@ -140,16 +139,13 @@ select
 from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
 inner join intermediate.model_runs using (model_run_id)
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where response_scores.breakdown = 'all'
     and response_scores.score_name = $score;
 
 -- name: shown_runs
--- One row: a shown model vintage under a shown judge configuration, with their labels.
+-- One row: a shown model vintage under a shown judge configuration, with their labels `entry` and
+-- `judge_config`. All other columns name a model run, so a natural join is by these.
 select
     *,
     $benchmark as benchmark,

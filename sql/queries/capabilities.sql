@@ -40,7 +40,7 @@ with of_nodes as (
     from revision_capability_members
     inner join capability_trees using (benchmark, dataset_revision, tree_id)
     inner join phrases using (task_id, criterion_id, criterion_hash)
-    group by tree_id, node_id, phrase
+    group by all
 )
 
 select nodes.tree_id, nodes.node_id, nodes.parent_id,

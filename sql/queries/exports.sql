@@ -176,12 +176,9 @@ select mean_scores.figure_id, mean_scores.model, mean_scores.split,
     wanted.response_id,
     covered.response_id is not null as is_covered
 from intermediate.mean_scores
-inner join intermediate.figure_values using (figure_id)
-inner join intermediate.wanted_responses as wanted
-    on figure_values.model_run_id = wanted.model_run_id
-        and figure_values.task_id = wanted.task_id
-        and list_contains(figure_values.complete_trials, wanted.trial)
-left join covered on wanted.response_id = covered.response_id
+inner join intermediate.figure_values using (figure_id, model_run_id)
+inner join intermediate.wanted_responses as wanted using (model_run_id, task_id)
+left join covered using (response_id)
 where mean_scores.benchmark = $benchmark
     and mean_scores.dataset_revision = $dataset_revision
     and mean_scores.model_run_id in (
@@ -194,6 +191,7 @@ where mean_scores.benchmark = $benchmark
     and mean_scores.breakdown = $breakdown
     and mean_scores.label = $label
     and not mean_scores.is_own_hard
+    and list_contains(figure_values.complete_trials, wanted.trial)
     and is_among($splits, mean_scores.split)
 order by mean_scores.split, mean_scores.model, figure_id, task, wanted.response_id;
 

@@ -3,8 +3,8 @@
 -- computed together follow each other.
 select distinct {columns}
 from {figures} as figures
-anti join (from measures where measure = $measure and method = $method) as measured
-    on figures.figure_id = measured.figure_id and figures.basis = measured.basis
+anti join (from measures where measure = $measure and method = $method)
+    using (figure_id, basis)
 where figures.basis is not null and {condition}
 order by all;
 

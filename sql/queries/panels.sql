@@ -25,7 +25,7 @@ votes as (
     from intermediate.graded_verdicts
     inner join members using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where benchmark = $benchmark and dataset_revision = $dataset_revision
-    group by response_id, task_id, model, trial, vintage, criterion_id, criterion_hash
+    group by all
     having count(*) = len($members)
 )
 

@@ -44,7 +44,7 @@ select count(*) as n_members,
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
     )) filter (done.set_id is null) as n_calls
 from control_set
-semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural semi join judge_config
 left join (
     select set_id, response_id, criterion_id, criterion_hash
     from control_verdicts

@@ -60,7 +60,7 @@ where value is not null
 select response_id
 from intermediate.decided_responses
 inner join intermediate.model_runs using (model_run_id)
-semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural semi join judge_config
 where $piece_size is null and $rubric = 'original';
 
 -- name: responses_missing_verdicts
@@ -195,7 +195,7 @@ failed as (
     from judge_verdicts
     semi join chosen using (response_id)
     where value is null
-    group by response_id, criterion_id, criterion_hash
+    group by all
 )
 
 select response_id, task_id, model, trial, vintage,
@@ -327,7 +327,7 @@ with counted as (
     select model_run_id, response_id, model, wanted.trial
     from intermediate.wanted_responses as wanted
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-    semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    natural semi join judge_config
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and list_contains(

@@ -35,7 +35,7 @@ group by task_id;
 --
 -- with: queries/run/judge_config
 from task_scores
-semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+natural semi join judge_config
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and score_name = $score

@@ -122,11 +122,7 @@ lost as (
     select entry, judge_config, trial, task_id, criteria.position, $lost as mark
     from intermediate.wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-    inner join shown_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-            judge_config_hash, template_hash, grading, judge_trial
-        )
+    natural join shown_runs
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
     where wanted_responses.status <> 'ok'
@@ -139,7 +135,7 @@ from (from decided union all by name from lost)
 inner join tasks using (task_id)
 semi join drilled_tasks using (task_id)
 where benchmark = $benchmark and dataset_revision = $dataset_revision
-group by entry, judge_config, trial, task_id
+group by all
 order by entry, judge_config, trial, task_id;
 
 -- name: rubrics
@@ -225,11 +221,7 @@ select judge_config, entry, task_id,
     mean_lower as value_lower,
     mean_upper as value_upper
 from task_scores
-inner join shown_runs
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial
-    )
+natural join shown_runs
 where score_name = $score
 order by judge_config, entry, task_id;
 

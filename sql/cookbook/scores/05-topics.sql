@@ -18,5 +18,5 @@ select benchmark, dataset_revision, split,
 from breakdown_leaderboard
 natural join judge
 where breakdown = 'topic' and is_primary and not is_own_hard and is_latest
-group by benchmark, dataset_revision, split, topic, judge
+group by all
 order by benchmark, dataset_revision, split, mean_score, topic

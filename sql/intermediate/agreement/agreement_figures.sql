@@ -49,8 +49,6 @@ select
     n_tasks,
     met_share_a,
     met_share_b,
-    figure_id,
-    basis,
     task_means.macro_f1_task_mean,
     task_means.macro_f1_task_mean_absent_as_0,
     measured.kappa,

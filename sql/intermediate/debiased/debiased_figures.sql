@@ -52,11 +52,8 @@ uncovered as (
     -- Tasks with a response that no sheet covers, of figures with sampled labels.
     select counted.figure_id, count(distinct figure_values.task_id) as n_tasks_uncovered
     from counted
-    inner join intermediate.figure_values using (figure_id)
-    inner join intermediate.wanted_responses as wanted
-        on figure_values.model_run_id = wanted.model_run_id
-            and figure_values.task_id = wanted.task_id
-            and list_contains(figure_values.complete_trials, wanted.trial)
+    inner join intermediate.figure_values using (figure_id, model_run_id)
+    inner join intermediate.wanted_responses as wanted using (model_run_id, task_id)
     anti join intermediate.covered_responses as covered
         on wanted.response_id = covered.response_id
             and (counted.grading = 'ternary') = (covered.steps = 'ternary')
@@ -64,7 +61,7 @@ uncovered as (
                 covered_breakdown = 'all'
                 or (covered_breakdown, covered_label) = (counted.breakdown, counted.label)
             )
-    where counted.n_labels > 0
+    where counted.n_labels > 0 and list_contains(figure_values.complete_trials, wanted.trial)
     group by counted.figure_id
 )
 
@@ -93,7 +90,6 @@ select
     raw_mean_score,
     coverage,
     figure_id,
-    mean_score,
     ranking_id,
     is_latest,
     n_labels,

@@ -24,11 +24,8 @@ select
     vintage,
     model,
     model_config_hash,
-    trials,
-    counted_trials,
     n_trials,
     first_response_at,
-    bar,
     row_number() over (
         partition by benchmark, dataset_revision, judging_id, model, model_config_hash
         order by n_tasks desc nulls last, first_response_at desc, vintage desc

@@ -8,4 +8,4 @@ select
     field,
     arg_max(selection_id, selected_at) as selection_id
 from hard_subset
-group by benchmark, dataset_revision, field
+group by all

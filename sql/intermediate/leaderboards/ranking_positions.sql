@@ -53,7 +53,6 @@ select
     is_of_latest,
     compared_key,
     means.n_tasks_ranked,
-    means.mean_value,
     rank() over (partition by compared_key order by mean_value desc) as rank
 from ranked_runs
 inner join means using (compared_key, figure_id)

@@ -36,7 +36,7 @@ ranged as (
 )
 
 select
-    ranged.figure_id,
+    figure_id,
     max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
     max(rank) filter (is_own) as rank,
     max(rank_low) filter (is_own) as rank_low,
@@ -48,6 +48,5 @@ select
     bool_or(rank = 1 or may_be_first) filter (is_own) as may_be_first,
     bool_or(rank = 1 or may_be_first) filter (is_of_latest) as latest_may_be_first
 from ranged
-left join intermediate.lead_tests as tests
-    on ranged.compared_key = tests.compared_key and ranged.figure_id = tests.figure_id
+left join intermediate.lead_tests using (compared_key, figure_id)
 group by all

@@ -2,14 +2,9 @@
 -- configuration; `is_beside_others` if it has verdicts on others in the same vintage.
 --
 -- depends on: intermediate.model_runs, temp.sampled_runs
-with model_runs as (
-    select model_run_id, benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
-    from intermediate.model_runs
-),
-
-judge_configs as (
+with judge_configs as (
     select distinct benchmark, dataset_revision, judging_id
-    from model_runs
+    from intermediate.model_runs
 )
 
 select
@@ -25,6 +20,6 @@ select
         over (partition by benchmark, dataset_revision, judging_id, vintage) as is_beside_others
 from temp.sampled_runs
 inner join judge_configs using (benchmark, dataset_revision)
-left join model_runs
+left join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 qualify model_run_id is null

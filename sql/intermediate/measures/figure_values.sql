@@ -10,30 +10,18 @@ select
     members.task,
     members.n_tasks_of_set,
     breakdown_values.model_run_id,
-    ranking_id,
-    benchmark,
-    dataset_revision,
     task_id,
     label_key,
-    breakdown_values.score_name,
     value,
-    value_lower,
-    value_upper,
     n_trials_complete,
-    breakdown_values.is_complete,
-    breakdown_values.n_trials,
-    n_decided,
     n_met,
     breakdown_values.n_judged,
-    lowest,
-    highest,
     offset_points,
     denominator,
     complete_trials,
     trial_values,
     breakdown_values.breakdown,
-    breakdown_values.label,
-    series_id
+    breakdown_values.label
 from intermediate.breakdown_values
 inner join intermediate.task_set_members as members using (benchmark, dataset_revision, task_id)
 inner join intermediate.mean_scores using (task_set_id, series_id)

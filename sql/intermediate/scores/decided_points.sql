@@ -45,4 +45,4 @@ select
     count(*) > count(cost_usd) as is_cost_unknown
 from verdicts
 inner join temp.labelled_criteria using (criterion_key)
-group by response_key, judging_id, label_key
+group by all

@@ -9,8 +9,7 @@
 -- built as: table
 -- keeps: model_run_id in (from temp.unchanged_runs)
 -- depends on: intermediate.breakdown_sizes, intermediate.breakdown_values,
---     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members,
---     temp.unchanged_runs
+--     intermediate.model_runs, intermediate.task_set_members, temp.unchanged_runs
 with means as (
     select task_set_id, series_id,
         count(value) as n_tasks,
@@ -33,7 +32,7 @@ with means as (
 ),
 
 sizes as (
-    select breakdown_sizes.*, model_runs.model_run_id, model_runs.n_trials,
+    select breakdown_sizes.*, model_runs.model_run_id,
         -- as in breakdown_values
         hash(model_run_id, breakdown, label, score_name) as series_id,
         n_criteria_wanted * model_runs.n_trials as n_verdicts_wanted
@@ -69,13 +68,8 @@ select
     n_tasks_wanted,
     n_tasks_annotated,
     n_tasks_full = n_tasks_wanted as is_complete,
-    n_trials,
+    names.n_trials,
     raw_mean_score,
-    -- A task without a response can still get any possible value.
-    greatest((sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted, mean_floor)
-        as lower_bound,
-    greatest((sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted, mean_floor)
-        as upper_bound,
     n_decided / n_verdicts_wanted as coverage,
     n_met / n_judged as met_share,
     n_judged,
@@ -86,8 +80,17 @@ select
         model_config_hash, score_name
     ]) as figure_id,
     if(raw_mean_score < mean_floor, mean_floor, raw_mean_score) as mean_score,
-    if(is_complete, mean_score, lower_bound) as mean_lower,
-    if(is_complete, mean_score, upper_bound) as mean_upper
+    -- A task without a response can still get any possible value.
+    if(
+        is_complete,
+        mean_score,
+        greatest((sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted, mean_floor)
+    ) as mean_lower,
+    if(
+        is_complete,
+        mean_score,
+        greatest((sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted, mean_floor)
+    ) as mean_upper
 from means
 inner join sizes using (task_set_id, series_id)
-inner join intermediate.model_run_names as names using (model_run_id, benchmark, dataset_revision)
+inner join intermediate.model_runs as names using (model_run_id, benchmark, dataset_revision)

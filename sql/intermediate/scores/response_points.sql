@@ -25,7 +25,6 @@ select
     coalesce(decided_points.n_weighted, 0) as n_weighted,
     coalesce(decided_points.n_failed, 0) as n_failed,
     rubric_weights.positive,
-    rubric_weights.negative,
     rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
     rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,
     rubric_weights.n_wanted,

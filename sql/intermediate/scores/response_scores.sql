@@ -9,7 +9,7 @@
 -- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,
 --     intermediate.score_bounds
 with wanted as (
-    select response_points.*, score_name, offset_points, denominator, lowest, highest,
+    select response_points.*, score_name, offset_points, denominator,
         case when is_expected then expected_points else points end as scored_points
     from intermediate.response_points
     inner join intermediate.score_bounds using (label_key)
@@ -23,7 +23,6 @@ select
     response_id,
     task_id,
     trial,
-    n_trials,
     breakdown,
     label,
     score_name,
@@ -32,11 +31,8 @@ select
     end as value,
     score_of(scored_points + undecided_negative, offset_points, denominator) as value_lower,
     score_of(scored_points + undecided_positive, offset_points, denominator) as value_upper,
-    lowest,
-    highest,
     n_decided / n_wanted as coverage,
     n_decided = n_wanted as is_complete,
-    n_met,
     n_decided,
     n_wanted
 from wanted

@@ -20,4 +20,4 @@ select
     greatest(exact_avg(value), any_value(mean_floor)) as mean_score,
     exact_avg(value) as raw_mean_score
 from trial_values
-group by model_run_id, figure_id, trial
+group by all

@@ -18,4 +18,4 @@ select
     max(n_in_call) as n_in_call,
     max(created_at) as last_verdict_at
 from intermediate.graded_verdicts
-group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
+group by all

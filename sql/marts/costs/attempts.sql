@@ -24,7 +24,7 @@ with rows_written as (
 select
     attempt_rows.attempt_id,
     attempt_rows.run_id,
-    night,
+    runs.night,
     purpose,
     attempt_rows.called_model,
     rows_written.benchmark,
@@ -48,4 +48,4 @@ select
     attempt_rows.finished_at
 from attempt_rows
 left join rows_written using (row_id, purpose)
-left join (select run_id, night from runs) as nights using (run_id)
+left join runs using (run_id)

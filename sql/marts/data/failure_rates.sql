@@ -18,11 +18,6 @@ with counted as (
     where points.breakdown = 'category'
     group by all
     having n_decided > 0
-),
-
-vintages as (
-    select task_set_id, model_run_id, is_latest
-    from intermediate.current_vintages
 )
 
 select
@@ -38,7 +33,7 @@ select
     model_runs.vintage,
     model_runs.model,
     model_runs.model_config_hash,
-    vintages.is_latest,
+    current_vintages.is_latest,
     counted.category,
     counted.n_decided,
     counted.n_failed,
@@ -47,4 +42,4 @@ select
         as failure_share
 from counted
 inner join intermediate.model_runs using (model_run_id)
-inner join vintages using (task_set_id, model_run_id)
+inner join intermediate.current_vintages using (task_set_id, model_run_id)

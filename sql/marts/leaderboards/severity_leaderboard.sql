@@ -7,12 +7,7 @@
 --     intermediate.model_run_costs, intermediate.model_runs,
 --     intermediate.response_points, intermediate.score_intervals,
 --     intermediate.task_set_members, severities
-with vintages as (
-    select task_set_id, model_run_id, is_latest
-    from intermediate.current_vintages
-),
-
-extremes as (
+with extremes as (
     -- The severities of the most important criteria and of the worst mistakes.
     select benchmark,
         arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
@@ -64,7 +59,7 @@ risks as (
         any_value(n_responses) as n_responses_at_risk
     from sides
     left join mistakes using (task_set_id, model_run_id)
-    group by task_set_id, model_run_id, split, is_own_hard
+    group by all
 )
 
 select
@@ -79,7 +74,7 @@ select
     model_runs.model,
     model_runs.model_config_hash,
     model_runs.n_trials,
-    vintages.is_latest,
+    current_vintages.is_latest,
     risks.split,
     risks.is_own_hard,
     risks.critical_met_share,
@@ -100,4 +95,4 @@ select
     risks.n_responses_at_risk
 from risks
 inner join intermediate.model_runs using (model_run_id)
-inner join vintages using (task_set_id, model_run_id)
+inner join intermediate.current_vintages using (task_set_id, model_run_id)

@@ -29,11 +29,6 @@ with correlated as (
 task_sets as (
     select distinct task_set_id, benchmark, dataset_revision, split, is_own_hard
     from intermediate.task_set_members
-),
-
-vintages as (
-    select task_set_id, model_run_id, is_latest
-    from intermediate.current_vintages
 )
 
 select
@@ -57,9 +52,9 @@ select
     tanh(z - half) as ci_low,
     tanh(z + half) as ci_high,
     n < 50 as is_small,
-    vintages.is_latest
+    current_vintages.is_latest
 from correlated
 inner join task_sets using (task_set_id)
 inner join intermediate.rankings using (ranking_id)
 left join intermediate.model_runs using (model_run_id)
-left join vintages using (task_set_id, model_run_id)
+left join intermediate.current_vintages using (task_set_id, model_run_id)

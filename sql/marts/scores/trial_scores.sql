@@ -3,7 +3,7 @@
 -- `n_tasks` equals the leaderboard's `n_tasks_full` in each.
 --
 -- built as: view
--- depends on: intermediate.mean_scores, intermediate.model_run_names, intermediate.trial_means
+-- depends on: intermediate.mean_scores, intermediate.model_runs, intermediate.trial_means
 select
     model_run_id,
     names.benchmark,
@@ -28,4 +28,4 @@ select
     trial_means.raw_mean_score
 from intermediate.trial_means
 inner join intermediate.mean_scores using (figure_id, model_run_id)
-inner join intermediate.model_run_names as names using (model_run_id)
+inner join intermediate.model_runs as names using (model_run_id)
