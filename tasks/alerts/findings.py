@@ -156,10 +156,17 @@ def _drop_line(row: Row) -> str:
         n_tasks += f" of {row['n_wanted']}"
     return (
         f"{row['model']} fell by {-row['difference']:.3f} on {row['split']} ({row['score']}, judged"
-        f" by {row['judge']}): {row['second_mean']:.3f} in {row['second_vintage']},"
+        f" by {judge_name(row)}): {row['second_mean']:.3f} in {row['second_vintage']},"
         f" {row['first_mean']:.3f} in {row['first_vintage']}; {interval}corrected p {p_value},"
         f" {n_tasks} tasks"
     )
+
+
+def judge_name(row: Row) -> str:
+    """Return the name of a judge, with the number of its repetition after the first."""
+    if row["judge_trial"] == 1:
+        return str(row["judge"])
+    return f"{row['judge']} #{row['judge_trial']}"
 
 
 def _means(first_mean: float, second_mean: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.alerts.findings import KINDS, Alert, Row, short_number
+from tasks.alerts.findings import KINDS, Alert, Row, judge_name, short_number
 from tasks.config.job import Job
 from tasks.rules.text.characters import one_line, visible
 from tasks.rules.text.numbers import counted, coverage_text, list_text
@@ -198,7 +198,7 @@ def _event(group: Sequence[Alert]) -> str:
     """Return the line about an alert, or about a drop under several judges."""
     line = one_line(group[0].line, _MOST_CHARS)
     further_drops = [
-        f"{alert.facts['judge']} {alert.happened.partition(': ')[2]}" for alert in group[1:]
+        f"{judge_name(alert.facts)} {alert.happened.partition(': ')[2]}" for alert in group[1:]
     ]
     if not further_drops:
         return line

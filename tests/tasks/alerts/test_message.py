@@ -145,13 +145,13 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path):
 def test_the_same_drop_under_several_judges_is_one_line():
     message = night_message(
         NIGHT,
-        [fell(), fell(judge="other", second_mean=0.42)],
+        [fell(), fell(judge="other", judge_trial=2, second_mean=0.42)],
         RESULTS,
     )
 
     title = "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
     assert message.title == title
-    assert message.lines[0].endswith("; judged by others: other .53 to .42")
+    assert message.lines[0].endswith("; judged by others: other #2 .53 to .42")
     assert len(message.lines) == 3
 
 
