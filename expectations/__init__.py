@@ -237,7 +237,9 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
 
 
 def _without_bounds(expectation: Expectation, /) -> list[Expectation]:
-    """Return the expectation of a check; Python refuses bounds, as it has no such arguments."""
+    """Return the expectation of a check; bounds are a `TypeError`, as there is no parameter for
+    them.
+    """
     return [expectation]
 
 
@@ -374,7 +376,7 @@ class ExpectationResult:
 def run_suite(
     expectations: Sequence[Expectation],
     frame_of: Callable[[str], Any],
-    sound_sizes: Mapping[str, int] | None = None,
+    sound_sizes: Mapping[str, int] = {},
 ) -> list[ExpectationResult]:
     """Check all expectations and return a result for each, in their order.
 
@@ -389,13 +391,12 @@ def run_suite(
     Raises:
         RuntimeError: an expectation could not be evaluated; it never counts as met.
     """
-    n_rows_of = sound_sizes or {}
     results = [
-        ExpectationResult(expectation, n_rows_of.get(expectation.table, 0), ())
+        ExpectationResult(expectation, sound_sizes.get(expectation.table, 0), ())
         for expectation in expectations
     ]
     for table in dict.fromkeys(expectation.table for expectation in expectations):
-        if table in n_rows_of:
+        if table in sound_sizes:
             continue
         frame = frame_of(table)
         if frame.empty:

@@ -89,8 +89,8 @@ def models() -> list[SqlModel]:
     return [models_by_name[name] for name in order.static_order() if name in models_by_name]
 
 
-def behind(changed: set[str]) -> list[SqlModel]:
-    """Return the models to rebuild when these stored tables have changed, in the order of building.
+def models_above(changed: set[str]) -> list[SqlModel]:
+    """Return the models above changed tables, which must be computed again, in order of building.
 
     The steps that these depend on are included, since steps are not kept.
     """

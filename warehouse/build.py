@@ -251,7 +251,7 @@ def build(current_parts: CurrentParts, building: Path, missing_parts: PartNames)
             [[table for table, _ in names], [part for _, part in names]],
         )
         # Models above tables without new rows are up to date.
-        compute_models(connection, sql.behind(changed_tables))
+        compute_models(connection, sql.models_above(changed_tables))
         counts = connection.execute(count_query()).fetchall()
         return {tuple(kind): n_rows for *kind, n_rows in counts}
 

@@ -88,11 +88,12 @@ def _replace(
     are missed after a kill. The caller holds the publish lock.
     """
     replaced_parts = set(old_parts) - new_parts
-    listing = listing_of(store) if new_parts else None
-    if listing:
-        parts = listing.parts - names_in({table.name: replaced_parts})
-        parts |= names_in({table.name: new_parts})
-        write_list(store.root, listing._replace(parts=parts))
+    if new_parts:
+        listing = listing_of(store)
+        if listing.parts:
+            parts = listing.parts - names_in({table.name: replaced_parts})
+            parts |= names_in({table.name: new_parts})
+            write_list(store.root, listing._replace(parts=parts))
     for part in replaced_parts:
         part.unlink()
 

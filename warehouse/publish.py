@@ -63,7 +63,7 @@ def set_aside(root: Path, path: Path, sub: str = "") -> str:
     return str(new_path.relative_to(root))
 
 
-def listing_of(store: PartStore) -> Listing | None:
+def listing_of(store: PartStore) -> Listing:
     """Return the expected parts, from their list, or from the last database if the list is missing
     or damaged.
     """
@@ -79,17 +79,15 @@ def listing_of(store: PartStore) -> Listing | None:
     return listing or _listed_by(store.database)
 
 
-def _listed_by(database: Path) -> Listing | None:
-    """Return the parts of a database; None if it does not name them."""
+def _listed_by(database: Path) -> Listing:
+    """Return the parts of a database; none if it does not name them."""
     with suppress(duckdb.Error, OSError, WarehouseError), Reader(database) as reader:
         return Listing(frozenset(parts_of(reader)), {})
-    return None
+    return Listing(frozenset(), {})
 
 
-def lost_parts_of(current_parts: CurrentParts, listing: Listing | None) -> PartNames:
+def lost_parts_of(current_parts: CurrentParts, listing: Listing) -> PartNames:
     """Return the listed parts that are missing."""
-    if listing is None:
-        return set()
     listed_parts = {(table, name) for table, name in listing.parts if table in current_parts}
     return listed_parts - names_in(current_parts)
 
@@ -105,9 +103,7 @@ def _damaged_of(current_parts: CurrentParts) -> list[tuple[str, Path]]:
     return damaged_parts
 
 
-def set_aside_damaged(
-    store: PartStore, current_parts: CurrentParts, listing: Listing | None
-) -> bool:
+def set_aside_damaged(store: PartStore, current_parts: CurrentParts, listing: Listing) -> bool:
     """Set aside the damaged parts, and return whether there were any.
 
     The caller holds the publish lock.
@@ -115,7 +111,7 @@ def set_aside_damaged(
     damaged_parts = _damaged_of(current_parts)
     for table_name, part in damaged_parts:
         line = f"{part}: is damaged; it is now {set_aside(store.root.parent, part, table_name)}"
-        if listing is None or (table_name, part.name) not in listing.parts:
+        if (table_name, part.name) not in listing.parts:
             line += (
                 "; what it held is not known: the next `prbench run` restores what the ledger has"
                 " of it"
@@ -129,8 +125,7 @@ def restore_rows(store: PartStore, current_parts: CurrentParts, lost_parts: Part
     damaged itself.
     """
     database = store.database
-    last_listing = None if is_damaged(database) else _listed_by(database)
-    last_parts = last_listing.parts if last_listing else frozenset()
+    last_parts = frozenset() if is_damaged(database) else _listed_by(database).parts
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
         if last_parts:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
@@ -235,7 +230,7 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
 
 def _publish(
     store: PartStore,
-    listing: Listing | None,
+    listing: Listing,
     *,
     must_rebuild: bool,
     must_verify: bool,
@@ -254,7 +249,7 @@ def _publish(
         # The parts that were set aside are missing in the next round.
     if is_current:
         # The list was damaged or deleted.
-        if listing and (listing.parts != part_names or not (store.root / LIST).exists()):
+        if listing.parts != part_names or not (store.root / LIST).exists():
             write_list(store.root, Listing(frozenset(part_names), listing.rows))
         return
     base: PartNames = set()
@@ -290,7 +285,7 @@ def _swap_in(
     current_parts: CurrentParts,
     base: PartNames,
     lost_parts: PartNames,
-    listing: Listing | None,
+    listing: Listing,
 ) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.
 
@@ -308,11 +303,10 @@ def _swap_in(
     # are expected.
     tables_with_losses = {table for table, _ in lost_parts}
     rows = {kind: (n, n) for kind, n in n_rows.items()}
-    if listing:
-        for kind, (n_before, n_expected) in listing.rows.items():
-            if kind[0] in tables_with_losses or n_before < n_expected:
-                n = n_rows.get(kind, 0)
-                rows[kind] = (n, max(n_expected, n))
+    for kind, (n_before, n_expected) in listing.rows.items():
+        if kind[0] in tables_with_losses or n_before < n_expected:
+            n = n_rows.get(kind, 0)
+            rows[kind] = (n, max(n_expected, n))
     if part_names:
         write_list(store.root, Listing(frozenset(part_names), rows))
     refuse_if_lost()

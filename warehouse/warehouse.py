@@ -135,7 +135,7 @@ class Warehouse:
         """Accept the losses, so that calls for the missing rows can be repeated."""
         with self.publishing():
             listing = listing_of(self.store)
-            if listing and listing.losses:
+            if listing.losses:
                 # From now on, as many rows are expected as are published.
                 rows = {kind: (n_rows, n_rows) for kind, (n_rows, _) in listing.rows.items()}
                 write_list(self.store.root, Listing(listing.parts, rows))

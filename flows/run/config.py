@@ -370,8 +370,9 @@ def refuse_impossible(job: Job) -> None:
     """
     benchmark = load_benchmark(job.benchmark)
     policies_of(job, expectations_of(benchmark))
-    for judge in job.settings.called_judges:
-        template_of(judge, benchmark)
+    for judge in job.settings.judges:
+        for member in judge.members:
+            template_of(member, benchmark)
     for judge in job.settings.judges:
         refuse_unlike_gradings(judge, benchmark)
     share = job.settings.hard_subset.share

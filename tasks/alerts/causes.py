@@ -61,7 +61,7 @@ def coverage_alerts(
     stops: Sequence[Stop] = (),
     *,
     is_cut_short: bool = False,
-    errors: Mapping[tuple[str, str], str] | None = None,
+    errors: Mapping[tuple[str, str], str] = {},
 ) -> list[Alert]:
     """Return an alert for each cause of low coverage.
 
@@ -84,7 +84,7 @@ def coverage_alerts(
             callee = stop.callee
             alerts.append(_shortfall(low, callee.kind, callee.label, explained, stop=stop))
     for (kind, label), cells in _cells_by_cause(low, unexplained, is_cut_short).items():
-        error = (errors or {}).get((kind, label), "")
+        error = errors.get((kind, label), "")
         alerts.append(_shortfall(low, kind, label, cells, error=error))
     return alerts
 

@@ -1,5 +1,6 @@
 """The message about a night: a title that says what happened to whom, and at most six lines."""
 
+import html
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -22,13 +23,6 @@ _MOST_PHRASES = 2
 _MOST_STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
-_ESCAPES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -146,7 +140,7 @@ def _ending(job: Job, alerts: Sequence[Alert], results: Results | None) -> list[
 
 
 def _events(causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: int) -> list[str]:
-    """Return at most so many lines about alerts and what they may explain."""
+    """Return at most `most_lines` lines about alerts and what they may explain."""
     groups = _by_drop(causes)
     events = [_event(group) for group in groups]
     if consequences:
@@ -246,4 +240,4 @@ def next_step(job: Job, alert: Alert | None) -> str:
 
 def escaped(text: str) -> str:
     """Return the text so that Slack shows it unchanged."""
-    return _CALLS_EVERYBODY.sub("@\u200b", visible(text)).translate(_ESCAPES)
+    return html.escape(_CALLS_EVERYBODY.sub("@\u200b", visible(text)), quote=False)

@@ -93,7 +93,7 @@ def deliver(
     for number, receiver_settings in enumerate(settings.to, start=1):
         receiver = f"{receiver_settings.kind} {number}"
         new_alerts = [
-            alert for alert in alerts if not history.has_received(receiver, alert_id(job, alert))
+            alert for alert in alerts if (receiver, alert_id(job, alert)) not in history.sent
         ]
         is_wanted_anyway = settings.when == "always" and results is not None
         if new_alerts or (is_wanted_anyway and not history.has_heard(receiver, alerts)):
@@ -334,10 +334,6 @@ class History:
     sent: frozenset[tuple[str, str]] = frozenset()
     notified: frozenset[str] = frozenset()
     reassured: frozenset[str] = frozenset()
-
-    def has_received(self, receiver: str, alert_id: str) -> bool:
-        """Return whether a receiver was sent an alert."""
-        return (receiver, alert_id) in self.sent
 
     def has_heard(self, receiver: str, alerts: Sequence[Alert]) -> bool:
         """Return whether a message without a new alert would tell a receiver nothing new.

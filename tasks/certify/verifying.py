@@ -396,7 +396,7 @@ def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) 
     with Reader(database) as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     # The intervals are computed from the figures, and then shown in them.
-    names = {model.name for model in sql.behind({"measures"}) if model.kind != "step"}
+    names = {model.name for model in sql.models_above({"measures"}) if model.kind != "step"}
     compute(database, [model for model in models if model.name in names], intervals)
     with Reader(database) as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)

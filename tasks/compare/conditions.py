@@ -133,7 +133,7 @@ def current_steps(reader: Reader, benchmark: str, definitions: Definitions) -> S
     records = [_definition_columns(name, labels) for name, labels in definitions.items()]
     parameters = {"conditions": json.dumps(records), "conditions_of": benchmark}
     ctes = {"condition_sets": sql.read("queries/compare/condition_sets")}
-    for view in sql.behind({"condition_sets", "intermediate.condition_tests"}):
+    for view in sql.models_above({"condition_sets", "intermediate.condition_tests"}):
         ctes[view.name.removeprefix(f"{sql.INTERMEDIATE}.")] = view.query
     tests = CONDITION.fresh(reader, Steps(ctes, parameters), benchmark=benchmark)
     # It keeps its position before the CTEs that read it.

@@ -207,9 +207,7 @@ class Model(Endpoint):
     @model_validator(mode="before")
     @classmethod
     def _name_if_imported(cls, data: Any) -> Any:
-        """Give a model whose responses are imported its label as its name, which it needs not
-        have.
-        """
+        """Give a model whose responses are imported its label as its name, if it has none."""
         if isinstance(data, dict) and data.get("source") == IMPORTED:
             if not (data.get("label") or data.get("name")):
                 raise ValueError("`label` is missing, under which the responses were imported")

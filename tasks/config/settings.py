@@ -472,24 +472,15 @@ class Settings(Strict):
         Field(exclude=True),
     ] = "auto"
 
-    @model_validator(mode="after")
-    def _refuse_majorities_that_are_panels(self) -> "Settings":
+    def problems(self) -> Iterator[str]:
+        """Yield majorities that are panels."""
         labels = {judge.label for judge in self.judges}
         for name, members in self.majorities.items():
             if len(members) % 2 and labels.issuperset(members):
-                raise ValueError(
+                yield (
                     f"majorities.{name}: an odd number of judges is a panel; configure it as"
                     f" `{{label: {name}, majority: [{', '.join(members)}]}}` under `judges`"
                 )
-        return self
-
-    @property
-    def called_judges(self) -> tuple[Judge, ...]:
-        """The judges that are called, each once; a cascade is replaced by both of its judges."""
-        judges: list[Judge] = []
-        for judge in self.judges:
-            judges += [member for member in judge.members if member not in judges]
-        return tuple(judges)
 
     @property
     def capability_model(self) -> Analysts:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import sql
 from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
@@ -131,7 +130,7 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
 CoverageRow = Mapping[str, Any]
 """The number of a model's responses, or of verdicts on them, in a trial with a status."""
 JudgeColumns = Mapping[str, Any]
-"""The columns that identify a judge configuration."""
+"""The columns that identify a judge configuration; empty for the responses themselves."""
 DueCounts = Counter[tuple[str, int]]
 """By model and trial: how many responses, or verdicts of a judge configuration, are due."""
 
@@ -164,10 +163,10 @@ class _Matrix:
 
     def all_cells(self) -> list[CoverageCell]:
         """Return the cells of responses, then those of verdicts under each judge configuration."""
-        responses = self._counts(None, self._job_tasks.task_ids)
+        responses = self._counts({}, self._job_tasks.task_ids)
         due_responses = self._due(responses, len(self._n_criteria), "n")
         due_verdicts = self._due(responses, sum(self._n_criteria.values()), "n_criteria")
-        cells = self._cells(None, responses, due_responses)
+        cells = self._cells({}, responses, due_responses)
         configs = judge_configs(self._job, self._job_tasks.benchmark)
         configured = [judge_config.columns for judge_config in configs]
         # Imported or, with `only_stored`, all stored ones; if judges are named, only theirs.
@@ -186,8 +185,7 @@ class _Matrix:
         return cells
 
     def _rows(self, query: str, **parameters: Any) -> list[Row]:
-        query_text = sql.read(f"queries/run/{query}")
-        return self._reader.rows(query_text, self._job_tasks.key | parameters)
+        return self._reader.query(f"queries/run/{query}", self._job_tasks.key | parameters)
 
     def _counted_models(self) -> dict[str, CountedResponses]:
         """Return, by model label, the responses that count."""
@@ -208,7 +206,7 @@ class _Matrix:
 
     def _counts(
         self,
-        judge_columns: JudgeColumns | None,
+        judge_columns: JudgeColumns,
         task_ids: Iterable[str],
     ) -> list[Row]:
         """Return the numbers of the responses that count, or of their verdicts under a judge
@@ -218,9 +216,8 @@ class _Matrix:
         for label, responses in self._models.items():
             for config_hash in responses.config_hashes:
                 response_keys.append(responses_key(responses.vintage, config_hash, label))
-        query = "response_coverage" if judge_columns is None else "verdict_coverage"
-        parameters = {"tasks": sorted(task_ids), "counting": response_keys, **(judge_columns or {})}
-        return self._rows(query, **parameters)
+        query = "verdict_coverage" if judge_columns else "response_coverage"
+        return self._rows(query, tasks=sorted(task_ids), counting=response_keys, **judge_columns)
 
     def _due(
         self,
@@ -254,21 +251,20 @@ class _Matrix:
 
     def _cells(
         self,
-        judge_columns: JudgeColumns | None,
+        judge_columns: JudgeColumns,
         rows: Iterable[CoverageRow],
         due: DueCounts,
     ) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
-        columns = judge_columns or {}
-        sizes = self._n_criteria if columns else dict.fromkeys(self._n_criteria, 1)
+        sizes = self._n_criteria if judge_columns else dict.fromkeys(self._n_criteria, 1)
         cells = {}
         for (model, trial), n_due in due.items():
             cells[model, trial] = CoverageCell(
                 model=model,
                 vintage=self._models[model].vintage,
                 trial=trial,
-                judge=columns.get("judge"),
-                judge_trial=columns.get("judge_trial"),
+                judge=judge_columns.get("judge"),
+                judge_trial=judge_columns.get("judge_trial"),
                 wanted=sum(sizes.values()),
                 due=n_due,
             )
@@ -286,12 +282,12 @@ class _Matrix:
     def _skip_left_out(
         self,
         cells: Mapping[tuple[str, int], CoverageCell],
-        judge_columns: JudgeColumns | None,
+        judge_columns: JudgeColumns,
         sizes: Mapping[str, int],
     ) -> None:
         """Take the tasks that no comparison needs from the cells."""
         for model, task_ids in self._job_tasks.left_out.items():
-            responses = self._counts(None, task_ids)
+            responses = self._counts({}, task_ids)
             counts = self._counts(judge_columns, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
             due_left_out = self._due(responses, n_left_out, "n_criteria" if judge_columns else "n")

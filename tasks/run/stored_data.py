@@ -30,13 +30,10 @@ def on_stored_data(job: Job, names_by_option: Mapping[str, Sequence[str]]) -> Jo
         return job
     with warehouse.reader() as reader:
         splits = tuple(names_by_option.get("split", ()))
-        job_on_stored = _on_stored_revision(job, _stored_revisions(reader), splits)
+        revisions = reader.query("queries/run/stored_revisions")
+        job_on_stored = _on_stored_revision(job, revisions, splits)
         _refuse_unknown(job_on_stored, reader, names_by_option)
     return job_on_stored
-
-
-def _stored_revisions(reader: Reader) -> list[Row]:
-    return reader.query("queries/run/stored_revisions")
 
 
 def _on_stored_revision(job: Job, revisions: list[Row], splits: tuple[str, ...]) -> Job:
@@ -80,7 +77,7 @@ def stored_in_words(job: Job) -> str:
     """
     benchmark = job.benchmark
     with Warehouse(job.warehouse).reader() as reader:
-        revisions = _stored_revisions(reader)
+        revisions = reader.query("queries/run/stored_revisions")
     content = "; ".join(_in_words(row) for row in revisions if row["benchmark"] == benchmark)
     return (
         f"This is about revision {job.data.revision[:_SHOWN]}; stored of {benchmark}:"
@@ -96,13 +93,8 @@ def _in_words(row: Row) -> str:
 
 def _refuse_unknown(job: Job, reader: Reader, names_by_option: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
-    endpoints = {
-        "model": job.settings.models,
-        "judge": job.settings.judges,
-    }
     for option, names in names_by_option.items():
-        allowed = [endpoint.label for endpoint in endpoints.get(option, ())]
-        allowed += job.configured_labels.get(option, ())
+        allowed = list(job.configured_labels.get(option, ()))
         if set(names) - set(allowed):
             rows = reader.select(_RELATIONS[option], f"distinct {option}", **job.key)
             allowed += [row[option] for row in rows]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import sql
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.llm.request import Target
@@ -96,11 +95,10 @@ def lines_on_unadopted(job: Job) -> list[str]:
 
 
 def _n_unadopted(reader: Reader, identity: ChangedIdentity) -> int:
-    query = sql.read(f"queries/run/unadopted_{identity.noun}s")
     parameters = {
         "label": identity.label,
         "earlier_hash": identity.earlier_hash,
         "config_hash": identity.config_hash,
     }
-    n_rows: int = reader.rows(query, parameters)[0]["n"]
-    return n_rows
+    (row,) = reader.query(f"queries/run/unadopted_{identity.noun}s", parameters)
+    return int(row["n"])
