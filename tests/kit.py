@@ -67,7 +67,7 @@ SHARED_DATA = ROOT / "../shared/data"
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
-_BEHIND = sql.behind
+_MODELS_ABOVE = sql.models_above
 """The function itself, also while `few_published` replaces it."""
 _COMMON = {
     "benchmark": "prbench",
@@ -455,11 +455,11 @@ def few_published(*others: str) -> Iterator[None]:
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     names = {model.name for model in sql.leading_to([*stages, *others])}
 
-    def few_behind(changed):
-        return [model for model in _BEHIND(changed) if model.name in names]
+    def few_above(changed):
+        return [model for model in _MODELS_ABOVE(changed) if model.name in names]
 
     with Patch.context() as patched:
-        patched.setattr(sql, "behind", few_behind)
+        patched.setattr(sql, "models_above", few_above)
         yield
 
 
@@ -471,8 +471,8 @@ def prepared_sample() -> Path:
     with Patch.context() as patched:
         patched.setattr(
             sql,
-            "behind",
-            _BEHIND,
+            "models_above",
+            _MODELS_ABOVE,
         )  # all models, even if the test that needs the sample first publishes few
         return _prepared(job_on("sample", folder)).warehouse
 
