@@ -5,16 +5,23 @@ with judge as (
         judge_trial
     from judge_configurations
     where is_main
+),
+
+-- Texts are joined to few criteria, not to all their verdicts.
+never_met as (
+    select benchmark, dataset_revision, task_id, criterion_id, judge,
+        list(distinct vintage order by vintage) as vintages,
+        count(distinct model) as n_models,
+        count(value) as n_responses
+    from verdict_details
+    natural join judge
+    where is_latest and weight >= 4
+    group by all
+    having max(value) = 0
 )
 
-select field, topic, task_id, weight, judge,
-    list(distinct vintage order by vintage) as vintages,
-    count(distinct model) as n_models,
-    count(value) as n_responses,
-    title
-from verdict_details
-natural join judge
-where is_latest and weight >= 4
-group by benchmark, dataset_revision, field, topic, task_id, criterion_id, weight, judge, title
-having max(value) = 0
+select field, topic, task_id, weight, judge, vintages, n_models, n_responses, title
+from never_met
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
 order by weight desc, field, task_id, criterion_id
