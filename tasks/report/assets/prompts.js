@@ -11,8 +11,8 @@ const prompts = {
 
   // Returns a line that opens to the prompt's parts and the reply, which are made when it opens.
   line(verdict, judgeConfig, criterion, side, shown) {
-    const isSent = !["no_response", "not_judged"].includes(verdict.status);
-    if (!isSent || judgeConfig.is_imported || judgeConfig.reads || verdict.n_in_call) return null;
+    const isUnsent = ["no_response", "not_judged"].includes(verdict.status);
+    if (isUnsent || judgeConfig.is_imported || judgeConfig.reads || verdict.n_in_call) return null;
     const details = folded({ class: "exchange" }, "Prompt and reply");
     const draw = async () => {
       const { templates, reminders } = await prbench.load(shown.index.templates);

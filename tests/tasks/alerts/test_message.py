@@ -248,7 +248,7 @@ def any_alert(draw: st.DrawFn) -> Alert:
         draw(st.sampled_from(KINDS)),
         subject=whom,
         line=draw(names) * 99,
-        facts={"judge": draw(names)},
+        facts={"judge": draw(names), "judge_trial": 1},
         whom=whom,
         happened=draw(names),
         cause=draw(st.sampled_from(["", "judge a"])),
