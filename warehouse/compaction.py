@@ -114,22 +114,19 @@ def merge(
     if "import_batch" in table.columns:
         key = (*key, "import_batch")
     note_replaced(connection, table, "old_rows", key)
-    return _rewritten(connection, table, folder, parts[-1])
+    return _rewritten(connection, folder, parts[-1])
 
 
-def _rewritten(
-    connection: duckdb.DuckDBPyConnection,
-    table: StoredTable,
-    folder: Path,
-    last_part: Path,
-) -> Path:
+def _rewritten(connection: duckdb.DuckDBPyConnection, folder: Path, last_part: Path) -> Path:
     """Write the rows in the view `old_rows`, in their order, as one part into a folder, without
     those in the table `REPLACED`.
 
     The new part gets the moment of `last_part`, the last one that it replaces.
     """
-    columns = ", ".join(f'"{column}"' for column in table.columns)
-    rows = f"select {columns} from old_rows where (part, part_row) not in (from {REPLACED})"
+    rows = (
+        "select * exclude (part, part_row) from old_rows where (part, part_row) not in"
+        f" (from {REPLACED})"
+    )
     return _written(connection, folder, rows, last_part)
 
 
@@ -260,7 +257,7 @@ def clean(store: PartStore) -> None:
         new_parts: set[Path] = set()
         for part in affected_parts:
             view_parts(connection, table, [part], "old_rows")
-            new_parts.add(_rewritten(connection, table, folder, part))
+            new_parts.add(_rewritten(connection, folder, part))
         _replace(store, table, new_parts, affected_parts)
 
 

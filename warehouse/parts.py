@@ -81,7 +81,7 @@ such column).
 class Listing(NamedTuple):
     """The expected parts, and for each kind of row the published and the expected number."""
 
-    parts: frozenset[tuple[str, str]]
+    parts: PartNames
     rows: dict[Kind, tuple[int, int]]
 
     @property
@@ -134,7 +134,7 @@ def read_list(parts_root: Path) -> Listing | None:
     for *kind, n_rows, n_expected in document.get("kinds", []):
         if kind[0] in TABLES:
             rows[tuple(kind)] = (n_rows, n_expected)
-    parts = frozenset((table, part) for table, names in document["parts"].items() for part in names)
+    parts = {(table, part) for table, names in document["parts"].items() for part in names}
     return Listing(parts, rows)
 
 

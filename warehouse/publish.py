@@ -82,8 +82,8 @@ def listing_of(store: PartStore) -> Listing:
 def _listed_by(database: Path) -> Listing:
     """Return the parts of a database; none if it does not name them."""
     with suppress(duckdb.Error, OSError, WarehouseError), Reader(database) as reader:
-        return Listing(frozenset(parts_of(reader)), {})
-    return Listing(frozenset(), {})
+        return Listing(parts_of(reader), {})
+    return Listing(set(), {})
 
 
 def lost_parts_of(current_parts: CurrentParts, listing: Listing) -> PartNames:
@@ -125,7 +125,7 @@ def restore_rows(store: PartStore, current_parts: CurrentParts, lost_parts: Part
     damaged itself.
     """
     database = store.database
-    last_parts = frozenset() if is_damaged(database) else _listed_by(database).parts
+    last_parts = set() if is_damaged(database) else _listed_by(database).parts
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
         if last_parts:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
@@ -159,7 +159,6 @@ def _lost_rows(
     """Yield the rows of the last database's table that `parts_left` do not have, and whether they
     are decided.
     """
-    columns = ", ".join(f'"{column}"' for column in table.columns)
     # Other code may have built the database, before a column was added.
     connection.register("contract", table.schema.empty_table())
     lost = (
@@ -169,8 +168,8 @@ def _lost_rows(
         view_parts(connection, table, parts_left, "left_parts")
         note_replaced(connection, table, "left_parts", table.key)
         lost += (
-            f" except select {columns} from left_parts where (part, part_row) not in (from"
-            f" {REPLACED})"
+            " except select * exclude (part, part_row) from left_parts where (part, part_row) not"
+            f" in (from {REPLACED})"
         )
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
@@ -250,7 +249,7 @@ def _publish(
     if is_current:
         # The list was damaged or deleted.
         if listing.parts != part_names or not (store.root / LIST).exists():
-            write_list(store.root, Listing(frozenset(part_names), listing.rows))
+            write_list(store.root, Listing(part_names, listing.rows))
         return
     base: PartNames = set()
     # Only new parts are missing in the database; none that it has was deleted.
@@ -308,7 +307,7 @@ def _swap_in(
             n = n_rows.get(kind, 0)
             rows[kind] = (n, max(n_expected, n))
     if part_names:
-        write_list(store.root, Listing(frozenset(part_names), rows))
+        write_list(store.root, Listing(part_names, rows))
     refuse_if_lost()
     building.replace(database)
     sync(database.parent)

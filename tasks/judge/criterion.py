@@ -198,11 +198,7 @@ def verdict_id_of(
         response_text=criterion.response_text,
         criterion_id=criterion.criterion_id,
         criterion_hash=criterion.criterion_hash,
-        judge=judge_config.judge.label,
-        judge_config_hash=judge_config.judge_config_hash,
-        template_hash=judge_config.template_hash,
-        grading=judge_config.grading,
-        judge_trial=judge_config.judge_trial,
         judge_vintage=judge_vintage,
         piece=criterion.piece,
+        **judge_config.columns,
     )

@@ -1,13 +1,13 @@
 """Panels: judges whose verdicts are the majority of other judges' verdicts, without a call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tasks.config.job import Job
 from tasks.rules.identity import verdict_id
 from tasks.rules.panels import majority_value
 from tasks.rules.verdict import STATUSES
 from tasks.run.judge_configs import JudgeConfig, judge_configs
-from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.missing_work import WantedTasks, response_texts, wanted_tasks
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import TABLES, Reader, Row, Warehouse
 
@@ -36,7 +36,7 @@ def count_votes(job: Job) -> StageReport:
             # In parts, so that few response texts are in memory at a time.
             for start in range(0, len(decisions), _ROWS_OF_PART):
                 part = decisions[start : start + _ROWS_OF_PART]
-                texts = _response_texts(reader, part)
+                texts = response_texts(reader, {row["response_id"] for row in part})
                 rows = [_verdict_row(job, tasks, judge_config, row, texts) for row in part]
                 warehouse.write("verdicts", rows)
             if decisions:
@@ -69,13 +69,6 @@ def _new_decisions(
         if row["value"] is not None or not row["is_counted"]:
             decisions.append(row)
     return decisions
-
-
-def _response_texts(reader: Reader, decisions: Sequence[Row]) -> dict[str, str]:
-    """Return response id -> text, which is part of a verdict's identity."""
-    response_ids = sorted({row["response_id"] for row in decisions})
-    rows = reader.select("responses", "response_id, text", response_id=response_ids)
-    return {row["response_id"]: row["text"] for row in rows}
 
 
 def _verdict_row(

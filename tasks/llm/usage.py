@@ -118,8 +118,8 @@ def _plausible(value: Any) -> int | None:
 
 
 def _stated(parts: Sequence[JsonObject], names: Iterable[str]) -> int | None:
-    """Return the figure that a report or its details give under one of the names; None if they
-    contradict.
+    """Return the figure that a report or its details give under one of the names; None if they give
+    none, or different ones.
     """
     figures: set[int | None] = set()
     for part in parts:

@@ -24,6 +24,7 @@ from tasks.run.missing_work import (
     MissingVerdicts,
     WantedTasks,
     criteria_to_rewrite,
+    response_texts,
 )
 from warehouse import Reader
 
@@ -143,7 +144,7 @@ def _prompts_on(
     if not must_read:
         return [], calls
     prompts = list[str]()
-    texts = _texts_of(planning.reader, responses)
+    texts = response_texts(planning.reader, [response.response_id for response in responses])
     rubrics = _listed_criteria(planning, judge_config, {response.task_id for response in responses})
     for response in responses:
         conversation = planning.conversations[response.task_id]
@@ -164,13 +165,6 @@ def _prompts_on(
         prompts += [frame + part for part in parts]
         calls[response.response_id] = ResponseCalls(n_pieces, n_prompts=len(parts))
     return prompts, calls
-
-
-def _texts_of(reader: Reader, responses: Sequence[MissingVerdicts]) -> dict[str, str]:
-    """Return the texts of responses, by their ids."""
-    response_ids = [response.response_id for response in responses]
-    rows = reader.select("responses", "response_id, text", response_id=response_ids)
-    return {row["response_id"]: row["text"] for row in rows}
 
 
 def _listed_criteria(

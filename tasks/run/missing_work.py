@@ -342,6 +342,12 @@ def imported_models(job: Job, job_tasks: WantedTasks, reader: Reader) -> list[st
     return [row["model"] for row in rows if named_labels is None or row["model"] in named_labels]
 
 
+def response_texts(reader: Reader, response_ids: Iterable[str]) -> dict[str, str]:
+    """Return the texts of responses, by their ids."""
+    rows = reader.select("responses", "response_id, text", response_id=list(response_ids))
+    return {row["response_id"]: row["text"] for row in rows}
+
+
 class Conversation(NamedTuple):
     """A task's conversation: its identity and its messages in order."""
 

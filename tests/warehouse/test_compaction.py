@@ -224,7 +224,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
         put(tmp_path / "base", "runs", moment, runs)
     compact(base)
     put(tmp_path / "base", "runs", 7, [row("runs", run_id="a", command="7")])
-    write_list(base.root, Listing(frozenset(names_in(base.all_current_parts())), {}))
+    write_list(base.root, Listing(names_in(base.all_current_parts()), {}))
     expected = standing("runs", stored(base, "runs"))
 
     folders = killed_at_every_step(
