@@ -190,8 +190,7 @@ class Verification(NamedTuple):
         size = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
         lines = [f"verify: certificate, {size} recomputed; {outcome}"]
         if self.other_sql:
-            prefix = f"{certifying.SQL}/"
-            names = [name.removeprefix(prefix).removesuffix(".sql") for name in self.other_sql]
+            names = [Path(member).stem for member in self.other_sql]
             lines.append(
                 "The certificate has other SQL than this version, whose SQL was used:"
                 f" {', '.join(names)}"
@@ -328,8 +327,7 @@ def _other_sql(folder: Path, members: Iterable[str]) -> list[str]:
         if member.startswith(f"{certifying.SQL}/"):
             certified[member] = (folder / member).read_bytes()
     own_sql = {name: text.encode() for name, text in certifying.model_texts().items()}
-    names = own_sql.keys() | certified.keys()
-    return sorted(name for name in names if own_sql.get(name) != certified.get(name))
+    return sorted({member for member, _ in own_sql.items() ^ certified.items()})
 
 
 def verify_files(source: Path | Store) -> StageReport:
@@ -396,8 +394,8 @@ def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) 
     with Reader(database) as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     # The intervals are computed from the figures, and then shown in them.
-    names = {model.name for model in sql.models_above({"measures"}) if model.kind != "step"}
-    compute(database, [model for model in models if model.name in names], intervals)
+    dependent_models = sql.models_above({"measures"})
+    compute(database, [model for model in models if model in dependent_models], intervals)
     with Reader(database) as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from tasks.benchmarks import folder_of, load_benchmark
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark, DataRow, RowError
 from tasks.benchmarks.rows import decoded
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
@@ -34,7 +34,6 @@ from warehouse import Row, sample_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SourceRow = Mapping[str, Any]
 SUFFIXES = (".parquet", ".jsonl", ".ndjson")
 
 
@@ -42,7 +41,7 @@ class SourceError(PipelineError):
     """A data set cannot be read; the message names the file, and the line if there is one."""
 
 
-def read_rows(path: Path) -> Iterator[SourceRow]:
+def read_rows(path: Path) -> Iterator[DataRow]:
     """Yield the rows of a Parquet or JSON Lines file.
 
     Raises:
@@ -111,7 +110,7 @@ def parquet_batches(
             yield batch
 
 
-def _read_parquet(path: Path) -> Iterator[SourceRow]:
+def _read_parquet(path: Path) -> Iterator[DataRow]:
     import pyarrow as pa
 
     try:
@@ -136,7 +135,7 @@ def refuse_repeated_columns(path: Path, columns: Iterable[str]) -> None:
             raise SourceError(f"{path}: has the column {name!r} twice; keep one of the two")
 
 
-def json_rows(where: object, lines: Iterable[str]) -> Iterator[SourceRow]:
+def json_rows(where: object, lines: Iterable[str]) -> Iterator[DataRow]:
     """Yield the objects of JSON Lines.
 
     Raises:
@@ -183,7 +182,7 @@ def read_prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def with_prompt(row: SourceRow, prompts: Mapping[str, str], id_columns: Iterable[str]) -> SourceRow:
+def with_prompt(row: DataRow, prompts: Mapping[str, str], id_columns: Iterable[str]) -> DataRow:
     """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is
     unchanged.
     """
@@ -206,7 +205,7 @@ class Source(NamedTuple):
     name: str
     revision: str
     splits: tuple[str, ...]
-    rows: Callable[[str], Sequence[SourceRow]]
+    rows: Callable[[str], Sequence[DataRow]]
     files: Mapping[str, Path] = {}
 
 
@@ -294,7 +293,7 @@ def _find_source(dataset: Dataset, benchmark: Benchmark) -> Source:
         prompts_files = {} if prompts_file is None else {prompts_file.name: prompts_file}
         revision = _content_revision(files | prompts_files)
 
-    def rows(split: str) -> Sequence[SourceRow]:
+    def rows(split: str) -> Sequence[DataRow]:
         prompts = {} if prompts_file is None else read_prompts(prompts_file)
         return [with_prompt(row, prompts, benchmark.id_columns) for row in read_rows(files[split])]
 
@@ -312,7 +311,7 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     # their rubrics. The names of the splits are not part of it.
     revision = digest(commit, *sorted(files.values())) if files else commit
 
-    def rows(split: str) -> Sequence[SourceRow]:
+    def rows(split: str) -> Sequence[DataRow]:
         if files:
             return list(read_rows(fetch(name, commit, files[split])))
         return load_split(name, commit, split)

@@ -327,21 +327,18 @@ def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
 
     Models alternate as evenly as that allows. Ties are decided by a hash of seed and response.
     """
+    sorted_responses = sorted(
+        responses, key=lambda row: digest("labelling", seed, row["response_id"])
+    )
     remaining = defaultdict(list)
-    order = {}
-    for response in responses:
-        response_id = response["response_id"]
-        order[response_id] = digest("labelling", seed, response_id)
+    for response in sorted_responses:
         remaining[response["task_id"]].append(response)
     task_ids = sorted(remaining, key=lambda task_id: digest("labelling", seed, task_id))
     n_of_model = Counter[str]()
-
-    def priority(response: SheetRow) -> tuple[int, str]:
-        return n_of_model[response["model"]], order[response["response_id"]]
-
     while task_ids:
         for task_id in task_ids:
-            best = min(remaining[task_id], key=priority)
+            # Of several minima, `min` returns the first.
+            best = min(remaining[task_id], key=lambda response: n_of_model[response["model"]])
             remaining[task_id].remove(best)
             n_of_model[best["model"]] += 1
             yield best

@@ -250,8 +250,8 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     """
     location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = bundles.read_bundle(location, "export", "publication")
-    tables = bundle.meta.get("tables")
-    exported = bundles.checked(list[ExportedTable], tables, str(location), "tables")
+    entry = bundle.meta.get("tables")
+    exported = bundles.checked(list[ExportedTable], entry, str(location), "tables")
     tables = [table for table in exported if not table.is_derived]
     names = set[str]()
     for table in tables:

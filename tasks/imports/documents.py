@@ -84,15 +84,12 @@ def converters(files: Sequence[Path]) -> list[str]:
 
 def _converted(file: Path, folder: Path) -> Converted:
     """Convert a document, in a process of its own unless it is plain text."""
-    kind = file.suffix.lower()
     try:
         with bounded(open_inside(folder, file.relative_to(folder)), file) as content:
-            if kind not in _PLAIN:
-                return _converted_apart(content, kind)
+            if file.suffix.lower() not in _PLAIN:
+                return _converted_apart(file, content)
             # With or without a byte order mark; another encoding cannot be detected.
             text = content.read().decode("utf-8-sig")
-    except DocumentRefused as error:
-        raise DocumentRefused(f"{file}: {error}") from error
     except UnicodeDecodeError as error:
         raise DocumentRefused(
             f"{file}: not UTF-8 (at byte {error.start}); save it in UTF-8"
@@ -104,10 +101,10 @@ def _converted(file: Path, folder: Path) -> Converted:
     return Converted(text)
 
 
-def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """Convert a `.pdf` or `.docx` file in a separate process."""
+def _converted_apart(file: Path, content: BinaryIO) -> Converted:
+    """Convert the content of a `.pdf` or `.docx` file in a separate process."""
     # -P: no modules from the current folder.
-    command = [sys.executable, "-P", "-m", "tasks.imports.conversion", kind]
+    command = [sys.executable, "-P", "-m", "tasks.imports.conversion", file.suffix.lower()]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(
@@ -120,10 +117,10 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
         )
     except subprocess.SubprocessError as error:
         raise DocumentRefused(
-            f"not converted within {LONGEST_S:.0f} s, or only with more memory than a report needs;"
-            " give its text as Markdown"
+            f"{file}: not converted within {LONGEST_S:.0f} s, or only with more memory than a report"
+            " needs; give its text as Markdown"
         ) from error
     result = json.loads(process.stdout)
     if "refused" in result:
-        raise DocumentRefused(result["refused"])
+        raise DocumentRefused(f"{file}: {result['refused']}")
     return Converted(**result)

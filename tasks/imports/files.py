@@ -209,7 +209,7 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
             _refuse_other_kind(file, opened)
             reader = _csv_reader(TextIOWrapper(opened, encoding="utf-8", newline=""))
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-            refuse_repeated_columns(file, filter(None, reader.fieldnames))
+            refuse_repeated_columns(file, reader.fieldnames)
             location = "row 1"
             for row in reader:
                 rows.append(row)
@@ -446,6 +446,8 @@ class RowsToImport:
     """The rows of a kind to import, compared by id with stored rows and earlier ones of the import.
 
     Attributes:
+        kind: responses, verdicts or reviews.
+        content: how rows of this kind are stored and compared.
         batch: the id of the import batch.
         new: the rows to store, by id.
         ids: the ids of all rows.
@@ -467,7 +469,8 @@ class RowsToImport:
         mapping, see the rows of this one. With `gives_way`, a failure is ignored if there is a text
         or a decision already; otherwise it is refused.
         """
-        self._content = CONTENT[kind]
+        self.kind = kind
+        self.content = CONTENT[kind]
         self._rows_by_id = stored_rows
         self.batch = batch
         self._gives_way = gives_way
@@ -490,14 +493,14 @@ class RowsToImport:
             ImportRefused: a different row with this id exists.
         """
         row["import_batch"] = self.batch
-        row_id = row[f"{self._content.noun}_id"]
+        row_id = row[f"{self.content.noun}_id"]
         self.ids.add(row_id)
         earlier_row = self._rows_by_id.get(row_id)
         if earlier_row is None:
             must_store = True
-        elif self._is_failure(earlier_row):
+        elif self.is_failure(earlier_row):
             # A decision replaces a failure, unless its tool writes failures as decisions.
-            is_decided = not self._is_failure(row)
+            is_decided = not self.is_failure(row)
             must_store = is_decided and not row.get("may_hide_failures")
             self.n_left_out += is_decided and not must_store
         else:
@@ -508,45 +511,50 @@ class RowsToImport:
             self.new[row_id] = row
         return self.new.get(row_id, row)
 
-    def _is_failure(self, row: StoredRow) -> bool:
-        return row[self._content.decided_column] is None
+    def is_failure(self, row: StoredRow) -> bool:
+        """Return whether a row is a failure, without a text or a decision."""
+        return row[self.content.decided_column] is None
 
     def _refuse_difference(self, where: str, row: StoredRow, earlier_row: StoredRow) -> None:
-        is_equal = all(row[column] == earlier_row[column] for column in self._content.columns)
-        if is_equal or (self._gives_way and self._is_failure(row)):
+        is_equal = all(row[column] == earlier_row[column] for column in self.content.columns)
+        if is_equal or (self._gives_way and self.is_failure(row)):
             return
         if earlier_row["import_batch"] == self.batch:
             origin = "earlier in this import"
         else:
             origin = f"import batch {earlier_row['import_batch']}"
         # The values of the earlier row count; a stored one has only its content.
-        description = self._content.description.format(**{**row, **earlier_row})
+        description = self.content.description.format(**{**row, **earlier_row})
         raise ImportRefused(
-            f"{where}: a different {self._content.noun} already exists ({description}, {origin});"
+            f"{where}: a different {self.content.noun} already exists ({description}, {origin});"
             " retract it, or use another label or trial"
         )
 
 
 def store_batch(
     job: Job,
-    batch: str,
-    rows_by_kind: Mapping[str, RowsToImport],
+    imports: Sequence[RowsToImport],
     notes: Iterable[str] = (),
 ) -> StageReport:
-    """Write the new rows of each kind, publish them, and report on them, with further notes.
+    """Write the new rows of a batch, publish them, and report on them, with further notes.
 
-    A retracted batch is restored. Models that are not configured are warned of.
+    `imports` has the rows of each kind, all of the same batch, in the order of the report. A
+    retracted batch is restored. Models that are not configured are warned of.
     """
     warehouse = Warehouse(job.warehouse)
+    batch = imports[0].batch
     was_retracted = published_batch(warehouse, batch).is_retracted
     n_rows = 0
     n_new = 0
     counts = []
-    for kind, rows in rows_by_kind.items():
-        warehouse.write(CONTENT[kind].table, rows.new.values())
+    new_responses: Iterable[StoredRow] = ()
+    for rows in imports:
+        warehouse.write(rows.content.table, rows.new.values())
         n_rows += len(rows.ids)
         n_new += len(rows.new)
-        counts.append(f"{len(rows.new)} {kind}")
+        counts.append(f"{len(rows.new)} {rows.kind}")
+        if rows.kind == "responses":
+            new_responses = rows.new.values()
     if was_retracted:
         _write_retraction(job, batch, is_retracted=False)
     warehouse.publish()
@@ -554,9 +562,8 @@ def store_batch(
     if was_retracted:
         note = f"{published_batch(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
-    responses = rows_by_kind["responses"].new.values() if "responses" in rows_by_kind else ()
     configured_labels = {model.label for model in job.settings.models}
-    imported_labels = dict.fromkeys(row["model"] for row in responses)
+    imported_labels = dict.fromkeys(row["model"] for row in new_responses)
     labels = [label for label in imported_labels if label not in configured_labels]
     if configured_labels and labels:
         report.warnings.append(

@@ -275,7 +275,7 @@ def import_responses(
     responses = files.RowsToImport("responses", stored_rows, offer.batch)
     texts = _put_responses(job, offer.folder, responses, matched)
     notes = [*_notes(texts, offer.n_skipped), *skipped]
-    return files.store_batch(job, offer.batch, {"responses": responses}, notes)
+    return files.store_batch(job, [responses], notes)
 
 
 def _put_responses(

@@ -63,11 +63,8 @@ def import_reviews(
         for located, wording in matched:
             _refuse_other_criterion(located, wording, sampled_criteria)
             reviews.put(located.where, _review_row(job, located, wording))
-        batches.append((batch, reviews, notes))
-    return [
-        files.store_batch(job, batch, {"reviews": reviews}, notes)
-        for batch, reviews, notes in batches
-    ]
+        batches.append((reviews, notes))
+    return [files.store_batch(job, [reviews], notes) for reviews, notes in batches]
 
 
 def _refuse_other_criterion(
@@ -111,20 +108,17 @@ def _review_row(job: Job, located: LocatedRow, wording: Wording) -> StoredRow:
     reason = _entered(row, "reason")
     if not value and reason is None:
         raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
-    return {
-        **job.key,
-        "run_id": job.run_id,
-        "review_id": review_id(
-            key=job.key,
-            task_id=wording.task_id,
-            criterion_id=wording.criterion_id,
-            criterion_hash=wording.content_hash,
-            reviewer=reviewer,
-        ),
+    identity = {
         "task_id": wording.task_id,
         "criterion_id": wording.criterion_id,
         "criterion_hash": wording.content_hash,
         "reviewer": reviewer,
+    }
+    return {
+        **job.key,
+        **identity,
+        "run_id": job.run_id,
+        "review_id": review_id(key=job.key, **identity),
         "sample_id": _entered(row, "sample"),
         "value": value,
         "explanation": reason,

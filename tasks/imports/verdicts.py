@@ -35,13 +35,12 @@ _COLUMNS: files.Columns = {
 _OF_RESPONSE = (
     "benchmark",
     "dataset_revision",
-    "response_id",
     "task_id",
     "model",
     "trial",
     "vintage",
 )
-"""Columns that a verdict has in common with its response."""
+"""Columns that a verdict has in common with its response, besides its id."""
 BINARY_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 """Words that are only used in binary grading."""
 _WORDS = {
@@ -119,7 +118,7 @@ def import_verdicts(
             tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
         warehouse.write(table, table_rows)
-    return files.store_batch(job, batch, {"verdicts": verdicts}, notes)
+    return files.store_batch(job, [verdicts], notes)
 
 
 def _put_verdicts(
@@ -258,20 +257,8 @@ def verdict_columns(
     """
     # Verdicts on a rewritten rubric get another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
-    return {
-        **call_columns(job, NO_CALL),
-        **{name: response[name] for name in _OF_RESPONSE},
-        "verdict_id": verdict_id(
-            response_id=response["response_id"],
-            response_text=response["text"],
-            criterion_id=wording.criterion_id,
-            criterion_hash=wording.content_hash,
-            judge=judge,
-            judge_config_hash=config_hash,
-            template_hash=IMPORTED,
-            grading=grading,
-            judge_trial=judge_trial,
-        ),
+    identity: StoredRow = {
+        "response_id": response["response_id"],
         "criterion_id": wording.criterion_id,
         "criterion_hash": wording.content_hash,
         "judge": judge,
@@ -279,6 +266,12 @@ def verdict_columns(
         "template_hash": IMPORTED,
         "grading": grading,
         "judge_trial": judge_trial,
+    }
+    return {
+        **call_columns(job, NO_CALL),
+        **{name: response[name] for name in _OF_RESPONSE},
+        **identity,
+        "verdict_id": verdict_id(**identity, response_text=response["text"]),
         "source": "imported",
         **dict.fromkeys(OF_SOME_JUDGES),  # NULL: columns of certain kinds of judges
         "decided_by": None,

@@ -18,7 +18,6 @@ from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.imports.files import (
-    CONTENT,
     ImportRefused,
     NotInDataSet,
     RowsToImport,
@@ -111,7 +110,6 @@ def import_results(
         log_import = LogImport(
             job,
             log,
-            batch,
             rows_by_kind,
             tasks,
             criteria,
@@ -163,7 +161,6 @@ class LogImport:
 
     job: Job
     log: Log
-    batch: str
     rows_by_kind: Mapping[str, RowsToImport]
     tasks: "Tasks"
     criteria: Criteria
@@ -287,13 +284,10 @@ class LogImport:
 
     def write(self) -> list[StageReport]:
         """Write the new rows; return a report of their numbers, and one for each note."""
-        report = store_batch(self.job, self.batch, self.rows_by_kind)
+        report = store_batch(self.job, list(self.rows_by_kind.values()))
         report.notes[0] += f", from {self.log.title}"
         for kind, rows in self.rows_by_kind.items():
-            decided_column = CONTENT[kind].decided_column
-            failures = Counter(
-                row["status"] for row in rows.new.values() if row[decided_column] is None
-            )
+            failures = Counter(row["status"] for row in filter(rows.is_failure, rows.new.values()))
             if failures:
                 counts = ", ".join(f"{n} {status}" for status, n in sorted(failures.items()))
                 report.notes.append(f"failed {kind}: {counts}")

@@ -110,12 +110,12 @@ def _response(where: str, header: LogRow, sample: LogRow) -> LoggedResponse:
         (role, _resolved(content, attachments) or "")
         for role, content in messages_of(sample.get("input"))
     ]
-    names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
+    metadata = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
     label = text_or_none(as_mapping(spec.get("metadata")).get(_LABEL)) or cell_label(spec, "model")
     return LoggedResponse(
         where,
         label,
-        first_text(names, _TASK_NAMES),
+        first_text(metadata, _TASK_NAMES),
         text,
         status=status,
         error=cause,
