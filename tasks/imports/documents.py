@@ -117,8 +117,8 @@ def _converted_apart(file: Path, content: BinaryIO) -> Converted:
         )
     except subprocess.SubprocessError as error:
         raise DocumentRefused(
-            f"{file}: not converted within {LONGEST_S:.0f} s, or only with more memory than a report"
-            " needs; give its text as Markdown"
+            f"{file}: not converted within {LONGEST_S:.0f} s, or only with more memory than a"
+            " report needs; give its text as Markdown"
         ) from error
     result = json.loads(process.stdout)
     if "refused" in result:

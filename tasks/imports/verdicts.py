@@ -84,14 +84,7 @@ def import_verdicts(
         ImportRefused: a row matches no stored response or criterion, has another text than the
             stored response, or a different decision is stored for it.
     """
-    batch = files.batch_of(
-        read_regular(file),
-        "verdicts",
-        task,
-        model,
-        judge,
-        grading,
-    )
+    batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     rows = files.rows_with_columns(
         file,
         _COLUMNS,
@@ -101,7 +94,7 @@ def import_verdicts(
         judge=judge,
         grading=grading,
     )
-    notes: list[str] = []
+    notes = list[str]()
     if skip_empty:
         rows, notes = files.decided_rows(rows, _decisions_in)
     warehouse = Warehouse(job.warehouse)
@@ -113,7 +106,7 @@ def import_verdicts(
             files.refuse_nothing(file, notes)
         verdicts = files.RowsToImport("verdicts", files.imported_rows(reader, "verdicts"), batch)
         labels = _put_verdicts(job, reader, verdicts, matched, are_labels=is_random_sample)
-        tables = {"labellers": _labeller_rows(job, reader, batch, labels)}
+        tables = _labellers(job, reader, batch, labels)
         if is_random_sample:
             tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
@@ -314,12 +307,12 @@ def _subject_of(verdict: StoredRow) -> tuple[str, ...]:
     return tuple(verdict[name] for name in _SUBJECT)
 
 
-def _labeller_rows(
+def _labellers(
     job: Job,
     reader: Reader,
     batch: str,
     labels: Iterable[StoredRow],
-) -> list[StoredRow]:
+) -> dict[str, list[StoredRow]]:
     """Return a row for each person who gave a label and is not stored for this batch yet."""
     stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = {label["judge"] for label in labels} - stored_people
@@ -328,7 +321,7 @@ def _labeller_rows(
         "import_batch": batch,
         "created_at": datetime.now(UTC),
     }
-    return [{**columns, "judge": person} for person in sorted(people)]
+    return {"labellers": [{**columns, "judge": person} for person in sorted(people)]}
 
 
 def _stated_sample(
