@@ -78,8 +78,8 @@ where $vintage = 'all'
 order by mean_score desc nulls last, model, vintage, model_config_hash;
 
 -- name: judge_configs
--- Every judge with its configuration, template, grading and repetition; the one
--- with the most verdicts is first.
+-- Every judge with its configuration, template, grading and repetition, and the
+-- beginning of its label; the one with the most verdicts is first.
 --
 -- with: revision/revision_leaderboard
 select
@@ -88,6 +88,7 @@ select
     template_hash,
     grading,
     judge_trial,
+    judge || if(grading = 'ternary_as_binary', ' (as binary)', '') as label_start,
     sum(n_tasks) as n_tasks
 from revision_leaderboard
 where is_primary

@@ -9,13 +9,14 @@ semi join drilled_tasks using (task_id)
 group by all;
 
 -- name: verdicts_with_replies
--- The verdicts of judges on some responses, with their positions, and all verdicts
--- from the same calls: the ledger knows only the verdict that a call was made for.
--- Without $is_all, only failed verdicts.
+-- The verdicts of judges on some responses, with the keys by which pages find their
+-- replies, and all verdicts from the same calls: the ledger knows only the verdict that
+-- a call was made for. Without $is_all, only failed verdicts.
 --
 -- with: figures/shared/shown_grounds, figures/shared/wanted_entry_tasks
 with wanted as (
-    select task_id, entry, judge_config, trial, is_older, position,
+    select task_id, entry,
+        concat_ws(' ', judge_config, trial, position, case when is_older then 'older' end) as key,
         -- Of a cascade, or of a response in chunks, only the last call is shown.
         chunks is not null or decided_by is not null as shows_last_call,
         verdict_id
@@ -46,8 +47,7 @@ calls as (
     where verdicts.source = 'judged' and verdicts.task_id in (select task_id from wanted)
 )
 
-select wanted.entry, wanted.task_id, wanted.judge_config, wanted.trial, wanted.position,
-    wanted.is_older, wanted.shows_last_call, wanted.verdict_id,
+select wanted.entry, wanted.task_id, wanted.key, wanted.shows_last_call, wanted.verdict_id,
     list(others.verdict_id) as verdict_ids
 from wanted
 inner join calls using (verdict_id)

@@ -14,8 +14,8 @@ from warehouse import Reader, Row, Warehouse
 
 _IDENTITY = ("model", "model_config_hash", *JUDGE_CONFIG)
 """A model under a judge: columns that are equal on both sides of a comparison."""
-_DIFFERENCE_COLUMNS = ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
-"""The other columns of a difference that `changes` returns."""
+_DIFFERENCE_COLUMNS = ("split", "ci_low", "ci_high")
+"""The other columns of a difference that `changes` returns under the same names."""
 
 
 Identity = tuple[Any, ...]
@@ -51,8 +51,8 @@ def changes(job: Job, vintage: str | None = None) -> list[Row]:
     """Return the changes of each model from its last comparable vintage to its current one.
 
     `vintage` replaces the current one. There is a row for each judge and split: the compared model
-    runs, and the interval and p-value of the difference (Holm-corrected over all rows). A model
-    with one vintage has no row.
+    run, its `earlier` and its `later` vintage, and the interval and p-value of the difference
+    (Holm-corrected over all rows). A model with one vintage has no row.
     """
     differences: list[Row] = []
     with Warehouse(job.warehouse).reader() as reader:
@@ -69,6 +69,8 @@ def changes(job: Job, vintage: str | None = None) -> list[Row]:
     for difference, p_adjusted in zip(differences, adjusted, strict=True):
         row = {name: difference[f"second_{name}"] for name in _IDENTITY}
         row |= {name: difference[name] for name in _DIFFERENCE_COLUMNS}
+        row["earlier"] = difference["first_vintage"]
+        row["later"] = difference["second_vintage"]
         row["p_adjusted"] = p_adjusted
         rows.append(row)
     return rows

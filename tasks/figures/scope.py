@@ -24,7 +24,6 @@ from tasks.config.job import Job
 from tasks.figures.figure import NO_PARAMETERS, Figure, Parameters
 from tasks.figures.page import Breakdown
 from tasks.rules.identity import JUDGE_CONFIG
-from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
 from warehouse import Reader, Row
 
@@ -205,10 +204,6 @@ class Scope:
         hidden_judges = self.job.hidden_judges
         rows = self._scope_rows("judge_configs")
         rows = [row for row in rows if row["judge"] not in hidden_judges]
-        for row in rows:
-            row["label_start"] = row["judge"]
-            if row["grading"] == TERNARY_AS_BINARY:
-                row["label_start"] += " (as binary)"
         # `{:.8}` shows the first eight characters.
         parts = (
             ("judge_trial", "#{}"),
@@ -319,15 +314,9 @@ class Scope:
             "living": list(self.living_runs),
             "entries": entry_table(self.entries),
             "shown_judge_configs": judge_config_table(self.judge_configs),
-            "changes": self._change_table(),
+            "changes": Table(_CHANGE, list(map(itemgetter(*_CHANGE), self.changes))),
             "expectations": self._expectation_table(),
         }
-
-    def _change_table(self) -> Table:
-        # A change is a row of a comparison of two vintages, so its columns have other names.
-        names = {"earlier": "first_vintage", "later": "second_vintage"}
-        columns = [names.get(column, column) for column in _CHANGE]
-        return Table(_CHANGE, list(map(itemgetter(*columns), self.changes)))
 
     def _expectation_table(self) -> Table:
         columns = dict.fromkeys(("check_name", "expectation", "meaning"), "varchar")

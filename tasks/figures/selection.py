@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-import sql
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import JUDGE_CONFIG
@@ -58,11 +57,7 @@ def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
         UsageError: the warehouse has no such selection.
     """
     selection_ids = _matching_selections(scope, selection)
-    names = ("score", "splits", "models", "judges", "vintage")
-    parameters = {name: scope.values[name] for name in names}
-    rows = scope.reader.rows(
-        sql.read("queries/hard_subset/scores"), parameters | {"selections": selection_ids}
-    )
+    rows = scope.rows("queries/hard_subset/scores", {"selections": selection_ids})
     labels = {_judge_config_of(config): config["judge_config"] for config in scope.judge_configs}
     board = []
     for row in rows:
@@ -71,7 +66,6 @@ def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
         row.update(_interval(row))
         row["judge_config"] = labels[_judge_config_of(row)]
         row["is_below_bar"] = row["coverage"] < scope.values["bar"]
-        row["score_name"] = parameters["score"]
         row["selections"] = selection_ids
         board.append({name: row[name] for name in _COLUMNS})
     return board

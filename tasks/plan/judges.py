@@ -1,7 +1,6 @@
 """The judges that are called for verdicts, and how often for each criterion."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sql
@@ -44,7 +43,7 @@ class JudgeCalls(NamedTuple):
     judge_config: JudgeConfig
     calls_per_piece: float = 1.0
     note: str = ""
-    n_failed: Mapping[str, int] = MappingProxyType({})
+    n_failed: Mapping[str, int] = {}
     calls_per_failed: int = 0
 
     def n_calls(self, responses: Mapping[str, ResponseCalls], n_expected: int) -> int:

@@ -118,7 +118,7 @@ def _write_pages(scope: Scope, site: Site) -> None:
             advance("report pages", succeeded=True)
     # The earlier vintages of comparisons, so that pages can show both responses side by side.
     earlier_entries = [
-        {**change, "vintage": change["first_vintage"], "entry": change["model"]}
+        {**change, "vintage": change["earlier"], "entry": change["model"]}
         for change in scope.changes
     ]
     write_drilldown(scope, site, report, earlier_entries)

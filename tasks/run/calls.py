@@ -4,7 +4,7 @@ call for each row.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -244,55 +244,41 @@ async def analyse_items(
         # The group number is a live call's priority, and no part of its identity.
         calls = [_call(analyst, target, item, 0) for item in items]
         await context.submit_and_collect(target, calls, report)
-    with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
-        calls_of_items = _ItemCalls(
-            job,
-            analysis.id_column,
-            analyst,
-            target,
-            context.gateway(analysis.stage, label),
-            writer,
-            report,
-        )
-        groups = [list(group) for _, group in groupby(items, key=attrgetter("group"))]
-        await run_all(
-            calls_of_items.analyse_group(number, group) for number, group in enumerate(groups)
-        )
+    await _call_analyst(job, context, analysis, analyst, items, report)
     return report
 
 
-@dataclass(frozen=True)
-class _ItemCalls:
-    """The calls of an analyst for single items, and where their rows go; `key` is the column of a
-    row's id.
-    """
+async def _call_analyst(
+    job: Job,
+    context: RunContext,
+    analysis: Analysis,
+    analyst: Analyst,
+    items: Iterable[Item],
+    report: StageReport,
+) -> None:
+    target = target_of(analyst)
+    gateway = context.gateway(analysis.stage, analyst.label)
+    with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
 
-    job: Job
-    key: str
-    analyst: Analyst
-    target: Target
-    gateway: Gateway
-    writer: PartWriter
-    report: StageReport
+        async def analyse(item: Item, group_number: int) -> None:
+            call = _call(analyst, target, item, group_number)
+            reply, parsed = await call_and_parse(gateway, call, item.reply_spec)
+            row = {
+                **item.columns,
+                **call_columns(job, reply),
+                **(parsed or {}),
+                analysis.id_column: item.row_id,
+                "status": reply.status if parsed is None else OK,
+            }
+            writer.add(row, reply, analyst.label)
 
-    async def analyse_group(self, group_number: int, group: Sequence[Item]) -> None:
-        """Analyse items whose prompts begin alike; the first call goes alone."""
-        await self.report.count_skipped(self._analyse(group[0], group_number))
-        await run_all(
-            self.report.count_skipped(self._analyse(item, group_number)) for item in group[1:]
-        )
+        async def analyse_group(group_number: int, group: Sequence[Item]) -> None:
+            """Analyse items whose prompts begin alike; the first call goes alone."""
+            await report.count_skipped(analyse(group[0], group_number))
+            await run_all(report.count_skipped(analyse(item, group_number)) for item in group[1:])
 
-    async def _analyse(self, item: Item, group_number: int) -> None:
-        call = _call(self.analyst, self.target, item, group_number)
-        reply, parsed = await call_and_parse(self.gateway, call, item.reply_spec)
-        row = {
-            **item.columns,
-            **call_columns(self.job, reply),
-            **(parsed or {}),
-            self.key: item.row_id,
-            "status": reply.status if parsed is None else OK,
-        }
-        self.writer.add(row, reply, self.analyst.label)
+        groups = [list(group) for _, group in groupby(items, key=attrgetter("group"))]
+        await run_all(analyse_group(number, group) for number, group in enumerate(groups))
 
 
 def _missing_items(job: Job, context: RunContext, analysis: Analysis, label: str) -> list[Item]:

@@ -5,8 +5,8 @@ they are settled.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tasks.compare.pairs import Comparison
@@ -93,18 +93,12 @@ def _compared(scope: Scope, parameters: Parameters) -> Parts:
     return parts | {"differences": list(rows)}
 
 
-def _part(name: str) -> Callable[[Scope, Parameters], list[dict[str, Any]]]:
-    """Return a function that computes the rows of one part of a comparison; several figures share
-    the comparison.
-    """
-
-    def rows(scope: Scope, parameters: Parameters) -> list[dict[str, Any]]:
-        key = ("compared", *parameters["names"], parameters["of"], parameters["n_flips"])
-        if key not in scope.shared_results:
-            scope.shared_results[key] = _compared(scope, parameters)
-        return scope.shared_results[key][name]
-
-    return rows
+def _rows_of_part(name: str, scope: Scope, parameters: Parameters) -> list[dict[str, Any]]:
+    """Return the rows of one part of a comparison; several figures share the comparison."""
+    key = ("compared", *parameters["names"], parameters["of"], parameters["n_flips"])
+    if key not in scope.shared_results:
+        scope.shared_results[key] = _compared(scope, parameters)
+    return scope.shared_results[key][name]
 
 
 def _sentences(rows: Rows) -> list[str]:
@@ -183,7 +177,7 @@ DIFF = Figure(
         "n_flips",
         "n_flips_lost",
     ),
-    compute=_part("differences"),
+    compute=partial(_rows_of_part, "differences"),
     heading=subject,
     notes=_sentences,
     essential=["first", "second", "difference", "ci_low", "p_adjusted"],
@@ -195,7 +189,7 @@ CATEGORIES = Figure(
     "Contribution of each category to the difference",
     "The part of the difference that is due to flipped criteria, by category, largest loss first.",
     (*_COMPARED, "category", "n_criteria", _FLIPS, "contribution"),
-    compute=_part("categories"),
+    compute=partial(_rows_of_part, "categories"),
     listed=_detailed,
     boards=_COMPARED,
     **_COMMON,
@@ -205,7 +199,7 @@ TASKS = Figure(
     "Tasks, largest loss first",
     "The score of each task on both sides, and the number of its criteria that flipped.",
     (*_COMPARED, "task_id", "first_score", "second_score", "difference", _FLIPS),
-    compute=_part("tasks"),
+    compute=partial(_rows_of_part, "tasks"),
     listed=_worst,
     boards=_COMPARED,
     **_COMMON,
@@ -225,7 +219,7 @@ FLIPS = Figure(
         "effect",
         "task_id",
     ),
-    compute=_part("flips"),
+    compute=partial(_rows_of_part, "flips"),
     listed=_detailed,
     essential=["title", "category", "weight", "first_decision", "second_decision", "effect"],
     boards=_COMPARED,

@@ -10,13 +10,8 @@ from tasks.rules.statistics.comparison import is_significant
 from tasks.rules.text.numbers import counted, list_text, p_value_text
 from warehouse import Row
 
-
-def _successions(scope: Scope, parameters: Parameters) -> list[Row]:
-    """Return the latest succession of each pair of judges, or of the two that are named."""
-    judges = {"old": parameters["old"], "new": parameters["new"]}
-    return scope.reader.query("queries/succession/latest", {**scope.job.key, **judges})
-
-
+_LATEST = "queries/succession/latest"
+"""The query for the latest succession of each pair of judges, or of the two that are named."""
 _JUDGES = ("succession", "judge", "new_judge", "successor_id")
 _KEYS = ("successor_id", "model_run_id", "mean_floor", "pair_widths", "undecided_pair_widths")
 """Columns of effects that are no figures."""
@@ -34,7 +29,7 @@ def _shared_effects(scope: Scope, parameters: Parameters) -> list[Row]:
     key = ("effects", parameters["old"], parameters["new"])
     if key not in scope.shared_results:
         rows = []
-        for succession in _successions(scope, parameters):
+        for succession in scope.rows(_LATEST, parameters):
             rows += _effects_of(scope, succession)
         scope.shared_results[key] = {"effects": rows}
     return scope.shared_results[key]["effects"]
@@ -96,7 +91,7 @@ def _shift_notes(rows: Rows) -> list[str]:
 
 def _agreement(scope: Scope, parameters: Parameters) -> list[Row]:
     rows = []
-    for succession in _successions(scope, parameters):
+    for succession in scope.rows(_LATEST, parameters):
         key = {"succession_id": succession["succession_id"]}
         for row in scope.reader.query("queries/succession/agreement", key):
             rows.append({"succession": succession["succession"], **row})

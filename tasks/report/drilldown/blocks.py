@@ -323,23 +323,17 @@ def _read_replies(subjects: Subjects, blocks: Sequence[Block]) -> Replies | None
 
 
 class JudgedVerdict(NamedTuple):
-    """A verdict of a judge, and all verdicts from the same calls."""
+    """A verdict of a judge, and all verdicts from the same calls.
+
+    `key` is the key of its replies in the data file of its task.
+    """
 
     entry: str
     task_id: str
-    judge_config: str
-    trial: int
-    position: int
-    is_older: bool
+    key: str
     shows_last_call: bool
     verdict_id: str
     verdict_ids: Sequence[str]
-
-    @property
-    def key(self) -> str:
-        """The key of its replies in the data file of its task."""
-        key = f"{self.judge_config} {self.trial} {self.position}"
-        return f"{key} older" if self.is_older else key
 
 
 def _exchange(verdict: JudgedVerdict, replies: Sequence[KeptReply]) -> list[str]:

@@ -9,7 +9,6 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -49,7 +48,7 @@ that reports of 0.3.0 had.
 
 Hashes = Mapping[str, str]
 """Hashes of what a report is made from, by name."""
-NO_HASHES: Hashes = MappingProxyType({})
+NO_HASHES: Hashes = {}
 
 
 class Site:
@@ -141,7 +140,7 @@ class Site:
             "version": _VERSION,
             "files": sizes,
             "hashes": {name: self._hashes[name] for name in sizes},
-            _INPUTS: dict(self._inputs) if sizes else {},
+            _INPUTS: self._inputs if sizes else {},
         }
         mark[_SEAL] = hash_of_document(mark)
         write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
