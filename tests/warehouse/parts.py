@@ -131,7 +131,7 @@ def without_marts(monkeypatch):
         {},
     )
     monkeypatch.setattr(sql, "models", lambda: [people])
-    monkeypatch.setattr(sql, "behind", lambda changed: [])
+    monkeypatch.setattr(sql, "models_above", lambda changed: [])
 
 
 def without_models(monkeypatch):

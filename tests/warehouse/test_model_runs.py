@@ -242,7 +242,7 @@ def test_a_publication_computes_the_scores_of_changed_model_runs_only(
                 "    n_decided,\n    n_met", "    -1 as n_decided,\n    n_met"
             )
         models.append(dataclasses.replace(model, query=query))
-    monkeypatch.setattr(sql, "behind", lambda changed: models)
+    monkeypatch.setattr(sql, "models_above", lambda changed: models)
     (name, table_row) = judged(1, (RESPONSES[-1], 0, "a-judge", 0.0))
     warehouse.write(name, [table_row])
 
