@@ -86,6 +86,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     if fail_if is None and summary is None:
         return OPEN
     from flows.nightly import comparisons
+    from tasks.alerts.findings import judge_name
     from tasks.compare.regressions import untested
     from tasks.rules.statistics.comparison import holm
 
@@ -100,7 +101,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
         row["second"] = f"{row['model']} {row['second_vintage']}"
         row["n_tasks_wanted"] = row["n_wanted"]
         row["p_adjusted"] = p_adjusted
-        row["second_judge"] = row["judge"]
+        row["second_judge"] = judge_name(row)
     lower = []
     lines = []
     for alert in execution.alerts:

@@ -246,6 +246,7 @@ class TreeNaming:
         origin: the columns that all requests share.
         names: node id -> name, None where the request failed.
         items: the requests.
+        folded_names: the names in lower case.
         taken_names: node id -> the last name in a reply for the node that another node already had.
     """
 
@@ -255,12 +256,8 @@ class TreeNaming:
     analyst: Analyst
     names: dict[str, str | None] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
+    folded_names: set[str] = field(default_factory=set)
     taken_names: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def folded_names(self) -> set[str]:
-        """The names in lower case."""
-        return {name.casefold() for name in self.names.values() if name is not None}
 
     def name_all(self) -> None:
         """Name the nodes as far as replies are stored.
@@ -281,12 +278,16 @@ class TreeNaming:
                     unnamed_nodes.append(node)
                 else:
                     # None after a failure: the node gets no name until a later run repeats it.
-                    self.names[node["node_id"]] = name
+                    self._give(node, name)
             pending = unnamed_nodes
         for node in pending:
             taken_name = self.taken_names[node["node_id"]]
-            name = unique_name(taken_name, node["phrases"], self.folded_names)
-            self.names[node["node_id"]] = name
+            self._give(node, unique_name(taken_name, node["phrases"], self.folded_names))
+
+    def _give(self, node: NodeRow, name: str | None) -> None:
+        self.names[node["node_id"]] = name
+        if name is not None:
+            self.folded_names.add(name.casefold())
 
     def _forbidden(self, node: NodeRow) -> list[str]:
         """Return the names that a request forbids: the node's taken name and its siblings' names.

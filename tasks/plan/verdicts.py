@@ -139,7 +139,7 @@ def _prompts_on(
     piece_size = judge_config.piece_size or 1
     calls = {}
     for response in responses:
-        # The calls of a response are those of a cascade's first judge; its second one has no groups.
+        # The calls of a response are those of a cascade's first judge; its second has no groups.
         n_pieces = response.n_criteria if piece_size == 1 else response.n_calls
         calls[response.response_id] = ResponseCalls(n_pieces)
     if not must_read:

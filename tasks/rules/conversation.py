@@ -47,13 +47,14 @@ _BLOCKS = (
     # the marks out.
     (rf"{_CHANNEL}final\b{_MESSAGE}", ""),
     (_CHANNEL, rf"<\|channel\|>final\b{_MESSAGE}"),
-    (r"analysis(?=\S)(?s:(?=.*?assistantfinal))", "assistantfinal"),
+    (r"analysis(?=\S)(?=.*?assistantfinal)", "assistantfinal"),
     # Gemma, Cohere, OpenThinker.
     (r"<\|channel>thought\b", r"<channel\|>"),
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_RESPONSE\|>)?"),
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>\s*(?:<\|begin_of_solution\|>)?"),
 )
 """Other openings of thinking at the very start of a reply, each with the end of the thinking."""
+_BLOCK_PATTERNS = [(re.compile(opening, re.DOTALL), re.compile(end)) for opening, end in _BLOCKS]
 _LAST_MARK = re.compile(r"<\|(?:return|end|END_RESPONSE|end_of_solution)\|>\s*\Z")
 _THINKING_WORDS = "think|thought|reason|reflect|scratchpad|analysis|monologue|channel"
 _LIKE_THINKING = re.compile(
@@ -144,21 +145,21 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     Raises:
         UnfinishedThinking: the block is never closed.
     """
-    reply = text.lstrip()
-    opening = _OPENING_TAG.match(reply)
+    start = len(text) - len(text.lstrip())
+    opening = _OPENING_TAG.match(text, start)
     if opening is not None:
         name = _tag_name(opening)
-        for closing in _CLOSING_TAG.finditer(reply, opening.end()):
+        for closing in _CLOSING_TAG.finditer(text, opening.end()):
             if _tag_name(closing) == name:
-                return reply[closing.end() :]
+                return text[closing.end() :]
         raise UnfinishedThinking(f"{opening[0].lower()} is never closed")
-    for opening_pattern, end_pattern in _BLOCKS:
-        opening = re.match(opening_pattern, reply)
+    for opening_pattern, end_pattern in _BLOCK_PATTERNS:
+        opening = opening_pattern.match(text, start)
         if opening is not None:
-            end = re.compile(end_pattern).search(reply, opening.end())
+            end = end_pattern.search(text, opening.end())
             if end is None:
                 raise UnfinishedThinking(f"{opening[0]} is never closed")
-            return _LAST_MARK.sub("", reply[end.end() :])
+            return _LAST_MARK.sub("", text[end.end() :])
     end = _CLOSING_TAG.search(text) if omits_think_tag else None
     return text[end.end() :] if end else text
 

@@ -82,7 +82,7 @@ def criterion_hash(title: str) -> str:
 
 def config_hash(*, name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
     """Return the id of a configured model; its parameters are those that change responses."""
-    return digest("config", name, endpoint, parameters)
+    return digest("config", name, endpoint, dict(parameters))
 
 
 def template_hash(text: str, *other_texts: str) -> str:
@@ -104,8 +104,8 @@ def call_key(
         "call",
         name,
         endpoint,
-        parameters,
-        messages,
+        dict(parameters),
+        list(map(dict, messages)),
         trial,
         vintage,
     )
@@ -196,4 +196,4 @@ def review_id(
     reviewer: str,
 ) -> str:
     """Return the id of a person's review of a criterion; `key` is the data set's."""
-    return digest("review", key, task_id, criterion_id, criterion_hash, reviewer)
+    return digest("review", dict(key), task_id, criterion_id, criterion_hash, reviewer)

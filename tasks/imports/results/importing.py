@@ -537,7 +537,7 @@ def _wording(
     """
     names = list(filter(None, (decision.criterion, decision.text)))
     if not names:
-        rubric = criteria.originals[task_id]
+        rubric = criteria.originals.get(task_id, [])
         if len(rubric) != len(decisions) or decision.position is None:
             raise NotInDataSet(
                 f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)}"

@@ -55,7 +55,7 @@ def drill(job: Job, folder: Path) -> Path:
             scope,
             site,
             report,
-            reader.rows(query, [scope.revision]),
+            reader.rows(query, [job.data.revision]),
         )
         site.finish()
     return folder
