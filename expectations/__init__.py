@@ -237,9 +237,7 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
 
 
 def _without_bounds(expectation: Expectation, /) -> list[Expectation]:
-    """Return the expectation of a check; bounds are a `TypeError`, as there is no parameter for
-    them.
-    """
+    """Return the expectation of a check that takes no bounds; giving some is a `TypeError`."""
     return [expectation]
 
 

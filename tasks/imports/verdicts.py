@@ -313,8 +313,8 @@ def _labellers(
     batch: str,
     labels: Iterable[StoredRow],
 ) -> dict[str, list[StoredRow]]:
-    """Return the rows of `labellers`: a person who gave a label and is not stored for this batch
-    yet.
+    """Return the rows of `labellers`, for each person who gave a label and is not stored for this
+    batch yet.
     """
     stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = {label["judge"] for label in labels} - stored_people

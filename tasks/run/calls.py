@@ -256,6 +256,7 @@ async def _call_analyst(
     items: Iterable[Item],
     report: StageReport,
 ) -> None:
+    """Make an analyst's live calls for items, and write their rows."""
     target = target_of(analyst)
     gateway = context.gateway(analysis.stage, analyst.label)
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:

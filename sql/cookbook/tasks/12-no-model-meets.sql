@@ -7,9 +7,9 @@ with judge as (
     where is_main
 ),
 
--- Texts are joined to few criteria, not to all their verdicts.
+-- Fields and topics are joined to few criteria, not to all their verdicts.
 never_met as (
-    select benchmark, dataset_revision, task_id, criterion_id, weight, judge,
+    select benchmark, dataset_revision, task_id, criterion_id, weight, judge, title,
         list(distinct vintage order by vintage) as vintages,
         count(distinct model) as n_models,
         count(value) as n_responses
@@ -22,6 +22,5 @@ never_met as (
 
 select field, topic, task_id, weight, judge, vintages, n_models, n_responses, title
 from never_met
-inner join criteria using (benchmark, dataset_revision, task_id, criterion_id, weight)
 inner join tasks using (benchmark, dataset_revision, task_id)
 order by weight desc, field, task_id, criterion_id

@@ -282,8 +282,8 @@ class History(NamedTuple):
         return [entry for entry in self.entries if entry.attempt > self.spent or entry.is_late]
 
     def after(self, attempt: int, moment_s: float | None) -> "History":
-        """Return the history after an attempt and, unless it is None, a moment (wall-clock time):
-        without the earlier entries, whose numbers are spent.
+        """Return the history without the entries up to an attempt, and up to a moment (wall-clock
+        time) if there is one; their numbers are spent.
         """
         last_attempt = attempt
         for entry in self.entries:

@@ -91,8 +91,8 @@ class Ledger:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     async def history_of(self, call: Call, parameters: Parameters) -> History:
-        """Return the attempts of a call with these parameters; without any, those that were adopted
-        for it.
+        """Return the attempts of a call with these parameters; if there are none, those that were
+        adopted for it.
 
         Attempts that the call does not accept (`after_attempt`, `not_before_s`) are left out, and
         `ends_ok` of its target decides which replies are complete.
