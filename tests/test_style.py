@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_548,
+    "source": 326_574,
     "SQL": 58_531,
     "pages": 27_789,
-    "tests": 429_640,
+    "tests": 429_741,
 }
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.

@@ -163,7 +163,9 @@ def _ended(reply: Reply, end: End, word: str | None) -> Reply:
 
 
 def _unfinished(reply: Reply, error: str) -> Reply:
-    """Return a reply as a temporary failure."""
+    """Return a reply as a temporary failure; a refusal stays one."""
+    if reply.status == REFUSED:
+        return reply
     failure = Failure(PROVIDER_ERROR, Kind.DOWN, error)
     return replace(_not_accepted(reply, PROVIDER_ERROR, error), failure=failure)
 

@@ -116,7 +116,6 @@ def _forms(value: str) -> list[str]:
 
 def _secrets() -> list[str]:
     """Return the secrets, the longest first: one may begin with another."""
-    # Reading a value of `os.environ` decodes it, and this function runs for every reply.
     values = []
     for name in os.environ:
         if name in _used_variables:
@@ -125,6 +124,7 @@ def _secrets() -> list[str]:
             shortest = _SHORTEST
         else:
             continue
+        # Read only now: reading decodes, and this function runs for every reply.
         value = os.environ[name]
         if len(value) >= shortest:
             values.append(value)
@@ -133,10 +133,12 @@ def _secrets() -> list[str]:
 
 @cache
 def _is_named_like_secret(name: str) -> bool:
-    # KEYBOARD, TOKENIZERS and AUTHOR are no names of secrets.
-    return bool(
-        re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", name)
+    # KEYBOARD, TOKENIZERS, AUTHOR and PWD are no names of secrets.
+    pattern = (
+        r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR(?!IZ))"
+        r"|_(?:JWT|PAT|PWD)(?![A-Z])"
     )
+    return bool(re.search(pattern, name))
 
 
 def safe(message: str) -> str:

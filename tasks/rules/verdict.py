@@ -22,6 +22,7 @@ MET = "met"
 PARTIAL = "partial"
 UNMET = "unmet"
 DECIDED = (MET, PARTIAL, UNMET)
+"""Statuses of decided verdicts, the highest value first."""
 PARSE_ERROR = "parse_error"
 BINARY = "binary"
 TERNARY = "ternary"
@@ -374,8 +375,8 @@ def _read_entries(
 
 
 def _entry_verdict(entry: Mapping[str, Any], grading: str) -> Verdict:
-    # A list may be a NaN (see `_load_entries`).
-    if any(isinstance(value, dict | list) for value in entry.values()):
+    # A list may be a NaN, and a tuple an object with a duplicate key (see `_load_entries`).
+    if any(isinstance(value, dict | list | tuple) for value in entry.values()):
         raise VerdictError("it holds more than texts and numbers")
     return decided_verdict(entry, grading)
 
@@ -426,21 +427,20 @@ def parse_decisions(
 def _named_decisions(decisions: list[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
     """Return decisions with their names.
 
-    Without any name they have those of the questions, if there are as many. If the numbers differ,
-    a decision without a name is nobody's (its name is then the text `None`).
+    If none has a name, and there are as many as questions, they are in the order of the questions.
+    Else a decision without a name (`None`) belongs to no question.
     """
     stated_names = []
     for decision in decisions:
         stated_names.append(decision.get("name") if isinstance(decision, dict) else None)
     if len(decisions) != len(names) or any(stated_names):
         names = [str(name) for name in stated_names]
-    # A provider that repeats no name gives the decisions in the order of the questions.
     return list(zip(names, decisions, strict=True))
 
 
 def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
-    if not isinstance(decision, dict):  # a tuple: an object with a duplicate key
-        raise VerdictError("not an object with different keys")
+    if not isinstance(decision, dict):
+        raise VerdictError("not an object, or a key appears twice")
     if grading == TERNARY:
         return _ternary_verdict(decision.get("probabilities"))
     # System One has the probability of yes under `noul`, which is also the type of such a decision.
@@ -468,7 +468,7 @@ def _ternary_verdict(probabilities: Any) -> Verdict:
 
 def _probability(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise VerdictError("the probability is no number between 0 and 1")
+        raise VerdictError("the probability is not a number between 0 and 1")
     return float(value)
 
 

@@ -156,6 +156,7 @@ def percentiles(
         np.float64
     )
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
+    means.sort(axis=1)
     tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
     by_method = {
         "percentile": intervals.quantile_pairs(

@@ -98,8 +98,9 @@ def parsed(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
         elif default is None or isinstance(default, str):
             values[name] = value
         else:
+            values[name] = None
             with suppress(yaml.YAMLError):
                 values[name] = yaml.safe_load(value or "null")
-            if type(values.get(name)) is not type(default):
+            if type(values[name]) is not type(default):
                 raise UsageError(f"{text}: must be like {name}={str(default).lower()}")
     return values

@@ -191,7 +191,7 @@ def _moment(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--since {text}: give 7d, 24h, or a date such as 2026-11-01") from error
+        raise UsageError(f"since {text}: give 7d, 24h, or a date such as 2026-11-01") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 

@@ -181,6 +181,7 @@ def agreement_intervals(
         tails = expanded_tails(n_counted[block].astype(float))
         for measure, ends in zip(measures, intervals_by_measure, strict=True):
             resampled = np.ascontiguousarray(measure(resampled_tables).T)
+            resampled.sort(axis=1)
             ends[block] = quantile_pairs(resampled, tails)
     return intervals_by_measure
 
@@ -325,6 +326,6 @@ def _macro_interval(numerators: Floats, denominators: Floats, sampled: Draws) ->
     """Return the interval of the mean over labels, shape (1, 2), from (n_tasks, n_labels)."""
     weights = sampled.astype(float)
     label_values = quotient(weights @ numerators, weights @ denominators)  # (n_resamples, n_labels)
-    resampled = means(label_values, axis=1)
+    resampled = np.sort(means(label_values, axis=1))
     tails = expanded_tails(np.array([max(2.0, len(numerators))]))
     return quantile_pairs(resampled[None], tails)

@@ -59,16 +59,15 @@ def none_if_nan(value: Any) -> float | None:
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     """Return the quantiles at `tails` and `1 - tails` of each row, ignoring NaN.
 
-    They are interpolated linearly. Beware: the rows of the argument are sorted in place.
+    They are interpolated linearly.
 
     Args:
-        rows: shape (n_figures, n_resamples).
+        rows: sorted, with NaN last, shape (n_figures, n_resamples).
         tails: a probability for each row.
 
     Returns:
         Shape (n_figures, 2); NaN for a row with only NaN.
     """
-    rows.sort(axis=1)  # NaN goes to the end
     n_values = rows.shape[1] - np.isnan(rows).sum(axis=1)
     last_index = np.maximum(n_values - 1, 0)
     figures = np.arange(len(rows))

@@ -68,11 +68,15 @@ def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
     assert group_values(template.format(json.dumps(entries))) == values
 
 
-def test_an_entry_with_two_decisions_is_no_verdict():
-    reply = (
-        '[{"number": 1, "criteria_met": true, "criteria_met": false},'
-        ' {"number": 3, "criteria_met": true}]'
-    )
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"number": 1, "criteria_met": true, "criteria_met": false}',
+        '{"number": 1, "criteria_met": true, "more": {"a": 1, "a": 2}}',
+    ],
+)
+def test_an_entry_with_a_duplicate_key_is_no_verdict(entry):
+    reply = f'[{entry}, {{"number": 3, "criteria_met": true}}]'
 
     assert group_values(reply) == [None, None, 1.0]
 
