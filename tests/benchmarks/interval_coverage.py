@@ -152,11 +152,8 @@ def percentiles(
     """
     n, columns = scores.shape
     mean = scores.mean(axis=0)
-    means = (scores.T.astype(np.float32) @ samples.T / np.float32(n)).astype(
-        np.float64
-    )
+    means = np.sort(scores.T.astype(np.float32) @ samples.T / n, axis=1)
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
-    means.sort(axis=1)
     tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
     by_method = {
         "percentile": intervals.quantile_pairs(
