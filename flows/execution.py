@@ -162,8 +162,8 @@ def damage_reports(job: Job) -> list[StageReport]:
         return []
     for line in lines:
         notice(line)
-    is_mended = not losses and all(damage.is_mended for damage in notices)
-    return [StageReport("warehouse", warnings=lines, is_below_bar=not is_mended)]
+    is_repaired = not losses and all(damage.is_repaired for damage in notices)
+    return [StageReport("warehouse", warnings=lines, is_below_bar=not is_repaired)]
 
 
 _QUIET = {

@@ -124,10 +124,10 @@ def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
         configs,
         # A report no longer shows replies that were deleted from the ledger.
         str(deletion_mark(job.warehouse / LEDGER)),
-        warehouse.published_parts(but=_LISTED),
+        warehouse.published_state(excluded_tables=_LISTED),
         nights,
         hash_of_program(),
         getsource(module),
     ]
-    runs = [warehouse.published_parts(), sorted(warehouse.living_runs())]
+    runs = [warehouse.published_state(), sorted(warehouse.living_runs())]
     return {RESULTS: hash_of_document(results), "runs": hash_of_document(runs)}

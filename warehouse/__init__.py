@@ -8,8 +8,8 @@ from warehouse.errors import (
     WarehouseBusy,
     WarehouseError,
     WarehouseOutdated,
+    advice_if_writable,
     nothing_in,
-    unless_unwritable,
 )
 from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.locks import file_lock, refuse_if_lost, why_lost
@@ -33,6 +33,7 @@ __all__ = [
     "WarehouseBusy",
     "WarehouseError",
     "WarehouseOutdated",
+    "advice_if_writable",
     "content_of",
     "file_lock",
     "lines_on",
@@ -45,7 +46,6 @@ __all__ = [
     "reporting_damage",
     "sample_path",
     "sync",
-    "unless_unwritable",
     "why_lost",
     "write_atomically",
 ]

@@ -33,7 +33,7 @@ LARGE_ROWS = 500_000
 """Number of rows from which a part is not rewritten."""
 
 
-def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
+def compact_parts(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
     """Merge the small parts of every table.
 
     The caller holds the publish lock and has published; parts may be written meanwhile.
@@ -229,7 +229,7 @@ def imported_batches(store: PartStore) -> list[dict[str, Any]]:
         return list(connection.sql(query).to_arrow_table().to_pylist())
 
 
-def clean(store: PartStore) -> None:
+def clean_parts(store: PartStore) -> None:
     """Rewrite the parts that hold removed responses. The caller holds the publish lock.
 
     Raises:
@@ -268,7 +268,7 @@ _SHUFFLED = "neighbour_verdicts"
 """Its rows depend on an order of the old response ids, so they keep them."""
 
 
-def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
+def rename_ids(store: PartStore, new_ids: Mapping[str, str]) -> None:
     """Rewrite the parts of responses, and of rows about responses, with new ids instead of old
     ones.
 
@@ -293,8 +293,8 @@ def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
                 _rename_in(connection, store, table, columns)
 
 
-def _renamed(name: str, is_renamed: str) -> str:
-    """Return the SQL of a column's value with new ids; `is_renamed` is the SQL of a row's
+def _renamed(name: str, renamed_condition: str) -> str:
+    """Return the SQL of a column's value with new ids; `renamed_condition` is the SQL of a row's
     condition.
     """
     value = f'old_rows."{name}"'
@@ -307,7 +307,7 @@ def _renamed(name: str, is_renamed: str) -> str:
         return value
     new_value = f"coalesce(of_{name}.new_id, {value})"
     if name.endswith("_config_hash"):
-        return f"if({is_renamed}, {new_value}, {value})"
+        return f"if({renamed_condition}, {new_value}, {value})"
     return new_value
 
 
@@ -326,11 +326,11 @@ def _rename_in(
         f"left join {_RENAMED} as of_{name} on of_{name}.old_id = old_rows.{name}"
         for name in columns
     )
-    is_renamed = "true"
+    renamed_condition = "true"
     if "response_id" in columns:
         own_id = "verdict_id" if "verdict_id" in columns else "response_id"
-        is_renamed = f"(of_{own_id}.new_id is not null or old_rows.{own_id} is null)"
-    values = [f'{_renamed(name, is_renamed)} as "{name}"' for name in table.columns]
+        renamed_condition = f"(of_{own_id}.new_id is not null or old_rows.{own_id} is null)"
+    values = [f'{_renamed(name, renamed_condition)} as "{name}"' for name in table.columns]
     folder = store.root / table.name
     for part in store.current_parts(table.name):
         view_parts(connection, table, [part], "old_rows")

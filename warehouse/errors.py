@@ -55,7 +55,7 @@ def remedy_of(error: OSError) -> str:
     return "make it writable, or choose another --warehouse"
 
 
-def unless_unwritable(folder: Path, advice: str) -> str:
+def advice_if_writable(folder: Path, advice: str) -> str:
     """Return advice to run a command that writes to a folder; if nothing can be written there, the
     reason instead.
 
@@ -75,5 +75,5 @@ def unless_unwritable(folder: Path, advice: str) -> str:
 def nothing_in(path: Path, state: str = "published") -> str:
     """Return the message that nothing is stored, with what to do."""
     folder = path if path.is_dir() else path.parent
-    advice = unless_unwritable(folder, "run `prbench ingest` or `prbench run`")
+    advice = advice_if_writable(folder, "run `prbench ingest` or `prbench run`")
     return f"{path}: nothing is {state} here yet; {advice}"

@@ -96,7 +96,7 @@ def hash_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-HASH_HEX = 24
+_HASH_HEX = 24
 """Length of the content hash in the name of a part."""
 
 
@@ -112,7 +112,7 @@ def write_part(
     """
 
     def choose_name(temporary: Path) -> str:
-        content_hash = hash_of(temporary)[:HASH_HEX]
+        content_hash = hash_of(temporary)[:_HASH_HEX]
         return f"{moment_for(content_hash)}-{content_hash}.parquet"
 
     return write_file(folder, write, choose_name)
@@ -142,7 +142,7 @@ def _is_sound(path: Path, check: Callable[[Path], bool]) -> bool:
 
 def is_named_after(name: str, content_hash: str) -> bool:
     """Return whether a part's name, or path, says that its content has this SHA-256."""
-    return Path(name).stem.partition("-")[2] == content_hash[:HASH_HEX]
+    return Path(name).stem.partition("-")[2] == content_hash[:_HASH_HEX]
 
 
 DIGEST_HEX = 64
@@ -186,24 +186,24 @@ def is_database_whole(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class DamageNotice:
-    """A line for users about damage and its repair; `is_mended`: no row was lost."""
+    """A line for users about damage and its repair; `is_repaired`: no row was lost."""
 
     line: str
-    is_mended: bool = False
+    is_repaired: bool = False
 
 
 _NOTICES: list[DamageNotice] = []
 """The notices of this process that are not reported yet."""
 
 
-def note(line: str, *, is_mended: bool = False) -> None:
+def note(line: str, *, is_repaired: bool = False) -> None:
     """Keep a line about damage until it is reported."""
-    _NOTICES.append(DamageNotice(line, is_mended))
+    _NOTICES.append(DamageNotice(line, is_repaired))
 
 
 def has_damage() -> bool:
     """Return whether an unreported notice is about damage that is not repaired."""
-    return any(not notice.is_mended for notice in _NOTICES)
+    return any(not notice.is_repaired for notice in _NOTICES)
 
 
 def pop_notices() -> list[DamageNotice]:

@@ -73,7 +73,8 @@ def listing_of(store: PartStore) -> Listing:
         path = store.root / LIST
         new_path = set_aside(store.root.parent, path)
         note(
-            f"{path}: was damaged ({error}), is now {new_path}; it is written again", is_mended=True
+            f"{path}: was damaged ({error}), is now {new_path}; it is written again",
+            is_repaired=True,
         )
         listing = None
     return listing or _listed_by(store.database)
@@ -204,7 +205,9 @@ def damage_of(store: PartStore) -> list[str]:
     return damage
 
 
-def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> None:
+def publish_parts(
+    store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False
+) -> None:
     """Bring the database up to date with the parts.
 
     With `must_rebuild` it is built from the parts even if adding to it would do. Every part is
@@ -218,7 +221,7 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
     listing = listing_of(store)
     database = store.database
     if must_verify and is_damaged(database):
-        note(f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
+        note(f"{database}: was damaged; it is rebuilt from the parts", is_repaired=True)
         must_rebuild = True
     try:
         with explaining(f"{database}: cannot be published"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from warehouse.compaction import clean, compact, rename
+from warehouse.compaction import clean_parts, compact_parts, rename_ids
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.locks import Owner, Tell, file_lock, life_sign, only_machine, remove_unless_held
@@ -23,7 +23,7 @@ from warehouse.parts import (
     refuse_other_version,
     write_list,
 )
-from warehouse.publish import damage_of, listing_of, publish
+from warehouse.publish import damage_of, listing_of, publish_parts
 from warehouse.reader import Reader, published_parts, stamp, stamp_of
 
 _ABOUT_RUNS = frozenset({"runs", "checks", "spend", "attempt_rows", "alerts", "alert_deliveries"})
@@ -65,7 +65,7 @@ class Warehouse:
         self.store = PartStore(self.root)
         self.database = self.store.database
         self._living = self.root / "living"
-        self._published_at_s = time.monotonic()
+        self._publishing_began_at_s = time.monotonic()
         self._publishing_took_s = 0.0
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -96,10 +96,10 @@ class Warehouse:
     def publish(self) -> None:
         """Bring the published database up to date with the stored parts."""
         refuse_other_version(self.root)
-        self._published_at_s = time.monotonic()
+        self._publishing_began_at_s = time.monotonic()
         with self.publishing():
-            publish(self.store)
-        self._publishing_took_s = time.monotonic() - self._published_at_s
+            publish_parts(self.store)
+        self._publishing_took_s = time.monotonic() - self._publishing_began_at_s
 
     def verify(self) -> None:
         """Verify all stored files, repair them as far as possible, and publish.
@@ -112,7 +112,7 @@ class Warehouse:
             return  # nothing was ever stored
         with self.publishing():
             begin(self.root)
-            publish(self.store, must_verify=True)
+            publish_parts(self.store, must_verify=True)
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
@@ -147,7 +147,7 @@ class Warehouse:
         see new rows soon.
         """
         due_s = min(most_s, max(least_s, 20 * self._publishing_took_s))
-        if time.monotonic() - self._published_at_s > due_s:
+        if time.monotonic() - self._publishing_began_at_s > due_s:
             self.publish()
 
     def reader(self, spill: Path | None = None) -> Reader:
@@ -167,13 +167,16 @@ class Warehouse:
             )
         return reader
 
-    def published_parts(self, *, but: Collection[str] = ()) -> list[str]:
+    def published_state(self, excluded_tables: Collection[str] = ()) -> list[str]:
         """Return the content of the published database, part by part, except for some tables.
 
         The version that built it is included.
         """
         parts = published_parts(self.database) or ()
-        return [stamp(), *sorted(f"{table}/{part}" for table, part in parts if table not in but)]
+        return [
+            stamp(),
+            *sorted(f"{table}/{part}" for table, part in parts if table not in excluded_tables),
+        ]
 
     def part_sizes(self) -> list[int]:
         """Return the bytes of each part of all tables: many parts make rebuilding and direct
@@ -198,9 +201,9 @@ class Warehouse:
         self.clean()  # finishes a removal that was killed
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
-            publish(self.store, must_verify=True)
-            compact(self.store)
-            publish(self.store, must_rebuild=True)
+            publish_parts(self.store, must_verify=True)
+            compact_parts(self.store)
+            publish_parts(self.store, must_rebuild=True)
 
     def rename(self, new_ids: Mapping[str, str]) -> None:
         """Give responses, and rows about them, new ids (old id or configuration hash -> new one),
@@ -212,9 +215,9 @@ class Warehouse:
         """
         with self.publishing():
             # A rewritten damaged part would carry the damage under a valid hash.
-            publish(self.store, must_verify=True)
-            rename(self.store, new_ids)
-            publish(self.store, must_rebuild=True)
+            publish_parts(self.store, must_verify=True)
+            rename_ids(self.store, new_ids)
+            publish_parts(self.store, must_rebuild=True)
 
     def clean(self) -> None:
         """Rewrite the parts that hold removed responses, so that nothing reads them any more.
@@ -223,7 +226,7 @@ class Warehouse:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
         with self.publishing():
-            clean(self.store)
+            clean_parts(self.store)
 
     def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
         """Write as a process of the only machine that writes this warehouse.

@@ -134,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
         # A run shows damage in its reports; this is for all other commands.
         for notice in notices:
             click.echo(f"prbench: {notice.line}", err=True)
-            if exit_code == 0 and not notice.is_mended:
+            if exit_code == 0 and not notice.is_repaired:
                 exit_code = ENDINGS[BELOW_BAR].exit_code
         if line:
             # Quoted text may contain line breaks.

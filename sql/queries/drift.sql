@@ -149,7 +149,10 @@ members as (
     qualify
         bool_or(
             tonight.status is null
-            or (list_contains($again::varchar[], tonight.status) and not tonight.is_settled)
+            or (
+                list_contains($temporary_failures::varchar[], tonight.status)
+                and not tonight.is_settled
+            )
         ) over (
             partition by
                 control_set.response_id,

@@ -31,7 +31,7 @@ where verdicts.criterion_hash = criteria.content_hash
     and list_contains($responses::varchar[], verdicts.response_id)
     and criteria.rubric = $rubric
     and verdicts.escalated_because is not null
-    and list_contains($again::varchar[], verdicts.status)
+    and list_contains($temporary_failures::varchar[], verdicts.status)
 group by verdicts.response_id;
 
 -- name: control_calls

@@ -46,7 +46,7 @@ where value is not null
     or (
         not $retry_failed
         and (
-            not list_contains($again::varchar[], status)
+            not list_contains($temporary_failures::varchar[], status)
             or ends_with(coalesce(error, ''), $settled)
         )
         and len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) = 0
@@ -140,7 +140,7 @@ group by task_id, conversation_id;
 select task_id, trial,
     bool_or(
         not (
-            list_contains($again::varchar[], status)
+            list_contains($temporary_failures::varchar[], status)
             or ($retry_failed and status <> 'ok')
             or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
         )
@@ -165,7 +165,7 @@ with done as (
         and dataset_revision = $dataset_revision
         and rubric = $rubric
         and not (
-            list_contains($again::varchar[], status)
+            list_contains($temporary_failures::varchar[], status)
             or ($retry_failed and status <> 'ok')
             or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
         )

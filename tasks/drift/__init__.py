@@ -23,8 +23,8 @@ from tasks.rules.statistics.intervals import Floats
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import (
-    PASSING,
     SETTLED,
+    TEMPORARY_FAILURES,
     Conversation,
     WantedTasks,
     accepted_ends,
@@ -277,7 +277,7 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
             parameters = {
                 "set_id": set_id,
                 "night": job.night,
-                "again": [*PASSING, LOST],
+                "temporary_failures": [*TEMPORARY_FAILURES, LOST],
                 "piece_size": judge_config.piece_size,
                 "rubric": ORIGINAL,
                 "accepted": accepted_ends(judge_config.judge),

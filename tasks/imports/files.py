@@ -29,7 +29,7 @@ from tasks.rules.text.characters import did_you_mean, is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import counted, list_text
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse, unless_unwritable
+from warehouse import Reader, Warehouse, advice_if_writable
 from warehouse.compaction import imported_batches
 
 FileRow = Mapping[str, Any]
@@ -115,7 +115,7 @@ def refuse_not_ingested(job: Job, tasks: object) -> None:
         ImportRefused: it has none.
     """
     if not tasks:
-        advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
+        advice = advice_if_writable(job.warehouse, "run `prbench ingest` first")
         revision = job.data.revision[:12]
         raise ImportRefused(f"revision {revision} of {job.data.name} is not ingested; {advice}")
 
@@ -461,19 +461,19 @@ class RowsToImport:
         stored_rows: dict[str, StoredRow],
         batch: str,
         *,
-        gives_way: bool = False,
+        ignores_failures: bool = False,
     ) -> None:
         """Start with the stored rows of a kind, by id.
 
         `stored_rows` is updated, so that later files of the same import, which get the same
-        mapping, see the rows of this one. With `gives_way`, a failure is ignored if there is a text
+        mapping, see the rows of this one. With `ignores_failures`, a failure is ignored if there is a text
         or a decision already; otherwise it is refused.
         """
         self.kind = kind
         self.content = CONTENT[kind]
         self._rows_by_id = stored_rows
         self.batch = batch
-        self._gives_way = gives_way
+        self._ignores_failures = ignores_failures
         self.new: dict[str, StoredRow] = {}
         self.ids: set[str] = set()
         self.n_left_out = 0
@@ -517,7 +517,7 @@ class RowsToImport:
 
     def _refuse_difference(self, where: str, row: StoredRow, earlier_row: StoredRow) -> None:
         is_equal = all(row[column] == earlier_row[column] for column in self.content.columns)
-        if is_equal or (self._gives_way and self.is_failure(row)):
+        if is_equal or (self._ignores_failures and self.is_failure(row)):
             return
         if earlier_row["import_batch"] == self.batch:
             origin = "earlier in this import"

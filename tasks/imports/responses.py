@@ -36,7 +36,7 @@ _COLUMNS: files.Columns = {
 }
 
 
-def parts_of(pattern: str, model: str | None) -> tuple[str, ...]:
+def pattern_parts(pattern: str, model: str | None) -> tuple[str, ...]:
     """Return the parts of a pattern of paths: literal texts alternating with names of fields.
 
     The first and the last part are literal texts.
@@ -70,7 +70,7 @@ def readings_of(
 
     A value is one or more characters within the name of one folder or file. There are several
     readings if the text between two fields also occurs within a value. `parts` are those of the
-    pattern (see `parts_of`), `fields` the values before `path`, which a field that occurs again
+    pattern (see `pattern_parts`), `fields` the values before `path`, which a field that occurs again
     must repeat; each call reads one literal text and one field, and calls itself for the rest.
     """
     if not path.startswith(parts[0]):
@@ -180,7 +180,7 @@ def _offer_of_folder(
     skip_other: bool,
     tasks: Collection[str],
 ) -> Offer:
-    parts = parts_of(pattern, model)
+    parts = pattern_parts(pattern, model)
     rows = []
     other_files = []
     for file in files_inside(folder):

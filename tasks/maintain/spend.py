@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
 from tasks.llm.ledger.ledger import move_attempts, spend_in, unfinished_replies
-from tasks.llm.ledger.opening import mend
+from tasks.llm.ledger.opening import repair_if_damaged
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Row, Warehouse
@@ -74,7 +74,7 @@ def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:
     Raises:
         PipelineError: the ledger cannot be opened or written.
     """
-    damage = mend(job.warehouse / LEDGER, verifies_calls=verifies_calls)
+    damage = repair_if_damaged(job.warehouse / LEDGER, verifies_calls=verifies_calls)
     if damage:
         note(damage)
 

@@ -137,7 +137,7 @@ def _failed_second(
     parameters = {
         **judge_config.columns,
         "rubric": judge_config.judge.rubric,
-        "again": list(missing_work.PASSING),
+        "temporary_failures": list(missing_work.TEMPORARY_FAILURES),
         "responses": [response.response_id for response in responses],
     }
     rows = reader.query("queries/plan/failed_second", parameters)

@@ -97,7 +97,7 @@ def end_word(stated: Any) -> str | None:
     return stated if stated.strip() else None
 
 
-def plain_word(word: str) -> str:
+def _plain_word(word: str) -> str:
     """Return a word in the form in which words are compared.
 
     It is in lower case, with `_` between its parts, and without a prefix such as `finish_reason_`.
@@ -111,7 +111,7 @@ def meaning_of(word: str | None) -> End:
     """Return the meaning of the word with which a reply ended; without a word it is complete."""
     if word is None:
         return End.COMPLETE
-    plain = plain_word(word)
+    plain = _plain_word(word)
     if plain in _COMPLETE:
         return End.COMPLETE
     for end, parts in _FAILURES:

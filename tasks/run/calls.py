@@ -21,7 +21,13 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import PASSING, WantedTasks, accepted_ends, is_accepted, wanted_tasks
+from tasks.run.missing_work import (
+    TEMPORARY_FAILURES,
+    WantedTasks,
+    accepted_ends,
+    is_accepted,
+    wanted_tasks,
+)
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader, Row
@@ -220,7 +226,7 @@ class Analysis(NamedTuple):
 
 def _is_retried(job: Job, row: Row, accepted: Sequence[str]) -> bool:
     """Return whether a stored row is to be made again; `accepted` are texts of `accepted_ends`."""
-    if row["status"] in PASSING or is_accepted(row["error"], accepted):
+    if row["status"] in TEMPORARY_FAILURES or is_accepted(row["error"], accepted):
         return True
     return job.retry_failed and row["status"] != OK
 

@@ -20,9 +20,9 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from tasks.stopping import NO_COMPARISONS, JobComparisons, comparisons_of
-from warehouse import Reader, Row, Warehouse, unless_unwritable
+from warehouse import Reader, Row, Warehouse, advice_if_writable
 
-PASSING = ("timeout", "provider_error", "parse_error", "empty")
+TEMPORARY_FAILURES = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
 SETTLED = "unreadable in two runs; --retry-failed asks again"
 """The end of the error of a criterion in a group whose entry could not be read in two runs; later
@@ -69,7 +69,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     data = job.data
     missing = missing_splits(job, reader)
     if missing:
-        advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
+        advice = advice_if_writable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the"
             f" warehouse; {advice}"
@@ -263,7 +263,7 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
 def _retry_parameters(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
     """Return the query parameters that define which failed rows of some models are missing work."""
     return {
-        "again": list(PASSING),
+        "temporary_failures": list(TEMPORARY_FAILURES),
         "retry_failed": job.retry_failed,
         "accepted": accepted_ends(*endpoints),
     }
@@ -279,7 +279,7 @@ def is_repeated(job: Job, verdict: Row, accepted: Sequence[str]) -> bool:
     error = verdict["error"] or ""
     if job.retry_failed or is_accepted(error, accepted):
         return True
-    return verdict["status"] in PASSING and not error.endswith(SETTLED)
+    return verdict["status"] in TEMPORARY_FAILURES and not error.endswith(SETTLED)
 
 
 def wanted_rubrics(job: Job) -> list[str]:

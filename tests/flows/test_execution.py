@@ -23,7 +23,7 @@ from flows.run.signals import run_interruptibly
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.kit import job_on, prepared, rows_in
-from warehouse import Warehouse, unless_unwritable
+from warehouse import Warehouse, advice_if_writable
 
 
 def interrupt(*_: object, **__: object) -> NoReturn:
@@ -239,7 +239,7 @@ def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number):
 
 
 def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path):
-    assert unless_unwritable(tmp_path / "new" / "data", "run it") == "run it"
+    assert advice_if_writable(tmp_path / "new" / "data", "run it") == "run it"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -52,7 +52,7 @@ def test_a_report_without_news_is_not_written_again(job):
 
 
 @pytest.mark.parametrize("name", ["data/index.js", "assets/page.js", "../index.html"])
-def test_a_damaged_file_of_a_report_without_news_is_mended(job, name):
+def test_a_damaged_file_of_a_report_without_news_is_repaired(job, name):
     path = job.report_index.parent / name
     content = path.read_bytes()
     path.write_bytes(content.replace(b"e", b"E"))

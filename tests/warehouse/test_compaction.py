@@ -13,7 +13,7 @@ from tests.faults.steps import killed_at_every_step
 from tests.kit import response, row
 from tests.warehouse.parts import published, put, standing, stored
 from warehouse import Warehouse, compaction
-from warehouse.compaction import compact, rename
+from warehouse.compaction import compact_parts, rename_ids
 from warehouse.parts import (
     Listing,
     PartStore,
@@ -69,7 +69,7 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
         names.append(put(tmp_path, "responses", moment, rows))
 
     store = PartStore(tmp_path)
-    compact(store, large_rows=5)
+    compact_parts(store, large_rows=5)
 
     parts = store.current_parts("responses")
     assert [pq.read_metadata(part).num_rows for part in parts] == [3, 5, 4, 9, 1]
@@ -90,7 +90,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path):
         for moment in range(1, 40):
             rows = [response(f"t{moment * number % 50}") for number in range(moment)]
             put(tmp_path / side, "responses", moment, rows)
-        compact(store, large_rows=100)
+        compact_parts(store, large_rows=100)
         names[side] = [part.name for part in store.current_parts("responses")]
 
     assert names["first"] == names["second"]
@@ -150,13 +150,13 @@ def test_merging_parts_leaves_what_stands(parts, large_rows, n_before):
         for number, (moment, rows) in enumerate(parts_in_order):
             put_cells(Path(folder), number, moment, rows)
         expected = rows_that_count(store)
-        compact(store, large_rows=large_rows)
+        compact_parts(store, large_rows=large_rows)
         assert rows_that_count(store) == expected
         # Again after further parts; some are late, and their order is that of their names.
         for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
             put_cells(Path(folder), number, moment, rows)
         expected = rows_that_count(store)
-        compact(store, large_rows=large_rows)
+        compact_parts(store, large_rows=large_rows)
         assert rows_that_count(store) == expected
 
 
@@ -222,15 +222,15 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
             for name in ("a", f"b{moment}")
         ]
         put(tmp_path / "base", "runs", moment, runs)
-    compact(base)
+    compact_parts(base)
     put(tmp_path / "base", "runs", 7, [row("runs", run_id="a", command="7")])
     write_list(base.root, Listing(names_in(base.all_current_parts()), {}))
     expected = standing("runs", stored(base, "runs"))
 
     folders = killed_at_every_step(
-        "import pandas\nfrom warehouse.compaction import compact\n"
+        "import pandas\nfrom warehouse.compaction import compact_parts\n"
         "from warehouse.parts import PartStore",
-        "compact(PartStore(place))",
+        "compact_parts(PartStore(place))",
         tmp_path / "base",
         tmp_path / "killed",
     )
@@ -241,7 +241,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
         assert not lost_parts_of(store.all_current_parts(), read_list(store.root)), (
             step
         )
-        compact(store)
+        compact_parts(store)
         assert standing("runs", stored(store, "runs")) == expected, step
         (part,) = store.current_parts("runs")
         files = [path for path in part.parent.rglob("*") if path.is_file()]
@@ -293,7 +293,7 @@ def test_new_ids_reach_sheets_and_coverage_rules(warehouse):
     warehouse.write("coverage_rules", [rule])
 
     with warehouse.publishing():
-        rename(warehouse.store, {"old": "new", "old-config": "new-config"})
+        rename_ids(warehouse.store, {"old": "new", "old-config": "new-config"})
 
     covered = {}
     for sheet in stored(warehouse.store, "label_sheets"):

@@ -21,8 +21,8 @@ from tests.warehouse.parts import (
     without_models,
 )
 from warehouse import Warehouse
-from warehouse.compaction import compact
-from warehouse.publish import publish
+from warehouse.compaction import compact_parts
+from warehouse.publish import publish_parts
 
 pytestmark = pytest.mark.slow
 
@@ -96,9 +96,9 @@ def happen(
         warehouse.publish()
     elif name == "compact":
         warehouse.publish()
-        compact(warehouse.store, large_rows=number_given)
+        compact_parts(warehouse.store, large_rows=number_given)
         if number % 2:  # else as if killed before rebuilding the database
-            publish(warehouse.store, must_rebuild=True)
+            publish_parts(warehouse.store, must_rebuild=True)
     else:
         rows = list(rows_of_part(number, name, content))
         put(warehouse.root, name, number_given, rows)

@@ -2,11 +2,11 @@
 
 from warehouse.tables.table import (
     CALL,
+    COST_AND_ORIGIN,
     CRITERION,
     DATA_SET,
     DECISION,
     JUDGED,
-    OUTCOME,
     SERVED,
     TASK,
     USAGE,
@@ -35,7 +35,7 @@ TABLES = (
             "degraded",
             *USAGE,
             "reasoning_tokens",
-            *OUTCOME,
+            *COST_AND_ORIGIN,
         ),
         key=("response_id",),
         keeps="decided",

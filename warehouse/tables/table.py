@@ -20,8 +20,8 @@ BY_JUDGE = ("judge", "judge_config_hash", "template_hash", "grading", "judge_tri
 SERVED = ("served_model", "served_fingerprint")
 USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens")
 PRICES = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
-OUTCOME = ("cost_usd", *PRICES, "latency_s", "attempts", "error", "run_id", "created_at")
-CALL = (*USAGE, *OUTCOME)
+COST_AND_ORIGIN = ("cost_usd", *PRICES, "latency_s", "attempts", "error", "run_id", "created_at")
+CALL = (*USAGE, *COST_AND_ORIGIN)
 WRITTEN = ("status", "model", "model_config_hash", *SERVED, "template_hash", *CALL)
 """Columns of a row with a text that a model wrote."""
 JUDGED = (

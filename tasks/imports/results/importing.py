@@ -104,7 +104,7 @@ def import_results(
         batch = source.batch_with(model, judge)
         # All logs share the stored rows, so that each is compared with those before it too.
         rows_by_kind = {
-            kind: RowsToImport(kind, rows, batch, gives_way=True)
+            kind: RowsToImport(kind, rows, batch, ignores_failures=True)
             for kind, rows in stored_rows.items()
         }
         log_import = LogImport(

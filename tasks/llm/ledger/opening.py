@@ -78,7 +78,7 @@ def _try_lock(lock: TextIO, operation: int) -> bool:
     return False
 
 
-def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
+def repair_if_damaged(folder: Path, *, verifies_calls: bool = False) -> str | None:
     """Repair the ledger if it is damaged, unless it is in use.
 
     Return a line that it was repaired, with the name of the damaged file; None if it was not. With

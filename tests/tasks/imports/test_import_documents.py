@@ -11,7 +11,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports import documents
 from tasks.imports.files import retract
-from tasks.imports.responses import import_responses, parts_of, readings_of
+from tasks.imports.responses import import_responses, pattern_parts, readings_of
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.conftest import job_with_tasks
@@ -288,7 +288,7 @@ def test_options_for_folders_are_refused_with_a_file(job, tmp_path):
 def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text):
     reason = "with text between two fields and without the files' ending"
     with pytest.raises(UsageError, match=reason):
-        parts_of(text, None)
+        pattern_parts(text, None)
 
 
 @pytest.mark.parametrize(
@@ -310,6 +310,6 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text):
     ],
 )
 def test_a_field_of_a_pattern_stands_for_one_name(pattern, path, readings):
-    parts = parts_of(pattern, None)
+    parts = pattern_parts(pattern, None)
 
     assert list(readings_of(path.rpartition(".")[0], parts, {})) == readings

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tasks.llm.calls.batches import Submissions, SubmittedCall
 from tasks.llm.ledger.entries import SEALED, SPEND_KEY, Entry, statements_recording
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.ledger.opening import damage_in, mend
+from tasks.llm.ledger.opening import damage_in, repair_if_damaged
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.kit import one_line, write_calls
@@ -148,7 +148,7 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
     else:
         with pytest.raises(PipelineError, match=one_line("damaged")):
             spend_in(folder)
-        mend(folder)
+        repair_if_damaged(folder)
     spend = sums(folder)
 
     known_spend = {
@@ -197,7 +197,7 @@ def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
     damage_sum(copy)
 
     damage = damage_in(copy)
-    mend(copy)
+    repair_if_damaged(copy)
 
     printed = capsys.readouterr().err
     assert "table spend: 1 row with a wrong checksum" in str(damage)
@@ -206,7 +206,7 @@ def test_a_damaged_sum_is_reported_with_its_run(copy, capsys):
 
 def test_a_damaged_sum_stays_unknown_when_more_is_added(copy):
     damage_sum(copy)
-    mend(copy)
+    repair_if_damaged(copy)
     [unknown_row] = [row for row in spend_in(copy) if row["cost_usd"] is None]
 
     write_calls(copy, [judge_entry(5, attempt=3)])
@@ -230,7 +230,7 @@ def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path):
             "update spend set cost_usd = cost_usd / 2 where purpose = 'judge'"
         )
 
-    mend(tmp_path)
+    repair_if_damaged(tmp_path)
 
     judge_row, sample_row = spend_in(tmp_path)
     assert judge_row["purpose"] == "judge"
@@ -282,7 +282,7 @@ def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_re
         )
 
     damage = damage_in(copy)
-    mend(copy)
+    repair_if_damaged(copy)
 
     repaired_state = state_of(copy)
     assert "table calls: 1 row with a wrong checksum" in str(damage)
@@ -295,8 +295,8 @@ def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy):
     with database(copy) as connection:
         connection.execute("update calls set cost_usd = 7 where call_key = 'key-3'")
 
-    line_without_calls = mend(copy)
-    line_with_calls = mend(copy, verifies_calls=True)
+    line_without_calls = repair_if_damaged(copy)
+    line_with_calls = repair_if_damaged(copy, verifies_calls=True)
 
     assert line_without_calls is None
     assert line_with_calls is not None
