@@ -262,7 +262,7 @@ def _load_parts(
     missing_parts: PartNames,
 ) -> set[str]:
     """Load the missing parts, and return the names of the tables with new rows that models read."""
-    changed_tables: set[str] = set()
+    changed_tables = set()
     for table in TABLES.values():
         paths = [
             part for part in current_parts[table.name] if (table.name, part.name) in missing_parts

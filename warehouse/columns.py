@@ -1,6 +1,4 @@
-"""Every stored column, declared once, with its type and meaning; a name has the same meaning in
-every table.
-"""
+"""Every stored column, declared once, with its type and its meaning in every table."""
 
 from functools import partial
 from typing import NamedTuple
@@ -65,7 +63,8 @@ COLUMNS: dict[str, Column] = {
         "Weight class of a criterion; of a check its policy: quarantine, warn or fail."
     ),
     "content_hash": _text(
-        "Hash of the content: of a task everything except its canary, of a criterion its title."
+        "Hash of the content: of a criterion its title, of a task its messages, rubric and labels;"
+        " with PRBench also its field, topic, expert and turns."
     ),
     "kind": _text(
         "Kind of label (category, ...), of comparison (leave_one_out, official), or of alert."

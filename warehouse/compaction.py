@@ -1,5 +1,5 @@
-"""Compaction: rewrite many small parts as few large ones, without removed responses; and rewriting
-of ids.
+"""Compaction: rewrite many small parts as few large ones, without removed responses; rewriting of
+ids; and queries of stored rows that may not be published.
 
 A merged part has the current rows of those that it replaces, and their position in the order. So
 the rows that count are the same before, while and after both are there, and after a kill at any
@@ -39,15 +39,15 @@ def compact_parts(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
     The caller holds the publish lock and has published; parts may be written meanwhile.
 
     Raises:
-        WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
+        WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
             with explaining(f"{folder}: cannot be compacted"):
-                new_parts: set[Path] = set()
+                new_parts = set()
                 old_parts: list[Path] = []
-                for group in list(_groups(store.current_parts(table.name), large_rows)):
+                for group in _groups(store.current_parts(table.name), large_rows):
                     new_parts.add(merge(connection, table, folder, group))
                     old_parts += group
                 _replace(store, table, new_parts, old_parts)
@@ -160,8 +160,8 @@ def _written(
 
 @contextmanager
 def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database with a view `stored_responses` of all stored responses (at least one) and one
-    of removals.
+    """Open a database with a view `stored_responses` of all stored responses and one of removals
+    (see `_view_stored`).
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
@@ -181,7 +181,9 @@ def _view_stored(
     table_name: str,
     view: str,
 ) -> None:
-    """Create a view of all rows of a table; it is empty if there are none."""
+    """Create a view of all rows of a table; if there are none, it is empty, without `part` and
+    `part_row`.
+    """
     table = TABLES[table_name]
     parts = store.current_parts(table_name)
     if parts:
@@ -201,8 +203,6 @@ def responses_where(
     Raises:
         WarehouseError: a part cannot be read.
     """
-    if not store.current_parts("responses"):
-        return []
     query = sql.template(
         "warehouse/matching_responses",
         condition=condition,
@@ -254,7 +254,7 @@ def clean_parts(store: PartStore) -> None:
                     " can"
                 )
         folder = store.root / table.name
-        new_parts: set[Path] = set()
+        new_parts = set()
         for part in affected_parts:
             view_parts(connection, table, [part], "old_rows")
             new_parts.add(_rewritten(connection, folder, part))
@@ -284,18 +284,18 @@ def rename_ids(store: PartStore, new_ids: Mapping[str, str]) -> None:
         engine(store.root / ".rename.spill") as connection,
         explaining(f"{store.root}: cannot be rewritten"),
     ):
-        connection.register("given_ids", ids)
-        connection.execute(f"create temp table {_RENAMED} as from given_ids")
+        connection.register(_RENAMED, ids)
         for table in sorted(TABLES.values(), key=lambda table: table.name == "responses"):
             columns = [column for column in _RENAMED_COLUMNS if column in table.columns]
             names_responses = "response_id" in columns or _RENAMED_LIST in table.columns
+            # Coverage rules name no response, but are joined to responses by configuration hash.
             if table.name == "coverage_rules" or (names_responses and table.name != _SHUFFLED):
                 _rename_in(connection, store, table, columns)
 
 
 def _renamed(name: str, renamed_condition: str) -> str:
-    """Return the SQL of a column's value with new ids; `renamed_condition` is the SQL of a row's
-    condition.
+    """Return the SQL of a column's value with new ids; `renamed_condition` is true in SQL for a row
+    that gets a new configuration hash.
     """
     value = f'old_rows."{name}"'
     if name == _RENAMED_LIST:
@@ -329,6 +329,7 @@ def _rename_in(
     renamed_condition = "true"
     if "response_id" in columns:
         own_id = "verdict_id" if "verdict_id" in columns else "response_id"
+        # A row whose own id stays keeps its configuration hash.
         renamed_condition = f"(of_{own_id}.new_id is not null or old_rows.{own_id} is null)"
     values = [f'{_renamed(name, renamed_condition)} as "{name}"' for name in table.columns]
     folder = store.root / table.name

@@ -59,7 +59,8 @@ def advice_if_writable(folder: Path, advice: str) -> str:
     """Return advice to run a command that writes to a folder; if nothing can be written there, the
     reason instead.
 
-    A folder that does not exist counts as the nearest one above it that does.
+    A temporary file of 4 MiB is written to find out: there, or, if the folder does not exist, in
+    the nearest one above it that does.
     """
     try:
         existing = next(path for path in (folder, *folder.parents) if path.exists())
@@ -68,7 +69,7 @@ def advice_if_writable(folder: Path, advice: str) -> str:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return f"nothing can be written to {folder} ({error.strerror}); {remedy_of(error)}"
+        return f"nothing can be written to {folder} ({cause_of(error)}); {remedy_of(error)}"
     return advice
 
 

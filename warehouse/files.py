@@ -36,13 +36,13 @@ def read_sealed(path: Path) -> dict[str, Any]:
         OSError: it cannot be read, so its content is unknown.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document: dict[str, Any] = json.loads(path.read_bytes())
         seal = document.pop(_SEAL, None)
     except (ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Unsound(f"{type(error).__name__}: {error}") from error
     if seal != hash_of_document(document):
         raise Unsound("its content is not what was written")
-    return dict(document)
+    return document
 
 
 def hash_of_document(document: object) -> str:
@@ -189,7 +189,7 @@ class DamageNotice:
     """A line for users about damage and its repair; `is_repaired`: no row was lost."""
 
     line: str
-    is_repaired: bool = False
+    is_repaired: bool
 
 
 _NOTICES: list[DamageNotice] = []

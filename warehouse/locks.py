@@ -97,16 +97,16 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 
 
 def remove_unless_held(path: Path) -> bool:
-    """Remove the file of a lock that nobody holds; return whether the lock is held."""
+    """Remove the file of a lock that nobody holds; return whether it is gone."""
     try:
         with path.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink(missing_ok=True)
-            return False
     except FileNotFoundError:
-        return False
-    except BlockingIOError:
         return True
+    except BlockingIOError:
+        return False
+    return True
 
 
 Tell = Callable[[str], object]

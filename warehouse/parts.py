@@ -11,6 +11,7 @@ writer.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -109,9 +110,9 @@ def count_query() -> str:
 
 def write_list(parts_root: Path, listing: Listing) -> None:
     """Write the list, with a second copy of the version of the warehouse."""
-    parts_by_table: dict[str, list[str]] = {}
+    parts_by_table = defaultdict(list)
     for table, part in sorted(listing.parts):
-        parts_by_table.setdefault(table, []).append(part)
+        parts_by_table[table].append(part)
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
     document = {"parts": parts_by_table, "kinds": rows, "version": VERSION}
     write_sealed(parts_root / LIST, document)

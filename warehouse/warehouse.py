@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -88,10 +88,11 @@ class Warehouse:
         Rows about runs, checks and costs wait for the next publication.
         """
         published = published_parts(self.database)
-        changed_parts = names_in(self.store.all_current_parts()) ^ (published or set())
-        has_results = any(table not in _ABOUT_RUNS for table, _ in changed_parts)
-        if published is None or has_results:
-            self.publish()
+        if published is not None:
+            changed_parts = names_in(self.store.all_current_parts()) ^ published
+            if all(table in _ABOUT_RUNS for table, _ in changed_parts):
+                return
+        self.publish()
 
     def publish(self) -> None:
         """Bring the published database up to date with the stored parts."""
@@ -108,7 +109,8 @@ class Warehouse:
         database has them. A damaged database is rebuilt. `pop_notices` returns the findings,
         `losses` the rows that stay lost.
         """
-        if refuse_other_version(self.root) is None:
+        version = refuse_other_version(self.root)
+        if version is None:
             return  # nothing was ever stored
         with self.publishing():
             begin(self.root)
@@ -120,10 +122,11 @@ class Warehouse:
 
     def losses(self) -> list[Loss]:
         """Return the counted rows that were lost by damage and are not restored."""
-        with suppress(Unsound):
+        try:
             listing = read_list(self.store.root)
-            return listing.losses if listing else []
-        return []
+        except Unsound:
+            return []
+        return listing.losses if listing else []
 
     def is_damaged(self) -> bool:
         """Return whether damage was found that is not repaired yet, as far as this process
@@ -168,15 +171,12 @@ class Warehouse:
         return reader
 
     def published_state(self, excluded_tables: Collection[str] = ()) -> list[str]:
-        """Return the content of the published database, part by part, except for some tables.
-
-        The version that built it is included.
+        """Return what the published database was built from: the stamp of the code, and the parts
+        of all tables but the excluded ones.
         """
         parts = published_parts(self.database) or ()
-        return [
-            stamp(),
-            *sorted(f"{table}/{part}" for table, part in parts if table not in excluded_tables),
-        ]
+        names = [f"{table}/{part}" for table, part in parts if table not in excluded_tables]
+        return [stamp(), *sorted(names)]
 
     def part_sizes(self) -> list[int]:
         """Return the bytes of each part of all tables: many parts make rebuilding and direct
@@ -293,8 +293,8 @@ class Warehouse:
         # Where another machine writes, its locks may not be seen from here; looking would remove
         # its life signs.
         is_elsewhere = self.other_host() is not None
-        return [
-            unquote(path.stem)
-            for path in sorted(self._living.glob("*.lock"))
-            if is_elsewhere or remove_unless_held(path)
-        ]
+        run_ids = []
+        for path in sorted(self._living.glob("*.lock")):
+            if is_elsewhere or not remove_unless_held(path):
+                run_ids.append(unquote(path.stem))
+        return run_ids

@@ -8,7 +8,7 @@ from warehouse.tables.table import OF_SOME_JUDGES, StoredTable
 
 __all__ = ["DECIDED_STATUSES", "OF_SOME_JUDGES", "TABLES", "StoredTable"]
 
-TABLES: dict[str, StoredTable] = {
+TABLES = {
     table.name: table
     for table in (
         # Retractions and removals are loaded first, as they affect all others; responses before the
@@ -21,5 +21,6 @@ TABLES: dict[str, StoredTable] = {
         *runs.TABLES,
     )
 }
+"""Name -> table."""
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")
 """The statuses of rows that later ones do not replace, in tables that keep `decided` rows."""

@@ -18,10 +18,13 @@ CRITERION = (*TASK, "criterion_id", "criterion_hash")
 BY_MODEL = ("vintage", "model", "model_config_hash")
 BY_JUDGE = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SERVED = ("served_model", "served_fingerprint")
+"""Columns of what a provider says that it served."""
 USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens")
 PRICES = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
 COST_AND_ORIGIN = ("cost_usd", *PRICES, "latency_s", "attempts", "error", "run_id", "created_at")
+"""Columns of what a row cost, and of how and when it was made."""
 CALL = (*USAGE, *COST_AND_ORIGIN)
+"""Columns of a row that a call made, with the tokens of the call."""
 WRITTEN = ("status", "model", "model_config_hash", *SERVED, "template_hash", *CALL)
 """Columns of a row with a text that a model wrote."""
 JUDGED = (
