@@ -20,7 +20,7 @@ from tasks.rules.errors import PipelineError
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe would wait for a process at its other end.
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 MOST_BYTES = 2 * 2**30
@@ -65,7 +65,7 @@ def open_regular(path: Path) -> BufferedReader:
         FileTooLarge: it has more than `MOST_BYTES`.
         OSError: it does not exist, or cannot be read.
     """
-    descriptor = os.open(path, _FILE_FLAGS & ~os.O_NOFOLLOW)
+    descriptor = os.open(path, _FILE_FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UnsafeFile(f"{path}: is not a regular file; put one there")
@@ -149,10 +149,12 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
             for part in (str(folder.resolve()), *subfolders):
                 parent = os.open(part, _FOLDER_FLAGS, dir_fd=parent)
                 stack.callback(os.close, parent)
+            # Checked without opening it: a socket cannot be opened, and a device may react.
             mode = os.stat(file_name, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISREG(mode):
                 raise UnsafeFile(f"{path}: is not a regular file; put one there")
-            return os.fdopen(os.open(file_name, _FILE_FLAGS, dir_fd=parent), "rb")
+            descriptor = os.open(file_name, _FILE_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
+            return os.fdopen(descriptor, "rb")
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(path)) from error
 

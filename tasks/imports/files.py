@@ -241,8 +241,11 @@ def _refuse_other_kind(file: Path, opened: BufferedReader) -> None:
 
 
 def _csv_reader(lines: Iterator[str]) -> "csv.DictReader[str]":
-    """Return a reader of rows, without byte order marks and blank lines before the headings."""
-    # It takes from `lines`, which goes on after the last line taken.
+    """Return a reader of the rows in `lines`, without byte order marks and blank lines before the
+    headings.
+
+    Lines are taken from `lines` as far as the headings here, and the others by the reader.
+    """
     filled_lines = filterfalse(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
     headings = next(filled_lines, "")
     stated_separator = _STATED_SEPARATOR.fullmatch(headings)
@@ -466,8 +469,8 @@ class RowsToImport:
         """Start with the stored rows of a kind, by id.
 
         `stored_rows` is updated, so that later files of the same import, which get the same
-        mapping, see the rows of this one. With `ignores_failures`, a failure is ignored if there is a text
-        or a decision already; otherwise it is refused.
+        mapping, see the rows of this one. With `ignores_failures`, a failure is ignored if there is
+        a text or a decision already; otherwise it is refused.
         """
         self.kind = kind
         self.content = CONTENT[kind]
@@ -502,7 +505,8 @@ class RowsToImport:
             # A decision replaces a failure, unless its tool writes failures as decisions.
             is_decided = not self.is_failure(row)
             must_store = is_decided and not row.get("may_hide_failures")
-            self.n_left_out += is_decided and not must_store
+            if is_decided and not must_store:
+                self.n_left_out += 1
         else:
             self._refuse_difference(where, row, earlier_row)
             must_store = False
@@ -547,14 +551,14 @@ def store_batch(
     n_rows = 0
     n_new = 0
     counts = []
-    new_responses: Iterable[StoredRow] = ()
+    imported_labels: Iterable[str] = ()
     for rows in imports:
         warehouse.write(rows.content.table, rows.new.values())
         n_rows += len(rows.ids)
         n_new += len(rows.new)
         counts.append(f"{len(rows.new)} {rows.kind}")
         if rows.kind == "responses":
-            new_responses = rows.new.values()
+            imported_labels = dict.fromkeys(row["model"] for row in rows.new.values())
     if was_retracted:
         _write_retraction(job, batch, is_retracted=False)
     warehouse.publish()
@@ -563,7 +567,6 @@ def store_batch(
         note = f"{published_batch(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
     configured_labels = {model.label for model in job.settings.models}
-    imported_labels = dict.fromkeys(row["model"] for row in new_responses)
     labels = [label for label in imported_labels if label not in configured_labels]
     if configured_labels and labels:
         report.warnings.append(

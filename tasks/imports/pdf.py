@@ -20,7 +20,7 @@ from tasks.rules.text.characters import count_alphanumeric, storable
 
 Word = dict[str, Any]
 """A word of pdfplumber: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and
-`uri`.
+what is added to it: `uri`, the address of its link, and `table`, the box of its table.
 """
 Box = tuple[float, ...]
 """The left, upper, right and lower edge of a part of a page, in points."""
@@ -38,6 +38,7 @@ class Line(NamedTuple):
         top: the upper edge, in points from the top of the page.
         bottom: the lower edge.
         page: the number of the page; 0 for a line in a cell.
+        is_table: True for a table.
     """
 
     text: str
@@ -105,8 +106,9 @@ def _lines_on(page: Page) -> Iterator[Line]:
         if box is None:
             yield from lines_of(run, page.page_number)
         elif box in tables_by_box:
-            table_words = [word for word in words if word["table"] == box]
-            text = _table_text(tables_by_box.pop(box), table_words)
+            # A table is yielded once, with all its words, also if other words are drawn in between.
+            table = tables_by_box.pop(box)
+            text = _table_text(table, [word for word in words if word["table"] == box])
             yield Line(
                 text,
                 size=0,
@@ -137,9 +139,10 @@ def _is_ruled_table(table: Table, words: Iterable[Word]) -> bool:
 
     It has at least two rows, two columns and two filled cells, and no word outside the cells.
     """
-    filled_cells = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
-    has_size = len(table.rows) > 1 and len(table.columns) > 1 and len(filled_cells) > 1
-    return has_size and None not in filled_cells
+    # None stands for words outside the cells.
+    cells = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
+    has_size = len(table.rows) > 1 and len(table.columns) > 1 and len(cells) > 1
+    return has_size and None not in cells
 
 
 def _table_text(table: Table, words: Iterable[Word]) -> str:
@@ -180,10 +183,10 @@ def _cleaned(text: str) -> str:
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
     """Join words into lines, in the drawing order of the page; linked words become links."""
     for line in _runs(words, _is_beside):
-        sizes = Counter[float]()
+        n_letters_by_height = Counter[float]()
         for word in line:
             # A bullet may be larger than its text.
-            sizes[_height(word)] += count_alphanumeric(word["text"])
+            n_letters_by_height[_height(word)] += count_alphanumeric(word["text"])
         parts = []
         for uri, run in groupby(line, lambda word: word.get("uri")):
             text = _joined(list(run))
@@ -191,7 +194,7 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
                 target = f"<{uri}>" if re.search(r"[\s()]", uri) else uri
                 text = f"[{text}]({target})"
             parts.append(text)
-        size, _ = sizes.most_common(1)[0]
+        size, _ = n_letters_by_height.most_common(1)[0]
         top = min(word["top"] for word in line)
         bottom = max(word["bottom"] for word in line)
         yield Line(" ".join(parts), size, top, bottom, page)
@@ -202,19 +205,23 @@ def markdown_of(lines: Sequence[Line]) -> str:
 
     Large lines are headings, ranked by size; gaps separate paragraphs.
     """
-    letters = Counter[int]()
+    n_chars_by_size = Counter[int]()
     for line in lines:
         if not line.is_table:
-            letters[round(line.size)] += len(line.text)
-    # The letters of a heading are larger than those of the body by this factor or more.
-    least_size = letters.most_common(1)[0][0] * 1.15 if letters else 0
+            n_chars_by_size[round(line.size)] += len(line.text)
+    least_size = 0.0
+    if n_chars_by_size:
+        body_size, _ = n_chars_by_size.most_common(1)[0]
+        # The letters of a heading are larger than those of the body by this factor or more.
+        least_size = body_size * 1.15
     paragraphs = list(_runs(lines, _goes_on))
-    headings = [paragraph for paragraph in paragraphs if _may_be_heading(paragraph, least_size)]
-    heading_sizes = {round(heading[0].size) for heading in headings}
+    heading_sizes = {
+        round(paragraph[0].size) for paragraph in paragraphs if _is_heading(paragraph, least_size)
+    }
     largest_first = sorted(heading_sizes, reverse=True)
     blocks = []
     for paragraph in paragraphs:
-        if paragraph in headings:
+        if _is_heading(paragraph, least_size):
             level = largest_first.index(round(paragraph[0].size)) + 1
             mark = "#" * min(level, 6)
             blocks.append(f"{mark} {' '.join(line.text for line in paragraph)}")
@@ -276,10 +283,10 @@ def _joined(words: Sequence[Word]) -> str:
     return text
 
 
-def _may_be_heading(paragraph: Sequence[Line], least_size: float) -> bool:
-    line = paragraph[0]
+def _is_heading(paragraph: Sequence[Line], least_size: float) -> bool:
+    first_line = paragraph[0]
     text = "".join(line.text for line in paragraph)
-    is_large = not line.is_table and line.size >= least_size
+    is_large = not first_line.is_table and first_line.size >= least_size
     return is_large and len(text) <= 200 and any(char.isalpha() for char in text)
 
 

@@ -70,8 +70,9 @@ def readings_of(
 
     A value is one or more characters within the name of one folder or file. There are several
     readings if the text between two fields also occurs within a value. `parts` are those of the
-    pattern (see `pattern_parts`), `fields` the values before `path`, which a field that occurs again
-    must repeat; each call reads one literal text and one field, and calls itself for the rest.
+    pattern (see `pattern_parts`), `fields` the values before `path`, which a field that occurs
+    again must repeat; each call reads one literal text and one field, and calls itself for the
+    rest.
     """
     if not path.startswith(parts[0]):
         return
@@ -149,7 +150,9 @@ def _documents(rows: Sequence[LocatedRow]) -> list[Path]:
 
 
 def _document(source: Path, located: LocatedRow) -> Path | None:
-    """Return the document that a row names, relative to the folder of the row's file."""
+    """Return the path of the document that a row names, in the folder of the row's file; None if it
+    names none.
+    """
     name = files.text_in(located.row, "file")
     if name is None:
         return None
@@ -189,11 +192,16 @@ def _offer_of_folder(
             other_files.append(str(file))
         else:
             rows.append(LocatedRow(str(file), {"model": model, **fields}, file))
-    if not rows or (other_files and not skip_other):
-        kinds = ", ".join(SUFFIXES)
+    expected = f"document ({', '.join(SUFFIXES)}) named like {pattern}"
+    if other_files and not skip_other:
         raise ImportRefused(
-            f"{list_text(other_files, 1) or folder}: not a document ({kinds}) named like {pattern};"
-            " give --pattern, list the files in a table with a column `file`, or give --skip-other"
+            f"{list_text(other_files, 1)}: not a {expected}; give --pattern, list the files in a"
+            " table with a column `file`, or give --skip-other"
+        )
+    if not rows:
+        raise ImportRefused(
+            f"{folder}: has no {expected}; give --pattern, or list the files in a table with a"
+            " column `file`"
         )
     content = [pattern]
     for document in _documents(rows):
@@ -239,10 +247,12 @@ def import_responses(
     skip_other: bool = False,
     skip_unknown: bool = False,
 ) -> StageReport:
-    """Import responses: rows, or one object `{task: response}` and `model`.
+    """Import responses from a file of rows, a file with one object `{task: response}`, or a folder
+    of documents.
 
-    Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a
-    document in `file`. Each document of a folder counts as such a row, with the fields in its name.
+    Rows are `task, model, response[, trial, vintage]`; `model` is the model of those without one.
+    Instead of a response, a row may name a document in `file`. Each document of a folder counts as
+    such a row, with the fields in its name.
     With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and
     documents on tasks that the data set lacks. A row without a vintage gets that of the job. Texts
     are stored unchanged. Every row is checked before the first is stored. Responses to refused
@@ -265,7 +275,7 @@ def import_responses(
         pattern,
         benchmark,
         skip_other=skip_other,
-        tasks=conversations,
+        tasks=conversations.keys(),
     )
     matched, skipped = files.matched_rows(
         offer.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown

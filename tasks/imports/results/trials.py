@@ -8,7 +8,7 @@ from tasks.imports.results.records import LoggedResponse
 
 
 class _Numbers:
-    """Numbers of the different contents of a subject, such as the trials of responses to a task.
+    """Numbers of the different contents of each subject, such as the trials of responses to a task.
 
     Parts of a run may repeat a content, which then has the same number in each.
     """
@@ -20,8 +20,8 @@ class _Numbers:
     def number_of(self, subject: Hashable, part: str, content: Hashable, stated: int) -> int:
         """Return the number of a content: the stated one; if it is taken, 1 more than the largest.
 
-        A content that another part has too gets the number that it has there. If parts have it
-        several times, the first is the same as the first there, the second as the second.
+        A content that an earlier part has too gets the number that it has there. If parts have it
+        several times, the first gets the number of the first there, the second that of the second.
         """
         self._n_seen[subject, part, content] += 1
         key = (content, self._n_seen[subject, part, content])
@@ -39,19 +39,19 @@ def with_trials(responses: Iterable[LoggedResponse]) -> Iterator[LoggedResponse]
     content again in one part, is another trial. If a judge decided differently on one response,
     that is another repetition of the judge.
     """
-    # Of trials, and of repetitions of judges; their subjects differ.
-    numbers = _Numbers()
+    trials = _Numbers()
+    judge_trials = _Numbers()
     decision_of = attrgetter("criterion", "position", "value")
     for response in responses:
         messages = tuple(response.messages or ())
         task = (response.run, response.model, response.task_id, messages)
         content = (response.text, response.status)
-        trial = numbers.number_of(task, response.part, content, response.trial or 1)
+        trial = trials.number_of(task, response.part, content, response.trial or 1)
         judgements = []
         for judgement in response.judgements:
             decisions = tuple(map(decision_of, judgement.decisions))
             subject = (task, trial, judgement.judge)
-            judge_trial = numbers.number_of(
+            judge_trial = judge_trials.number_of(
                 subject,
                 response.part,
                 decisions,

@@ -235,7 +235,7 @@ def _row(**values: Any) -> Callable[[Path], Path]:
         (
             lambda folder: folder.mkdir() or folder,
             None,
-            "not a document",
+            "has no document",
         ),
         (
             lambda folder: write(folder, ada__t1__one="A."),
