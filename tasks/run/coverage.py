@@ -286,7 +286,7 @@ class _Matrix:
         sizes: Mapping[str, int],
     ) -> None:
         """Take the tasks that no comparison needs from the cells."""
-        for model, task_ids in self._job_tasks.left_out.items():
+        for model, task_ids in self._job_tasks.comparisons.left_out.items():
             responses = self._counts({}, task_ids)
             counts = self._counts(judge_columns, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)

@@ -5,11 +5,10 @@ Tasks that no comparison of a model needs are left out (`tasks/stopping`).
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from typing import Any, NamedTuple
 
-import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
@@ -23,10 +22,10 @@ from tasks.stopping import NO_COMPARISONS, JobComparisons, comparisons_of
 from warehouse import Reader, Row, Warehouse, advice_if_writable
 
 TEMPORARY_FAILURES = ("timeout", "provider_error", "parse_error", "empty")
-"""Failures with a temporary cause: the next run tries them again."""
+"""The statuses of failures with a temporary cause: the next run tries them again."""
 SETTLED = "unreadable in two runs; --retry-failed asks again"
-"""The end of the error of a criterion in a group whose entry could not be read in two runs; later
-runs try again only with the option.
+"""The end of the error of a verdict that is settled as a failure: the criterion's entry in the
+reply on its group could not be read in two runs. Later runs try again only with the option.
 """
 
 
@@ -40,16 +39,12 @@ class WantedTasks(NamedTuple):
     dataset_revision: str
     splits: tuple[str, ...]
     task_ids: tuple[str, ...]
-    comparisons: JobComparisons = NO_COMPARISONS
-
-    @property
-    def left_out(self) -> Mapping[str, frozenset[str]]:
-        """The tasks that are not wanted of a model, because its comparisons are decided."""
-        return self.comparisons.left_out
+    comparisons: JobComparisons
 
     def of_model(self, label: str) -> list[str]:
         """Return the wanted tasks of a model, in order."""
-        return [task_id for task_id in self.task_ids if task_id not in self.left_out.get(label, ())]
+        left_out = self.comparisons.left_out.get(label, ())
+        return [task_id for task_id in self.task_ids if task_id not in left_out]
 
     @property
     def key(self) -> dict[str, str]:
@@ -74,8 +69,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the"
             f" warehouse; {advice}"
         )
-    job_tasks = WantedTasks(benchmark, data.revision, data.splits, tuple(_task_ids(job, reader)))
-    return job_tasks._replace(comparisons=_comparisons(job, job_tasks, reader))
+    task_ids = tuple(_task_ids(job, reader))
+    comparisons = _comparisons(job, benchmark, task_ids, reader)
+    return WantedTasks(benchmark, data.revision, data.splits, task_ids, comparisons)
 
 
 def _task_ids(job: Job, reader: Reader) -> list[str]:
@@ -91,30 +87,35 @@ def _task_ids(job: Job, reader: Reader) -> list[str]:
                 " `tasks`"
             )
         members = [row for row in members if row["task_id"] in job.named_tasks]
+    task_ids = list(dict.fromkeys(row["task_id"] for row in members))
+    if job.limit is None:
+        return task_ids
     tasks_by_split = defaultdict(list)
     for row in members:
         tasks_by_split[row["split"]].append(row["task_id"])
-    task_ids = dict.fromkeys(chain.from_iterable(tasks_by_split.values()))
-    if job.limit is None:
-        return list(task_ids)
     drawn = drawn_in_turn(tasks_by_split.values(), job.limit)
     return [task_id for task_id in task_ids if task_id in drawn]
 
 
-def _comparisons(job: Job, job_tasks: WantedTasks, reader: Reader) -> JobComparisons:
+def _comparisons(
+    job: Job,
+    benchmark: Benchmark,
+    task_ids: Sequence[str],
+    reader: Reader,
+) -> JobComparisons:
     """Return the comparisons of a job under its first judge."""
-    judges = judge_configs(job, job_tasks.benchmark)
+    judges = judge_configs(job, benchmark)
     stopping = job.settings.stopping
-    if stopping is None or not judges or not job_tasks.task_ids:
+    if stopping is None or not judges or not task_ids:
         return NO_COMPARISONS
     models = job.compared_models or job.settings.models
     return comparisons_of(
         job,
         reader,
         stopping=stopping,
-        task_ids=job_tasks.task_ids,
+        task_ids=task_ids,
         judge=judges[0].columns,
-        score_name=job_tasks.benchmark.primary_score.score_name,
+        score_name=benchmark.primary_score.score_name,
         config_hashes={model.label: model_hash(model) for model in models},
     )
 
@@ -169,12 +170,12 @@ def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: M
     }
     filled_cells = set()
     failed_at = {}
-    _, rows = reader.table(sql.read("queries/run/tried_cells"), parameters)
-    for task_id, trial, is_filled, failed_at_s in rows:
-        if is_filled:
-            filled_cells.add((task_id, trial))
+    for row in reader.query("queries/run/tried_cells", parameters):
+        cell = (row["task_id"], row["trial"])
+        if row["is_filled"]:
+            filled_cells.add(cell)
         else:
-            failed_at[task_id, trial] = failed_at_s
+            failed_at[cell] = row["failed_at_s"]
     cells = [
         (task_id, trial)
         for trial, task_id in product(sorted(job.trials), job_tasks.of_model(model.label))
@@ -216,7 +217,7 @@ def missing_verdicts(
         for config_hash in (model_hash(model), IMPORTED):
             configured.append(responses_key(job.vintage_of(model), config_hash, model.label))
     left_out = []
-    for label, task_ids in job_tasks.left_out.items():
+    for label, task_ids in job_tasks.comparisons.left_out.items():
         left_out += [[label, task_id] for task_id in sorted(task_ids)]
     parameters = {
         **job_tasks.key,
@@ -364,10 +365,9 @@ def conversations_of(
     out.
     """
     parameters = {**job_tasks.key, "tasks": sorted(set(task_ids))}
-    _, rows = reader.table(sql.read("queries/run/conversations"), parameters)
+    rows = reader.query("queries/run/conversations", parameters)
     return {
-        task_id: Conversation(conversation_id, tuple(messages))
-        for task_id, conversation_id, messages in rows
+        row["task_id"]: Conversation(row["conversation_id"], tuple(row["messages"])) for row in rows
     }
 
 

@@ -4,7 +4,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.rules.identity import IMPORTED
 from tasks.run.coverage import coverage
 from tasks.run.judge_configs import judge_configs
-from tasks.run.missing_work import WantedTasks
+from tasks.stopping import NO_COMPARISONS
 from tests.kit import (
     admitted,
     criterion,
@@ -40,8 +40,9 @@ def test_of_imported_responses_to_tasks_that_no_comparison_needs_no_verdict_is_d
         if 1 <= number <= 8:
             responses.append(response_row)
         if 5 <= number <= 8:
-            row = verdict(response_row, criterion_row, 1.0, **config.columns)
-            verdicts.append(row)
+            verdicts.append(
+                verdict(response_row, criterion_row, 1.0, **config.columns)
+            )
     rows = {
         **admitted(TASK_IDS, split="data", n_criteria=1),
         "criteria": criteria,
@@ -49,7 +50,9 @@ def test_of_imported_responses_to_tasks_that_no_comparison_needs_no_verdict_is_d
         "verdicts": verdicts,
     }
     written(job.warehouse, rows, job.data.revision).publish()
-    monkeypatch.setattr(WantedTasks, "left_out", {"alpha": frozenset(TASK_IDS[:5])})
+    monkeypatch.setitem(
+        vars(NO_COMPARISONS), "left_out", {"alpha": frozenset(TASK_IDS[:5])}
+    )
 
     response_cell, verdict_cell = coverage(job)
 
