@@ -21,7 +21,7 @@ from tasks.benchmarks.rows import (
     text_or_none,
 )
 from tasks.dataset.source import json_rows
-from tasks.imports.files import number_of
+from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results.records import (
     MIN_NORMALIZED,
     PRIMARY,
@@ -77,17 +77,18 @@ def read_evalscope(source: LogSource) -> Log:
     """Return the responses of all models, with each judge's decisions.
 
     Raises:
-        ImportRefused: a file cannot be read.
+        ImportRefused: a row has no index, or something else where a text or a number belongs.
+        SourceError: a line is not a JSON object.
     """
     responses = list(with_trials(_responses(source)))
-    # If a model lacks a task that another model has, its prediction failed, which leaves no row.
     tasks_by_model = defaultdict(set)
     for response in responses:
-        tasks_by_model[response.model].add(response.task_id or "")
-    all_tasks = {response.task_id or "" for response in responses}
+        tasks_by_model[response.model].add(response.task_id)
+    all_tasks = set[str | None]().union(*tasks_by_model.values())
     notes = []
+    # If a model lacks a task that another model has, its prediction failed, which leaves no row.
     for model, tasks in tasks_by_model.items():
-        lacking_tasks = sorted(all_tasks - tasks - {""})
+        lacking_tasks = sorted(filter(None, all_tasks - tasks))
         if lacking_tasks:
             notes.append(f"{model} has no prediction on {list_text(lacking_tasks, 5)}")
     return Log("EvalScope", responses, notes)
@@ -101,7 +102,11 @@ def _responses(source: LogSource) -> Iterator[LoggedResponse]:
         if file is None:
             continue
         for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
-            number = as_whole_number(row.get("index")) or 0
+            number = as_whole_number(row.get("index"))
+            if number is None:
+                raise ImportRefused(
+                    f"{source.path / name}: a row has no whole number as `index`; correct the log"
+                )
             sample = _Sample(file["run"] or "", file["model"], file["part"], number)
             rows_by_sample[sample][file["folder"]] = row
     for sample, rows in sorted(rows_by_sample.items()):
@@ -191,11 +196,13 @@ def _decision(attempt: LogRow, position: int, criterion: LogRow) -> Decision:
     if cause is None and not is_success:
         cause = text_or_none(attempt.get("status"))
     title = as_text(criterion.get("title") or criterion.get("criterion"))
+    # With an output, the judge replied, but not with a decision.
+    failure = PARSE_ERROR if output else call_failure(cause) or PROVIDER_ERROR
     return Decision(
         cell_label(criterion, "id") or title,
         value,
         position,
-        status=PARSE_ERROR if output else (call_failure(cause) or PROVIDER_ERROR),
+        status=failure,
         explanation=None if value is None else cell_text(parsed, "explanation"),
         error=cause if value is None else None,
         weight=as_number(criterion.get("weight", criterion.get("points"))),

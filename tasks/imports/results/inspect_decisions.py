@@ -1,6 +1,6 @@
 """The decisions on criteria in a score of an Inspect log, in the forms that scorers write them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, text_or_none
@@ -36,7 +36,8 @@ _DECISION_KEYS = (
 )
 _DECISION_OR_ERROR_KEYS = {*_DECISION_KEYS, "error"}
 _EXPLANATION_KEYS = ("explanation", "reason", "rationale")
-_FAILURE_STATUSES = FAILURES - {EMPTY} | {PARSE_ERROR}
+# An empty reply of a judge is a parse error (`tasks.run.calls`).
+_FAILURE_STATUSES = (FAILURES - {EMPTY}) | {PARSE_ERROR}
 _UNDECIDED = {"not_judged", "no_response"}
 """Statuses in the logs of `prbench export inspect` that mean that there is no decision."""
 _DECIDED_WORDS = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
@@ -48,7 +49,9 @@ _UNREADABLE_REPLY = (
     "Failed to parse judge response",
 )
 """Beginnings of explanations that state that the judge's reply could not be read."""
-_BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
+_NO_EXPLANATION = "No explanation provided"
+"""The explanation of an unmet criterion that states the same."""
+_MAPPING_KEYS = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
 """If several mappings may be decisions by criterion, only the one with such a name is."""
 
 
@@ -62,15 +65,19 @@ class ScoreDecisions(NamedTuple):
 def decisions_of(score: LogRow) -> ScoreDecisions | None:
     """Return the decisions in a score; None if it has none.
 
-    They may be a list of objects in the metadata, a list `grades` in the order of the rubric,
-    marked lines in the explanation, or a mapping by criterion in the value or the metadata. Each of
-    these may also hold something else.
+    They may be objects in the metadata, a list `grades` in the order of the rubric, marked lines in
+    the explanation, or a mapping by criterion in the value or the metadata. Each of these may also
+    hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         items = _items(stated)
         if items:
-            decisions = [_decision(item) for item in items if item.get("status") not in _UNDECIDED]
+            decisions = [
+                _decision(item)
+                for item in items
+                if text_or_none(item.get("status")) not in _UNDECIDED
+            ]
             # A scorer of inspect_evals writes this list, and counts a call without a decision as
             # unmet (see the README).
             may_hide = True if name == "detailed_results" else _may_hide(items)
@@ -113,7 +120,7 @@ def _by_criterion(score: LogRow, metadata: LogRow) -> Mapping[str, LogRow]:
         if decisions:
             mappings[name] = decisions
     if len(mappings) > 1:
-        mappings = {name: mappings[name] for name in mappings if name in _BY_CRITERION}
+        mappings = {name: mappings[name] for name in mappings if name in _MAPPING_KEYS}
     if len(mappings) == 1:
         return mappings.popitem()[1]
     return _flags({name: flag for name, flag in metadata.items() if isinstance(flag, bool)})
@@ -149,7 +156,8 @@ def _is_decision(stated: Any) -> bool:
 
 
 def _items(stated: Any) -> Sequence[LogRow]:
-    """Return a list if it has objects that each name a criterion, else an empty list.
+    """Return a list of objects (or a single one) that each name a criterion; anything else is
+    empty.
 
     At least one has a decision; others may state why they have none.
     """
@@ -160,24 +168,24 @@ def _items(stated: Any) -> Sequence[LogRow]:
     return items if has_decision else []
 
 
-def _may_hide(items: Iterable[LogRow]) -> bool | None:
+def _may_hide(items: Sequence[LogRow]) -> bool | None:
     """Return whether a failed call may be stored as a decision.
 
     True if the log shows a failed call that is stored as a decision; False if it shows only those
     that are stored as failures; None if it shows none, so that this is not known. In logs of
     `prbench export inspect` each decision states it (`Decision.usage`), so the result is None.
     """
-    may_hide = None
-    for item in items:
-        if _MAY_HIDE_FAILURES in item:
-            return None
-        stated = _stated_decision(item)
-        lacks_decision = stated is None and not item.keys().isdisjoint(_DECISION_KEYS)
-        if _is_unreadable(item) and _is_decision(stated):
-            may_hide = True
-        elif may_hide is None and (lacks_decision or _failure_of(item) is not None):
-            may_hide = False
-    return may_hide
+    if any(_MAY_HIDE_FAILURES in item for item in items):
+        return None
+    if any(_is_unreadable(item) and _is_decision(_stated_decision(item)) for item in items):
+        return True
+    return False if any(map(_shows_failure, items)) else None
+
+
+def _shows_failure(item: LogRow) -> bool:
+    """Return whether a key for decisions has none, or a failure is stated."""
+    lacks_decision = _stated_decision(item) is None and not item.keys().isdisjoint(_DECISION_KEYS)
+    return lacks_decision or _failure_of(item) is not None
 
 
 def _stated_decision(item: LogRow) -> Any:
@@ -197,7 +205,7 @@ def _is_done(status: Any) -> bool:
 
 def _is_unreadable(item: LogRow) -> bool:
     explanation = _explanation(item) or ""
-    if explanation == "No explanation provided":
+    if explanation == _NO_EXPLANATION:
         return value_of_decision(_stated_decision(item)) == 0.0
     return explanation.startswith(_UNREADABLE_REPLY)
 
@@ -219,11 +227,11 @@ class _Failure(NamedTuple):
 def _failure_of(item: LogRow) -> _Failure | None:
     """Return the failure that an item states by an error or by a status; None if it states none."""
     status = text_or_none(item.get("status"))
-    error = cause_of(item.get("error"))
-    is_usual_status = is_blank(status) or _is_done(status) or _is_decision(item.get("status"))
-    if is_blank(error) and is_usual_status:
-        return None
-    cause = f"the log's status is {status}" if is_blank(error) else error or ""
+    cause = cause_of(item.get("error")) or ""
+    if is_blank(cause):
+        if is_blank(status) or _is_done(status) or _is_decision(item.get("status")):
+            return None
+        cause = f"the log's status is {status}"
     if status in _FAILURE_STATUSES:
         return _Failure(status, cause)
     return _Failure(call_failure(cause) or PARSE_ERROR, cause)

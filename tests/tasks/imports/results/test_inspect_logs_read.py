@@ -289,6 +289,12 @@ NO_DECISIONS = {
             "No explanation provided",
         )
     },
+    "a status that is no text": (
+        {"status": {"code": 1}},
+        "parse_error",
+        "the log has \"{'code': 1}\"",
+        None,
+    ),
     "an exception as the reason": (
         {"met": False, "explanation": f"{LOST}: Error code: 500 - {{'error': 'x'}}"},
         "provider_error",
@@ -522,6 +528,16 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
 
     assert (model,) in values_in(job, "select distinct model from responses")
     assert values_in(job, f"select 1 from verdicts where model = '{model}'") != []
+
+
+def test_rows_of_evalscope_without_an_index_are_refused(finance, tmp_path):
+    log = unpacked("evalscope", tmp_path)
+    file = log / "reviews" / "brief" / "prbench_finance.jsonl"
+    file.write_text(file.read_text().replace('"index"', '"other"'))
+
+    line = refused(finance, [log])
+
+    assert f"{file}: a row has no whole number as `index`" in line
 
 
 def _reply_of(sample: Document) -> Any:
