@@ -294,7 +294,7 @@ def rows_with_columns(
     return rows
 
 
-def refuse_nothing(source: object, notes: Iterable[str]) -> NoReturn:
+def raise_nothing_to_import(source: object, notes: Iterable[str]) -> NoReturn:
     """Refuse a file that gave nothing; `notes` say how many rows were skipped, and why.
 
     Raises:

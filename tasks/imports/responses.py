@@ -281,7 +281,7 @@ def import_responses(
         offer.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
     )
     if not matched:
-        files.refuse_nothing(source, skipped)
+        files.raise_nothing_to_import(source, skipped)
     responses = files.RowsToImport("responses", stored_rows, offer.batch)
     texts = _put_responses(job, offer.folder, responses, matched)
     notes = [*_notes(texts, offer.n_skipped), *skipped]

@@ -57,7 +57,7 @@ def import_reviews(
         matched, notes = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
         notes += empty_notes
         if not matched:
-            files.refuse_nothing(file, notes)
+            files.raise_nothing_to_import(file, notes)
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
         reviews = files.RowsToImport("reviews", stored_rows, batch)
         for located, wording in matched:

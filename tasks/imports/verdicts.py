@@ -103,7 +103,7 @@ def import_verdicts(
         matched, skipped = files.matched_rows(rows, criteria.of_row, skip_unknown=skip_unknown)
         notes += skipped
         if not matched:
-            files.refuse_nothing(file, notes)
+            files.raise_nothing_to_import(file, notes)
         verdicts = files.RowsToImport("verdicts", files.imported_rows(reader, "verdicts"), batch)
         labels = _put_verdicts(job, reader, verdicts, matched, are_labels=is_random_sample)
         tables = _labellers(job, reader, batch, labels)

@@ -24,7 +24,7 @@ from tasks.imports.files import (
     StoredRow,
     count_notes,
     imported_rows,
-    refuse_nothing,
+    raise_nothing_to_import,
     store_batch,
 )
 from tasks.imports.matching import Criteria, Wording
@@ -122,7 +122,7 @@ def import_results(
                 f"{list_text(log_import.misfits, 1)} (--skip-unknown skips such rows)"
             )
         if not rows_by_kind["responses"].ids:
-            refuse_nothing(source.path, log_import.remarks())
+            raise_nothing_to_import(source.path, log_import.remarks())
         imports.append(log_import)
     reports: list[StageReport] = []
     for log_import in imports:
