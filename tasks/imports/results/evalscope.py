@@ -84,7 +84,7 @@ def read_evalscope(source: LogSource) -> Log:
     tasks_by_model = defaultdict(set)
     for response in responses:
         tasks_by_model[response.model].add(response.task_id)
-    all_tasks = set[str | None]().union(*tasks_by_model.values())
+    all_tasks = {response.task_id for response in responses}
     notes = []
     # If a model lacks a task that another model has, its prediction failed, which leaves no row.
     for model, tasks in tasks_by_model.items():

@@ -156,7 +156,10 @@ class LogImport:
         judges: name of a judge in the log -> its label.
         misfits: messages about entries that do not fit the data set.
         harness_scores: scores to compare with ours.
-        counts: how often something happened that `_notes` reports.
+        n_unreadable: number of responses whose scores name no criterion.
+        n_without_response: number of decisions on failed responses, which are left out.
+        n_other_weights: number of weights that differ from those of the data set.
+        may_hide_failures: true if a verdict may be a failed call.
     """
 
     job: Job
@@ -168,7 +171,10 @@ class LogImport:
     judges: Mapping[str | None, str]
     misfits: list[str] = field(default_factory=list)
     harness_scores: list[HarnessScores] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    n_unreadable: int = 0
+    n_without_response: int = 0
+    n_other_weights: int = 0
+    may_hide_failures: bool = False
 
     @cached_property
     def grading(self) -> str:
@@ -215,7 +221,7 @@ class LogImport:
         if not graded:
             # Scores that name no criterion are not about a rubric.
             if logged.judgements and response["text"] is not None:
-                self.counts["no criteria"] += 1
+                self.n_unreadable += 1
         elif logged.combined_scores:
             judges = tuple(scores.judges[0] for scores in graded)
             n_other_weights = max(scores.n_other_weights for scores in graded)
@@ -233,22 +239,20 @@ class LogImport:
     ) -> HarnessScores | None:
         """Add the verdicts of a judgement and return its scores; None if it names no criterion."""
         decisions = judgement.decisions
-        matches = list(match_all(self.criteria, where, response["task_id"], decisions))
-        if not matches:
+        matches, misfits = match_all(self.criteria, where, response["task_id"], decisions)
+        if not matches and not misfits:
             return None
+        self.misfits += map(str, misfits)
         judge = self.judges[judgement.judge]
         n_other_weights = 0
-        for match in matches:
-            if isinstance(match, NotInDataSet):
-                self.misfits.append(str(match))
-                continue
-            decision, wording = match
-            n_other_weights += decision.weight not in {None, wording.weight}
+        for decision, wording in matches:
+            if decision.weight not in {None, wording.weight}:
+                n_other_weights += 1
             if response["text"] is None:
-                self.counts["on no response"] += 1
+                self.n_without_response += 1
             else:
                 self._add_verdict(where, judge, judgement, response, decision, wording)
-        self.counts["other weight"] += n_other_weights
+        self.n_other_weights += n_other_weights
         judges = ((judge, judgement.judge_trial),)
         return HarnessScores(response, judges, judgement.own_scores, n_other_weights)
 
@@ -280,7 +284,8 @@ class LogImport:
         else:
             row["status"] = STATUSES[decision.value]
         row_to_store = self.rows_by_kind["verdicts"].put(where, row)
-        self.counts["may hide failures"] += bool(row_to_store["may_hide_failures"])
+        if row_to_store["may_hide_failures"]:
+            self.may_hide_failures = True
 
     def write(self) -> list[StageReport]:
         """Write the new rows; return a report of their numbers, and one for each note."""
@@ -295,7 +300,7 @@ class LogImport:
         return [report, *(StageReport("import", notes=[note]) for note in notes)]
 
     def _notes(self) -> Iterator[str]:
-        if self.counts["may hide failures"]:
+        if self.may_hide_failures:
             yield (
                 f"{self.log.title} may store a failed judge call as a decision, so its verdicts are"
                 " marked"
@@ -303,9 +308,9 @@ class LogImport:
         counts = {
             "decisions left out, because a failure of the call is stored and the tool may hide"
             " failures": self.rows_by_kind["verdicts"].n_left_out,
-            "grades of failed responses left out": self.counts["on no response"],
-            "weights in the log differ from those of this revision": self.counts["other weight"],
-            "responses have scores but no criteria that can be read": self.counts["no criteria"],
+            "grades of failed responses left out": self.n_without_response,
+            "weights in the log differ from those of this revision": self.n_other_weights,
+            "responses have scores but no criteria that can be read": self.n_unreadable,
         }
         yield from count_notes(counts)
         yield from self.remarks()
@@ -379,16 +384,15 @@ def _score_pair(
     decided = [value for value in values if value is not None]
     here = fmean(decided) if len(decided) == len(keys) else None
     pair = ScorePair(response["task_id"], in_log, here)
-    if in_log is None or here is None:
-        is_same = in_log is here
-    else:
+    is_same = in_log == here
+    if in_log is not None and here is not None:
         is_same = abs(in_log - here) <= 1e-9
     if is_same:
         return pair
     reason = ""
     if response["text"] is None:
         reason = ": the response failed"
-    elif not scores_here.keys() >= set(keys):
+    elif any(key not in scores_here for key in keys):
         reason = ": the checks have not admitted the task here"
     elif here is None:
         reason = ": not all criteria are decided here"
@@ -406,7 +410,7 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
     outcome = f"equal on {counted(len(task_means_here), 'task')}"
     differences = [pair.difference for pair in pairs if pair.difference]
     if differences:
-        # The mean is clipped for display only; scores were compared before clipping.
+        # As on the leaderboard. If all scores are equal, the mean here is that in the log.
         if is_clipped and mean_here is not None:
             mean_here = max(mean_here, 0.0)
         outcome = f"differs on {list_text(differences, 5)}"
@@ -420,7 +424,7 @@ def _task_means(scores: Iterable[tuple[str, float | None]]) -> list[float]:
     for task_id, score in scores:
         if score is not None:
             scores_by_task[task_id].append(score)
-    return [fmean(sorted(scores_by_task[task_id])) for task_id in sorted(scores_by_task)]
+    return list(map(fmean, scores_by_task.values()))
 
 
 def _number(value: float | None) -> str:
@@ -452,10 +456,10 @@ class Tasks:
         """
         task_id = logged.task_id
         text = logged.text
-        has_other_conversation = False
         if task_id not in self.conversations:
-            task_id = self._only_task_for(logged)
-        elif logged.transcript is not None:
+            return self._only_task_for(logged), text
+        has_other_conversation = False
+        if logged.transcript is not None:
             text = text_after(self.conversations[task_id].messages, logged.transcript)
             has_other_conversation = text is None
         elif logged.messages is not None:
@@ -506,20 +510,26 @@ def match_all(
     where: str,
     task_id: str,
     decisions: Sequence[Decision],
-) -> Iterator[tuple[Decision, Wording] | NotInDataSet]:
-    """Yield decisions with their criteria, or the reason why a criterion is not found.
+) -> tuple[list[tuple[Decision, Wording]], list[NotInDataSet]]:
+    """Return decisions with their criteria, and for each other decision the reason why its
+    criterion is not found.
 
     Criteria with equal texts are distinguished by their order, or by weight.
     """
+    matches = []
+    misfits = []
     seen = Counter[str | None]()
     for decision in decisions:
         # A set, so that a decision counts once if its criterion is given by the text.
         seen.update({decision.criterion, decision.text} - {None})
         try:
-            yield decision, _wording(criteria, where, task_id, decision, decisions, seen)
+            wording = _wording(criteria, where, task_id, decision, decisions, seen)
         except NotInDataSet as error:
             if not decision.is_guess:
-                yield error
+                misfits.append(error)
+        else:
+            matches.append((decision, wording))
+    return matches, misfits
 
 
 def _wording(
@@ -537,8 +547,10 @@ def _wording(
     """
     names = list(filter(None, (decision.criterion, decision.text)))
     if not names:
+        if decision.position is None:
+            raise NotInDataSet(f"{where}: a decision names no criterion")
         rubric = criteria.originals.get(task_id, [])
-        if len(rubric) != len(decisions) or decision.position is None:
+        if len(rubric) != len(decisions):
             raise NotInDataSet(
                 f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)}"
                 " criteria"
@@ -566,26 +578,27 @@ def _by_weight(
     where: str,
     decision: Decision,
     decisions: Sequence[Decision],
-    alike: Sequence[Wording],
+    wordings: Sequence[Wording],
 ) -> Wording:
     """Return the criterion, of several with one text, that has the weight of a decision.
 
     If several have this weight too, they are matched in order; any order gives the same verdicts,
     because decisions on them that are not equal are refused.
     """
-    wordings = [wording for wording in alike if wording.weight == decision.weight]
+    twin_wordings = [wording for wording in wordings if wording.weight == decision.weight]
     twins = [
         twin
         for twin in decisions
         if twin.criterion == decision.criterion and twin.weight == decision.weight
     ]
-    if len(twins) != len(wordings) or len({twin.value for twin in twins}) > 1:
+    if len(twins) != len(twin_wordings) or len({twin.value for twin in twins}) > 1:
         raise NotInDataSet(
-            f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several"
-            " times, and the log does not say which decision is on which"
+            f"{where}: task {wordings[0].task_id} has the criterion {wordings[0].title[:80]!r}"
+            " several times, and the log does not say which decision is on which"
         )
     # By identity, because twins may be equal.
-    return next(wording for wording, twin in zip(wordings, twins, strict=True) if twin is decision)
+    position = next(number for number, twin in enumerate(twins) if twin is decision)
+    return twin_wordings[position]
 
 
 def labels_of(
@@ -609,10 +622,12 @@ def labels_of(
     has_placeholder = placeholder in pattern
     # Not for judges without a given label: one without a name is then called `imported`.
     needs_names = has_placeholder and (label is not None or kind == "model")
-    if is_blank(pattern) or (needs_names and any(map(is_blank, names))):
+    if is_blank(pattern):
+        raise UsageError(f"{option}: the label is blank; give another one")
+    if needs_names and any(map(is_blank, names)):
         raise UsageError(
-            f"{path}: names no {kind}; give its label, which is not blank, with {option} LABEL,"
-            f" without {placeholder} in it"
+            f"{path}: names no {kind}; give its label with {option} LABEL, without {placeholder} in"
+            " it"
         )
     if not has_placeholder and len(names) > 1:
         all_names = ", ".join(sorted(map(str, names)))

@@ -472,10 +472,10 @@ def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
     assert "its verdicts are marked" not in notes
 
 
-def matches(
+def matched(
     *decisions: tuple[float, float],
     is_reordered: bool = True,
-) -> list[tuple[Decision, Wording] | NotInDataSet]:
+) -> tuple[list[tuple[Decision, Wording]], list[NotInDataSet]]:
     """Match decisions (weight, value) with three criteria of one text: `a` of weight 5, `b` and `c`
     of weight 3.
     """
@@ -489,7 +489,7 @@ def matches(
         Decision("Same.", value, weight=weight, is_reordered=is_reordered)
         for weight, value in decisions
     ]
-    return list(match_all(criteria, "x", "t", logged))
+    return match_all(criteria, "x", "t", logged)
 
 
 @pytest.mark.parametrize(
@@ -504,13 +504,13 @@ def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
     is_reordered,
     criterion_ids,
 ):
-    wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
+    matches, _ = matched(*decisions, is_reordered=is_reordered)
 
-    assert [wording.criterion_id for wording in wordings] == criterion_ids
+    assert [wording.criterion_id for _, wording in matches] == criterion_ids
 
 
 def test_decisions_that_equal_texts_and_weights_do_not_distinguish_are_refused():
-    refusal, match, _ = matches((3, 0), (5, 0), (3, 1))
+    [match], [refusal, _] = matched((3, 0), (5, 0), (3, 1))
 
     reason = "several times, and the log does not say which decision is on which"
     assert reason in str(refusal)
