@@ -150,7 +150,7 @@ _OPTIONS: dict[str, GroupedOption] = {
     ),
     "summary": GroupedOption(
         GENERAL,
-        "--summary",
+        "--summary summary_file",
         "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
         type=click.File("a", encoding="utf-8", lazy=True),

@@ -32,7 +32,7 @@ OPEN = Gate(0, "")
 
 
 @contextmanager
-def summarised(summary: TextIO | None, title: str) -> Iterator[None]:
+def reporting_errors_in(summary_file: TextIO | None, title: str) -> Iterator[None]:
     """Append the error to the summary if the block raises one.
 
     A summary that cannot be written is refused before the block begins.
@@ -40,13 +40,13 @@ def summarised(summary: TextIO | None, title: str) -> Iterator[None]:
     from tasks.compare.regressions import as_markdown
     from warehouse import WarehouseError
 
-    if summary is not None:
-        summary.write("")  # opens it
+    if summary_file is not None:
+        summary_file.write("")  # opens it
     try:
         yield
     except (PipelineError, WarehouseError) as error:
-        if summary is not None:
-            summary.write(as_markdown(title, [f"Failed: {error}"], []))
+        if summary_file is not None:
+            summary_file.write(as_markdown(title, [f"Failed: {error}"], []))
         raise
 
 
@@ -56,7 +56,7 @@ def conclude_diff(
     *,
     fail_if: str | None,
     least_difference: float,
-    summary: TextIO | None,
+    summary_file: TextIO | None,
 ) -> int:
     """Write the summary of a comparison, and return the exit code."""
     from tasks.compare.regressions import untested, worse
@@ -71,19 +71,21 @@ def conclude_diff(
         lower,
         uncompared,
         fail_if=fail_if,
-        summary=summary,
+        summary_file=summary_file,
     )
     if gate.line:
         click.echo(gate.line, err=True)
     return gate.exit_code
 
 
-def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextIO | None) -> Gate:
+def gate_of_night(
+    execution: "Execution", *, fail_if: str | None, summary_file: TextIO | None
+) -> Gate:
     """Write the summary of a night compared with the last one, and return its gate.
 
     The night is worse if an alert says that a score fell.
     """
-    if fail_if is None and summary is None:
+    if fail_if is None and summary_file is None:
         return OPEN
     from flows.nightly import comparisons
     from tasks.alerts.findings import judge_name
@@ -113,7 +115,9 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     if not rows and not lower:
         uncompared.append(f"no score of the night of {night} can be compared with an earlier one")
     title = f"{execution.job.benchmark}, night {night}"
-    return _conclude(title, lines, rows, lower, uncompared, fail_if=fail_if, summary=summary)
+    return _conclude(
+        title, lines, rows, lower, uncompared, fail_if=fail_if, summary_file=summary_file
+    )
 
 
 def _conclude(
@@ -124,7 +128,7 @@ def _conclude(
     uncompared: Sequence[str],
     *,
     fail_if: str | None,
-    summary: TextIO | None,
+    summary_file: TextIO | None,
 ) -> Gate:
     """Write the summary, and return the gate, which is open without `--fail-if`.
 
@@ -143,8 +147,8 @@ def _conclude(
         kind = "Worse"
     reason = list_text(uncompared or lower, _MOST_REASONS, "; ")
     conclusion = f"{kind}: {reason}" if kind else "No score is significantly worse."
-    if summary is not None:
-        summary.write(as_markdown(title, [*lines, conclusion], rows))
+    if summary_file is not None:
+        summary_file.write(as_markdown(title, [*lines, conclusion], rows))
     if fail_if is None or exit_code == 0:
         return OPEN
     return Gate(exit_code, f"exit code {exit_code} ({kind.lower()}): {reason}")

@@ -12,7 +12,7 @@ from flows.cli.figures import leaderboard_of, rows_of_parts, show_leaderboard, s
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command, number
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
-from flows.cli.regressions import gate_of_night, summarised
+from flows.cli.regressions import gate_of_night, reporting_errors_in
 from flows.run.arguments import Arguments
 from flows.run.outcomes import INTERRUPTED, SKIPPED
 from tasks.console import working
@@ -114,7 +114,7 @@ def next_commands(arguments: Arguments) -> str:
         "vintage": "Vintage to use for all other models.  [default: base]",
     },
 )
-def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> int:
+def nightly(context: Context, fail_if: str | None, summary_file: TextIO | None) -> int:
     """Run one night: resample nightly models, judge, compare, alert.
 
     Models with `resample: nightly` are sampled again. The night is compared with the previous one,
@@ -127,7 +127,7 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
       prbench nightly --stop-at 06:30
       prbench nightly --fail-if worse --summary "$GITHUB_STEP_SUMMARY"
     """
-    with context.working(), summarised(summary, "prbench nightly"):
+    with context.working(), reporting_errors_in(summary_file, "prbench nightly"):
         from flows.nightly import alert_refused, run_night
         from flows.run.config import refuse_unknown_names
         from tasks.rules.errors import PipelineError
@@ -141,7 +141,9 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
             raise
         execution = run_night(context.job, is_verbose=context.is_verbose)
     _show_board(context, execution)
-    return finish(context, execution, gate_of_night(execution, fail_if=fail_if, summary=summary))
+    return finish(
+        context, execution, gate_of_night(execution, fail_if=fail_if, summary_file=summary_file)
+    )
 
 
 @command(

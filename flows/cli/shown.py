@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
 from flows.cli.options import SHOWS, Context, command, number
-from flows.cli.regressions import conclude_diff, summarised
+from flows.cli.regressions import conclude_diff, reporting_errors_in
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output_options=SHOWS)
@@ -326,7 +326,7 @@ def diff(
     is_debiased: bool,
     fail_if: str | None,
     least_difference: float | None,
-    summary: TextIO | None,
+    summary_file: TextIO | None,
     **choices: Any,
 ) -> int:
     """Compare models, judges, templates, runs, vintages, revisions.
@@ -350,7 +350,7 @@ def diff(
         raise click.UsageError("give at least two names to compare, such as two models")
     if least_difference is not None and fail_if is None:
         raise click.UsageError("--least is for --fail-if worse; give both")
-    if is_debiased and (fail_if or summary):
+    if is_debiased and (fail_if or summary_file):
         raise click.UsageError("--debiased has no test; leave --fail-if and --summary out")
     if is_debiased:
         _show_debiased(context, names, of, choices)
@@ -362,7 +362,7 @@ def diff(
         "flips": "diff_flips",
     }
     title = f"Comparison of {names[0]} with {', '.join(names[1:])}"
-    with summarised(summary, title):
+    with reporting_errors_in(summary_file, title):
         # Compared revisions need not include the configured one.
         job = context.job if of == "revision" else context.stored_job()
         rows_by_part = show_parts(context, job, parts, choices | {"names": names, "of": of})
@@ -371,7 +371,7 @@ def diff(
         title,
         fail_if=fail_if,
         least_difference=least_difference or 0.0,
-        summary=summary,
+        summary_file=summary_file,
     )
 
 
