@@ -21,7 +21,7 @@ _MOST_REASONS = 3
 class Gate(NamedTuple):
     """What `--fail-if` has found: an exit code, and a line with its reason.
 
-    0 and an empty line if nothing fell, or if the option is not used.
+    0 and an empty line if everything was compared and nothing fell, or without the option.
     """
 
     exit_code: int
@@ -33,9 +33,9 @@ OPEN = Gate(0, "")
 
 @contextmanager
 def reporting_errors_in(summary_file: TextIO | None, title: str) -> Iterator[None]:
-    """Append the error to the summary if the block raises one.
+    """Append the error to the summary's file if the block raises one.
 
-    A summary that cannot be written is refused before the block begins.
+    A file that cannot be written is refused before the block begins.
     """
     from tasks.compare.regressions import as_markdown
     from warehouse import WarehouseError
@@ -88,22 +88,12 @@ def gate_of_night(
     if fail_if is None and summary_file is None:
         return OPEN
     from flows.nightly import comparisons
-    from tasks.alerts.findings import judge_name
     from tasks.compare.regressions import untested
-    from tasks.rules.statistics.comparison import holm
 
     night = execution.job.night
     rows = []
     if execution.outcome not in {SKIPPED, INTERRUPTED}:
-        rows = comparisons(execution.job)
-    adjusted = holm([row["p_value"] for row in rows])
-    # The names in rows of `prbench diff`, which `untested` and `as_markdown` read.
-    for row, p_adjusted in zip(rows, adjusted, strict=True):
-        row["first"] = f"{row['model']} {row['first_vintage']}"
-        row["second"] = f"{row['model']} {row['second_vintage']}"
-        row["n_tasks_wanted"] = row["n_wanted"]
-        row["p_adjusted"] = p_adjusted
-        row["second_judge"] = judge_name(row)
+        rows = _diff_rows(comparisons(execution.job))
     lower = []
     lines = []
     for alert in execution.alerts:
@@ -118,6 +108,26 @@ def gate_of_night(
     return _conclude(
         title, lines, rows, lower, uncompared, fail_if=fail_if, summary_file=summary_file
     )
+
+
+def _diff_rows(night_rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a night's comparisons as rows of `prbench diff`, with corrected p-values."""
+    from tasks.alerts.findings import judge_name
+    from tasks.rules.statistics.comparison import holm
+
+    adjusted = holm([row["p_value"] for row in night_rows])
+    rows = []
+    for row, p_adjusted in zip(night_rows, adjusted, strict=True):
+        diff_row = {
+            **row,
+            "first": f"{row['model']} {row['first_vintage']}",
+            "second": f"{row['model']} {row['second_vintage']}",
+            "n_tasks_wanted": row["n_wanted"],
+            "p_adjusted": p_adjusted,
+            "second_judge": judge_name(row),
+        }
+        rows.append(diff_row)
+    return rows
 
 
 def _conclude(

@@ -186,7 +186,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    job = context.stored_job(model=[model, *([than] if than else [])])
+    job = context.stored_job(model=list(filter(None, [model, than])))
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
             "weaknesses",
@@ -206,13 +206,12 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "than": than,
         "n_examples": n_examples,
     }
-    narrowed = job.model_copy(update={"named_judges": judge_labels})
     show_parts(
         context,
-        narrowed,
+        job.model_copy(update={"named_judges": judge_labels}),
         parts,
         parameters,
-        empty="No weakness is known; `prbench capabilities` looks.",
+        empty="No weakness is known; run `prbench capabilities` to find some.",
     )
 
 
@@ -236,7 +235,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
 @number(
     "--flips n_criteria",
     3,
-    "Number of criteria to show that gain most points, and that lose most, for each comparison.",
+    "For each comparison, show the N criteria that gain most points, and the N that lose most.",
     least=0,
 )
 def conditions(context: Context, **choices: Any) -> None:
@@ -292,8 +291,8 @@ def conditions(context: Context, **choices: Any) -> None:
     output_options=SHOWS,
     texts={
         "vintage": (
-            "Compare in this vintage, in which pinned models stand with their base responses;"
-            " `all`: in each vintage.  [default: the current one of each model]"
+            "Compare in this vintage, with the base responses of pinned models; `all`: in each"
+            " vintage.  [default: the current one of each model]"
         )
     },
 )
@@ -425,29 +424,27 @@ def cascade(context: Context, bound: str | None, **choices: Any) -> None:
       prbench cascade gpt-5.6-luna gpt-5.6-terra --bound kappa=0.8 --all
       prbench cascade gpt-5.6-luna gpt-5.6-terra --json
     """
-
-    def store_and_pick(rows: Mapping[str, Any]) -> list[str]:
-        from tasks.cascade import store_rules
-
-        store_rules(job.warehouse, rows["rules"])
-        return _picked_lines(rows["rules"], bound)
+    from tasks.cascade import store_rules
 
     job = context.stored_job()
     parameters = choices | {"bound": bound, "splits": list(context.arguments.splits)}
-    show_parts(
+    rows_by_part = show_parts(
         context,
         job,
         {"rules": "cascade"},
         parameters,
         empty="No rule was evaluated.",
-        lines_after=store_and_pick,
+        lines_after=lambda rows: _picked_lines(rows["rules"], bound),
     )
+    store_rules(job.warehouse, rows_by_part["rules"])
 
 
 def _picked_lines(rules: Sequence[Mapping[str, Any]], bound: str | None) -> list[str]:
     """Return the picked rule, with its configuration if it needs any."""
+    import yaml
+
     picked = next((rule for rule in rules if rule["is_picked"]), None)
-    if picked is None or bound is None:
+    if picked is None:
         return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
     sentence = (
         f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
@@ -455,7 +452,6 @@ def _picked_lines(rules: Sequence[Mapping[str, Any]], bound: str | None) -> list
     if picked["configuration"] is None:
         return [f"{sentence} No cascade is needed."]
     configuration = picked["configuration"].rstrip()
-    where = "beside both judges"
-    if "cascade:" not in configuration:
-        where = f"in place of {picked['cheap_judge']}"
+    [judge] = yaml.safe_load(configuration)
+    where = "beside both judges" if "cascade" in judge else f"in place of {picked['cheap_judge']}"
     return [f"{sentence} Under `judges:` in prbench.yaml, {where}:", configuration]
