@@ -117,7 +117,7 @@ async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageRe
 
     `rows_name` is the plural of the rows, in messages.
     """
-    row_ids_by_label = await to_thread(_plan_analysis, job, analysis)
+    row_ids_by_label = await to_thread(_prepare_analysis, job, analysis)
     if not any(row_ids_by_label.values()):
         return []
     batches = []
@@ -131,7 +131,7 @@ async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageRe
     return [report]
 
 
-def _plan_analysis(job: Job, analysis: Analysis) -> dict[str, list[str]]:
+def _prepare_analysis(job: Job, analysis: Analysis) -> dict[str, list[str]]:
     """Store changed configurations of analysts, and return the ids of the missing rows by
     analyst.
     """

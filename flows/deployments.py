@@ -24,7 +24,7 @@ from flows.recorded import state_of
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.nights import NIGHT, STOP_TIME, is_over, night_of
-from flows.run.outcomes import INTERRUPTED, MISSED, STOPPED_MESSAGE, message_of
+from flows.run.outcomes import INTERRUPTED, INTERRUPTED_MESSAGE, MISSED, message_of
 from flows.work import execute_flow
 from tasks.config.job import Job
 
@@ -257,7 +257,7 @@ def _begin_served_run() -> None:
 def _state(execution: Execution) -> State[Any]:
     """Return the Prefect state of a run that has ended."""
     if execution.was_interrupted:
-        return state_of(INTERRUPTED, STOPPED_MESSAGE)
+        return state_of(INTERRUPTED, INTERRUPTED_MESSAGE)
     headlines = []
     if execution.message is not None:
         headlines = [execution.message.title, *execution.message.lines]

@@ -16,7 +16,7 @@ from flows.run.outcomes import (
     FAILED,
     INTERRUPTED,
     RUNNING,
-    no_call_succeeded,
+    no_call_was_answered,
     outcome_of,
 )
 from flows.run.record import mark_killed, run_row
@@ -61,7 +61,7 @@ class Execution:
     @property
     def has_no_scores(self) -> bool:
         """True if the run failed because no call succeeded: it has no new score to show."""
-        return self.outcome == FAILED and no_call_succeeded(self.reports)
+        return self.outcome == FAILED and no_call_was_answered(self.reports)
 
     @property
     def database(self) -> Path:

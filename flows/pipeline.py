@@ -149,7 +149,7 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     block = upcoming_block(job, comparisons)
     while block is not None:
         for block_job in block.jobs(job):
-            if await asyncio.to_thread(_has_calls, block_job):
+            if await asyncio.to_thread(_lacks_work, block_job):
                 reports += await _run_calls(block_job)
         if _was_cut_short(reports):
             break
@@ -162,7 +162,7 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     return [*reports, await log_stage(job, report, started_s)]
 
 
-def _has_calls(job: Job) -> bool:
+def _lacks_work(job: Job) -> bool:
     """Return whether a job lacks responses or verdicts, of panels too."""
     if any(plan_samples(job).values()):
         return True

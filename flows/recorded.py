@@ -26,7 +26,7 @@ from flows.run.outcomes import (
     DONE,
     ENDINGS,
     INTERRUPTED,
-    STOPPED_MESSAGE,
+    INTERRUPTED_MESSAGE,
     message_of,
     outcome_of,
 )
@@ -108,7 +108,7 @@ def reported(work: StageWork[Parameters, Result]) -> StageWork[Parameters, Resul
             try:
                 result = await work(*args, **kwargs)
             except asyncio.CancelledError:
-                return cast(Result, state_of(INTERRUPTED, STOPPED_MESSAGE))
+                return cast(Result, state_of(INTERRUPTED, INTERRUPTED_MESSAGE))
         _results.get([]).append(result)  # a run that Prefect itself started has no caller here
         return cast(Result, _final_state(context, result))
 
@@ -178,7 +178,7 @@ def _give_up(error: BaseException) -> None:
 
 
 @contextmanager
-def beside_the_work() -> Iterator[None]:
+def ignoring_ui_errors() -> Iterator[None]:
     """Run code for Prefect's UI, whose errors must not end the work; a lost server ends the
     recording.
     """

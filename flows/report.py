@@ -26,7 +26,7 @@ from tasks.run.run_context import LEDGER
 from warehouse import Warehouse
 from warehouse.files import hash_of_document
 
-_LISTED = frozenset({"runs", "alerts", "alert_deliveries"})
+_RUN_TABLES = frozenset({"runs", "alerts", "alert_deliveries"})
 """Tables that only lists of runs and alerts show: new rows in them do not make a report's results
 outdated. The names of nights do, so they are hashed separately.
 """
@@ -124,7 +124,7 @@ def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
         configs,
         # A report no longer shows replies that were deleted from the ledger.
         str(deletion_mark(job.warehouse / LEDGER)),
-        warehouse.published_state(excluded_tables=_LISTED),
+        warehouse.published_state(excluded_tables=_RUN_TABLES),
         nights,
         hash_of_program(),
         getsource(module),

@@ -22,8 +22,8 @@ from flows.recorded import (
     Recordable,
     Result,
     StageWork,
-    beside_the_work,
     call,
+    ignoring_ui_errors,
     is_recorded,
     recording,
     reported,
@@ -65,7 +65,7 @@ async def run_recorded(command_flow: Recordable[..., Result], job: Job) -> Resul
 
 async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
     """Correct the records of earlier runs, and cancel the work when its run is cancelled."""
-    with beside_the_work():
+    with ignoring_ui_errors():
         async with get_client() as client:
             await _tag_deployed_run(client, job)
             await _close_ended_runs(client, job)
@@ -175,7 +175,7 @@ async def _show(
     name = f"{warehouse_name(job.warehouse)}-{job.benchmark}-{subject}".lower()
     readable = re.sub(r"[^a-z0-9]+", "-", name).strip("-")
     path_hash = hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
-    with beside_the_work():
+    with ignoring_ui_errors():
         await kind(key=f"{readable}-{path_hash}", description=description, **content).acreate()
 
 
@@ -278,7 +278,7 @@ async def _show_progress(
     if n_failed:
         text += f", {n_failed} failed"
     percent = 100.0 * n_done / n_total
-    with beside_the_work():
+    with ignoring_ui_errors():
         if artifact_id is None:
             # Without a key: only the page of the run shows it.
             return await artifacts.acreate_progress_artifact(percent, description=text)

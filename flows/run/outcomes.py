@@ -52,7 +52,7 @@ has begun.
 """
 
 
-STOPPED_MESSAGE = "Stopped; finished work is kept, and the same run continues from here."
+INTERRUPTED_MESSAGE = "Stopped; finished work is kept, and the same run continues from here."
 """The message of an interrupted run in Prefect."""
 _MESSAGE_PARTS = 3
 
@@ -72,7 +72,7 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
     return any(report.has_failed for report in reports)
 
 
-def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
+def no_call_was_answered(reports: Iterable["StageReport"]) -> bool:
     """Return whether calls were made and none of them succeeded."""
     from tasks.llm.replies import UNANSWERED
     from tasks.run.writing import STAGES
@@ -98,8 +98,8 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     is_below = any(report.is_below_bar for report in reports)
     # The last few calls of a nearly complete run may fail every time, so a run in which no call
     # succeeded is no failure if it is above the bar and no model was stopped.
-    is_grave = is_below or any(report.stopped for report in reports)
-    if any_failed(reports) or (is_grave and no_call_succeeded(reports)):
+    is_incomplete = is_below or any(report.stopped for report in reports)
+    if any_failed(reports) or (is_incomplete and no_call_was_answered(reports)):
         return FAILED
     return BELOW_BAR if is_below else DONE
 

@@ -31,7 +31,7 @@ the compared names, except for pipeline runs.
 """
 _SHORTEST = 6
 """Fewest characters of a name that stand for the whole name."""
-_LISTED = 12
+_MOST_LISTED = 12
 """Most vintages or models that a message lists; the others are only counted."""
 _IDENTITY = (
     "dataset_revision",
@@ -256,7 +256,7 @@ def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
     if vintages and vintage not in vintages:
         raise UsageError(
             f"{name}: {label} has no verdict in vintage {vintage}; it has"
-            f" {list_text(vintages, _LISTED)}"
+            f" {list_text(vintages, _MOST_LISTED)}"
         )
 
 
@@ -653,9 +653,9 @@ def _stored_verdicts(kind: Kind, names: Iterable[str], sides: Sequence[Side]) ->
             continue
         runs.sort(key=attrgetter("responded_at"))
         if kind in {"run", "vintage"}:
-            content = f"of {list_text((run.model for run in runs), _LISTED)}"
+            content = f"of {list_text((run.model for run in runs), _MOST_LISTED)}"
         else:
-            content = f"in {list_text((run.vintage for run in runs), _LISTED)}"
+            content = f"in {list_text((run.vintage for run in runs), _MOST_LISTED)}"
         judges = ""
         if kind != "judge":
             judges = f" by {list_text(run.judge for run in runs)}"

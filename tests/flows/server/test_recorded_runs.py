@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.run.outcomes import STOPPED_MESSAGE
+from flows.run.outcomes import INTERRUPTED_MESSAGE
 from flows.server import ADDRESS, own_server, secret_path
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
@@ -344,7 +344,9 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
     assert set(state_names(runs_on(url))) == {"Completed", "Crashed", "Cancelled"}
     cancelled_runs = [row for row in runs_on(url) if row["state_name"] == "Cancelled"]
     assert len(cancelled_runs) > 1  # the run, and the stage in it
-    assert {row["state"]["message"] for row in cancelled_runs} == {STOPPED_MESSAGE}
+    assert {row["state"]["message"] for row in cancelled_runs} == {
+        INTERRUPTED_MESSAGE
+    }
     runs = world.command.sql("select outcome from runs order by started_at")
     assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
     [row] = world.command.sql("select count(*) as n_verdicts from verdicts")
