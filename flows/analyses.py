@@ -37,19 +37,15 @@ async def review_flow(job: Job) -> list[StageReport]:
 
 @recorded_flow("annotate")
 async def annotate_flow(job: Job) -> list[StageReport]:
-    """Label the tasks without labels, then update the measures.
-
-    These are the agreement of annotators and the leaderboards by label.
-    """
+    """Label the tasks without labels, then update annotators' agreement and boards by label."""
     reports = await _analyse(job, ANNOTATION, "annotations")
     return await _update_measures(job, reports)
 
 
 @recorded_flow("capabilities")
 async def capabilities_flow(job: Job) -> list[StageReport]:
-    """Describe the capability behind each criterion, group capabilities in trees, and score models.
-
-    The nodes of the trees get names.
+    """Describe the capability behind each criterion, build and name trees of capabilities, and
+    score models on them.
     """
     reports = []
     for analysis, rows_name in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
@@ -70,9 +66,7 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
 
 @recorded_flow("neighbours")
 async def neighbours_flow(job: Job) -> list[StageReport]:
-    """Judge a sample one by one, in groups, and in shuffled groups, then measure the
-    differences.
-    """
+    """Judge a sample of criteria one by one, in groups and in shuffled groups, and compare."""
 
     def plan() -> list[ArrangedWork]:
         with Warehouse(job.warehouse).reader() as reader:
@@ -94,13 +88,12 @@ async def succeed_flow(job: Job) -> list[StageReport]:
     reports = []
     while True:
         sample = await to_thread(store_sample, job)
-        reports.append(
-            await judge_missing(
-                job, sample.missing_verdicts, "succeed", sampled=sample.criterion_keys
-            )
+        report = await judge_missing(
+            job, sample.missing_verdicts, "succeed", sampled=sample.criterion_keys
         )
+        reports.append(report)
         larger = await to_thread(next_look, job, sample)
-        if larger is None or reports[-1].skipped:
+        if larger is None or report.skipped:
             return await _update_measures(job, reports)
         job = job.model_copy(update={"succession": larger})
 
@@ -127,7 +120,9 @@ async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageRe
             batches.append(batch(analysis_batch, name, job, analysis, label, part))
     totals = {label: len(row_ids) for label, row_ids in row_ids_by_label.items()}
     report = await run_batches(job, analysis.stage, rows_name, batches, totals)
-    report.is_below_bar |= bool(report.failures)
+    # Coverage does not count these rows, so any failure of an analyst is below the bar.
+    if report.failures:
+        report.is_below_bar = True
     return [report]
 
 
@@ -150,6 +145,6 @@ def _prepare_analysis(job: Job, analysis: Analysis) -> dict[str, list[str]]:
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
     """Do work without calls and return its report; no report if there was nothing to do."""
     report = await to_thread(work, job)
-    if not report.notes:
+    if not report.notes:  # it notes all that it does
         return []
     return [await log_stage(job, report)]

@@ -1,4 +1,4 @@
-"""The full pipeline, one line for each stage: a run, a night, and a backfill model by model."""
+"""The full pipeline, one line for each stage: a run, a night, and a backfill of all models."""
 
 import asyncio
 import time
@@ -94,7 +94,7 @@ async def _fill_model(job: Job, label: str) -> list[StageReport]:
     model_job = job.with_settings(models=models).model_copy(update={"named_models": (label,)})
     try:
         return await call(fill, model_job)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - reported as a failure
         report = StageReport(
             "fill",
             notes=[f"{label} failed"],
@@ -149,7 +149,7 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     block = upcoming_block(job, comparisons)
     while block is not None:
         for block_job in block.jobs(job):
-            if await asyncio.to_thread(_lacks_work, block_job):
+            if await asyncio.to_thread(_has_missing_work, block_job):
                 reports += await _run_calls(block_job)
         if _was_cut_short(reports):
             break
@@ -162,8 +162,8 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     return [*reports, await log_stage(job, report, started_s)]
 
 
-def _lacks_work(job: Job) -> bool:
-    """Return whether a job lacks responses or verdicts, of panels too."""
+def _has_missing_work(job: Job) -> bool:
+    """Return whether a job lacks responses or verdicts, or votes of panels, which need no call."""
     if any(plan_samples(job).values()):
         return True
     if any(responses for _, responses in plan_verdicts(job)):

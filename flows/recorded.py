@@ -1,9 +1,8 @@
 """Calls of stages and batches, which Prefect records within a recorded run.
 
-Work does not depend on recording: if Prefect's server is lost, unfinished calls are made again, and
-all later ones made, as plain calls of the same functions. Prefect alone would fail the run. `call`
-is for whoever calls a stage or a batch, `reported` for the flow of a stage; the others are for what
-Prefect's UI shows (`flows/ui.py`).
+Work does not depend on recording: if Prefect's server is lost, unfinished and later calls run as
+plain functions. Prefect alone would fail the run. `call` is for whoever calls a stage or a batch,
+`reported` for the flow of a stage; the others are for what Prefect's UI shows (`flows/ui.py`).
 """
 
 import asyncio
@@ -43,7 +42,7 @@ Recordable = (
 
 @dataclass
 class _Recording:
-    """The recording of one run, shared by all its calls: what one call loses, all have lost."""
+    """The recording of one run, shared by all its calls; once it is lost, it stays lost."""
 
     is_lost: bool = False
 
@@ -72,9 +71,9 @@ async def call(
     token = _results.set(results)
     state: State[Any] | None = None
     try:
-        # Errors of the work are in its state. What is raised are errors of recording.
+        # Errors of the work are in its state.
         state = await cast(Any, work)(*args, **kwargs, return_state=True)
-    except (Exception, Abort, Pause) as error:  # noqa: BLE001
+    except (Exception, Abort, Pause) as error:  # noqa: BLE001 - not of the work
         _give_up(error)
     finally:
         _results.reset(token)
@@ -125,8 +124,8 @@ def _final_state(context: FlowRunContext, result: Any) -> State[Any]:
     outcome = outcome_of(reports)
     is_stage = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
     if outcome == DONE and not is_stage:
-        job = (context.parameters or {})["job"]
-        if Warehouse(job.warehouse).is_damaged():
+        assert context.parameters is not None
+        if Warehouse(context.parameters["job"].warehouse).is_damaged():
             outcome = BELOW_BAR
     return state_of(outcome, message_of(reports, outcome), result)
 
@@ -179,9 +178,7 @@ def _give_up(error: BaseException) -> None:
 
 @contextmanager
 def ignoring_ui_errors() -> Iterator[None]:
-    """Run code for Prefect's UI, whose errors must not end the work; a lost server ends the
-    recording.
-    """
+    """Ignore errors of code for Prefect's UI; a lost server ends the recording."""
     try:
         yield
     except httpx.TransportError as error:

@@ -88,7 +88,7 @@ def is_up_to_date(job: Job) -> bool:
     folder = job.report_index.parent
     results = stored_inputs(folder).get(RESULTS)
     try:
-        # Before the hash of all inputs, which takes seconds.
+        # Checked first, because the hash of all inputs takes seconds.
         if results is None or not is_whole(job.report_folder) or not is_whole(folder):
             return False
         return results == inputs_of(on_everything(job))[RESULTS]
@@ -107,7 +107,7 @@ def inputs_of(job: Job, vintage: str | None = None) -> dict[str, str]:
     """
     warehouse = Warehouse(job.warehouse)
     benchmark = load_benchmark(job.benchmark)
-    # Addresses may come from the environment, and templates from files.
+    # The settings lack addresses from the environment and templates from files.
     configs: list[Any] = [model_hash(model) for model in job.settings.models]
     configs += [judge_config.columns for judge_config in judge_configs(job, benchmark)]
     module = import_module(f"tasks.benchmarks.{benchmark.name}")

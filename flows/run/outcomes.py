@@ -53,12 +53,11 @@ has begun.
 
 
 INTERRUPTED_MESSAGE = "Stopped; finished work is kept, and the same run continues from here."
-"""The message of an interrupted run in Prefect."""
 _MESSAGE_PARTS = 3
 
 _EXIT_CODES = (2, 130, 4, 1, 3, 0)
-"""Of several exit codes, the first in this order counts: wrong usage, an interruption, a stop at a
-limit, a failure, below the bar, done.
+"""Wrong usage, an interruption, a stop at a limit, a failure, below the bar, done: the first of
+these counts.
 """
 
 
@@ -73,7 +72,7 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
 
 
 def no_call_was_answered(reports: Iterable["StageReport"]) -> bool:
-    """Return whether calls were made and none of them succeeded."""
+    """Return whether calls were made and endpoints served none of them (`UNANSWERED`)."""
     from tasks.llm.replies import UNANSWERED
     from tasks.run.writing import STAGES
 
@@ -96,8 +95,8 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     if any(report.is_at_stop_time for report in reports):
         return STOPPED_AT_TIME
     is_below = any(report.is_below_bar for report in reports)
-    # The last few calls of a nearly complete run may fail every time, so a run in which no call
-    # succeeded is no failure if it is above the bar and no model was stopped.
+    # The last few calls of a nearly complete run may fail every time, so a run in which no call was
+    # answered is no failure if it is above the bar and no model was stopped.
     is_incomplete = is_below or any(report.stopped for report in reports)
     if any_failed(reports) or (is_incomplete and no_call_was_answered(reports)):
         return FAILED
@@ -111,7 +110,8 @@ def message_of(
 ) -> str:
     """Return the message of a run in Prefect.
 
-    It consists of a few `headlines`, else of warnings, else of the notes of sampling and judging.
+    It consists of the first `headlines`, else of the first warnings, else of notes: of sampling and
+    judging, or of the only stage.
     """
     warnings = [warning for report in reports for warning in report.warnings]
     notes = []
@@ -145,7 +145,10 @@ def explained(error: BaseException) -> Explanation:
     code = 1
     line = f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
     if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-        line = f"{error.strerror}; allow more (`ulimit -n 4096`), or lower `limits.concurrency`"
+        line = (
+            f"{error.strerror}; allow more open files (`ulimit -n 4096`), or lower"
+            " `limits.concurrency`"
+        )
     elif isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
         line = (
             f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and"
