@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.options import SHOWS, Context, command
+from flows.cli.options import SHOW_OPTIONS, Context, command
 from flows.cli.output import (
     markdown_text,
     put,
@@ -240,7 +240,7 @@ def _markdown(figure: "Figure", rows: "Rows", *, has_heading: bool) -> str:
     return heading + markdown_text([column.heading for column in columns], rows_of_cells)
 
 
-@command(location_options=(), output_options=SHOWS)
+@command(location_options=(), output_options=SHOW_OPTIONS)
 def figures(context: Context) -> None:
     """List all figures.
 
@@ -261,7 +261,7 @@ def figures(context: Context) -> None:
     show(context, ["figure", "shows", "parameters", "source"], rows)
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOWS)
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOW_OPTIONS)
 @click.argument("name", metavar="FIGURE")
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--by", metavar="BREAKDOWN", help="Breakdown, if the figure has any.")
@@ -285,13 +285,13 @@ def figure(
       prbench figure critical -o critical.xlsx
     """
     from tasks.figures.scope import Scope
-    from tasks.figures.shown import figure_of, parsed
+    from tasks.figures.shown import figure_of, parse_parameters
     from tasks.figures.shown.leaderboard import board_parameters
     from warehouse import Warehouse
 
     chosen_figure = figure_of(name)
     job = context.stored_job()
-    values = parsed(chosen_figure, parameters)
+    values = parse_parameters(chosen_figure, parameters)
     if by is not None and "breakdown" not in chosen_figure.parameters:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
     with Warehouse(job.warehouse).reader() as reader:
@@ -311,7 +311,7 @@ def figure(
         present(context, {name: chosen_figure}, {name: rows}, job=job)
 
 
-@command(location_options=(), output_options=SHOWS)
+@command(location_options=(), output_options=SHOW_OPTIONS)
 @click.argument("name", required=False)
 def benchmarks(context: Context, name: str | None) -> None:
     """List the benchmarks.
@@ -448,7 +448,7 @@ _CANNOT_BE_COMBINED = (
 )
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOWS)
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOW_OPTIONS)
 @click.option(
     "--by",
     metavar="BREAKDOWN",

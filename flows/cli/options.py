@@ -106,21 +106,21 @@ FORMAT_BY_ENDING = {
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
 """The formats that a terminal cannot show."""
-SHOWS = ("json", "wide", "format", "output", "verbose")
+SHOW_OPTIONS = ("json", "wide", "format", "output", "verbose")
 """Output options of a command that shows figures or other rows."""
-TELLS = ("json", "verbose")
+STATE_OPTIONS = ("json", "verbose")
 """Output options of a command that reports a state."""
-ACTS = ("json", "quiet", "verbose")
+ACTION_OPTIONS = ("json", "quiet", "verbose")
 """Output options of a command that does something and reports it."""
-RUNS = ("json", "quiet", "verbose", "no-prefect")
+RUN_OPTIONS = ("json", "quiet", "verbose", "no-prefect")
 """Output options of a command that is a run, with a row in `runs`."""
 ANY_LOCATION = ("config", "warehouse", "benchmark")
 """Location options of a command about one benchmark."""
 WAREHOUSE = ("config", "warehouse")
 """Location options of a command about a whole warehouse."""
-EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
+EVALUATION_OPTIONS = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 """Selection options of a command that samples and judges."""
-CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
+CALL_OPTIONS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
 """Options of a command that calls models: the failed or lost work to redo, and its limits."""
 
 
@@ -411,7 +411,7 @@ def command(
     *options: str,
     group: Any = None,
     location_options: Sequence[str] = ANY_LOCATION,
-    output_options: Sequence[str] = ACTS,
+    output_options: Sequence[str] = ACTION_OPTIONS,
     texts: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Function], click.Command]:

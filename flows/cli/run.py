@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from flows.cli.figures import leaderboard_of, rows_of_parts, show_leaderboard, show_parts
-from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command, number
+from flows.cli.options import (
+    CALL_OPTIONS,
+    EVALUATION_OPTIONS,
+    RUN_OPTIONS,
+    Context,
+    command,
+    number,
+)
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
 from flows.cli.regressions import gate_of_night, reporting_errors_in
@@ -34,7 +41,7 @@ _CONFIGURE = (
 )
 
 
-@command(*EVALUATED, *CALLS, output_options=RUNS)
+@command(*EVALUATION_OPTIONS, *CALL_OPTIONS, output_options=RUN_OPTIONS)
 def run(context: Context) -> int:
     """Run the full pipeline.
 
@@ -97,11 +104,11 @@ def next_commands(arguments: Arguments) -> str:
 
 
 @command(
-    *EVALUATED,
-    *CALLS,
+    *EVALUATION_OPTIONS,
+    *CALL_OPTIONS,
     "fail-if",
     "summary",
-    output_options=RUNS,
+    output_options=RUN_OPTIONS,
     texts={
         "fail-if": (
             "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to"
@@ -156,8 +163,8 @@ def nightly(context: Context, fail_if: str | None, summary_file: TextIO | None) 
     "limit",
     "vintage",
     "night",
-    *CALLS,
-    output_options=RUNS,
+    *CALL_OPTIONS,
+    output_options=RUN_OPTIONS,
 )
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 def backfill(context: Context, dry_run: bool) -> int:
@@ -182,7 +189,7 @@ def _run_stage(context: Context, name: str) -> int:
     return finish(context, run_flow(context, name))
 
 
-@command("split", output_options=RUNS)
+@command("split", output_options=RUN_OPTIONS)
 def ingest(context: Context) -> int:
     """Load the data set and check it.
 
@@ -195,7 +202,7 @@ def ingest(context: Context) -> int:
     return _run_stage(context, "ingest")
 
 
-@command("split", "limit", output_options=RUNS)
+@command("split", "limit", output_options=RUN_OPTIONS)
 def assemble(context: Context) -> int:
     """Build the conversations that are sent to the models.
 
@@ -206,7 +213,16 @@ def assemble(context: Context) -> int:
     return _run_stage(context, "assemble")
 
 
-@command("split", "model", "trials", "limit", "vintage", "night", *CALLS, output_options=RUNS)
+@command(
+    "split",
+    "model",
+    "trials",
+    "limit",
+    "vintage",
+    "night",
+    *CALL_OPTIONS,
+    output_options=RUN_OPTIONS,
+)
 def sample(context: Context) -> int:
     """Sample the responses that are missing.
 
@@ -217,7 +233,7 @@ def sample(context: Context) -> int:
     return _run_stage(context, "sample")
 
 
-@command("split", "judge", "limit", *CALLS, output_options=RUNS)
+@command("split", "judge", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
 def derive(context: Context) -> int:
     """Reword criteria for judges with another rubric.
 
@@ -230,7 +246,7 @@ def derive(context: Context) -> int:
     return _run_stage(context, "derive")
 
 
-@command(*EVALUATED, *CALLS, output_options=RUNS)
+@command(*EVALUATION_OPTIONS, *CALL_OPTIONS, output_options=RUN_OPTIONS)
 def judge(context: Context) -> int:
     """Judge the criteria that have no verdict yet.
 
@@ -241,7 +257,7 @@ def judge(context: Context) -> int:
     return _run_stage(context, "judge")
 
 
-@command(output_options=RUNS)
+@command(output_options=RUN_OPTIONS)
 @click.option(
     "--take-over",
     "replaces_owner",
@@ -269,7 +285,7 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     "split",
     "judge",
     "vintage",
-    output_options=RUNS,
+    output_options=RUN_OPTIONS,
     texts={
         "judge": (
             "Judge whose verdicts count (only one).  [default: the first configured one, else the"
@@ -291,7 +307,7 @@ def select_hard(context: Context) -> int:
     return _run_stage(context, "select_hard")
 
 
-@command("split", "limit", *CALLS, output_options=RUNS)
+@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
 @click.argument("vocabularies", nargs=-1, metavar="[VOCABULARY]...")
 def annotate(context: Context) -> int:
     """Label tasks with a model, such as by decision type.
@@ -311,7 +327,7 @@ def annotate(context: Context) -> int:
     return _run_stage(context, "annotate")
 
 
-@command("split", "limit", *CALLS, output_options=RUNS)
+@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
 def capabilities(context: Context) -> int:
     """Group criteria by capability, and find where models are weak.
 
@@ -330,7 +346,7 @@ def capabilities(context: Context) -> int:
     return _run_stage(context, "capabilities")
 
 
-@command("split", "limit", *CALLS, output_options=RUNS)
+@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
 def review(context: Context) -> int:
     """Have models check how criteria are written.
 
@@ -347,7 +363,7 @@ def review(context: Context) -> int:
     return _run_stage(context, "review")
 
 
-@command("split", "limit", *CALLS, output_options=RUNS)
+@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
 @click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
 @number("-n n_neighbour_responses", 100, "Number of stored responses in the sample.")
 @click.option(
@@ -386,7 +402,7 @@ def _show_planned(context: Context, calls: "Sequence[Planned]") -> int:
     return 0
 
 
-@command("split", "task", "limit", "seed", *CALLS, output_options=RUNS)
+@command("split", "task", "limit", "seed", *CALL_OPTIONS, output_options=RUN_OPTIONS)
 @click.argument("old_judge", metavar="OLD")
 @click.argument("new_judge", metavar="NEW")
 @number("-n n_verdicts", 600, "Number of verdicts that NEW makes, about.")

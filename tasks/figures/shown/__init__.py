@@ -79,7 +79,7 @@ def figure_of(name: str) -> Figure:
     return FIGURES[name]
 
 
-def parsed(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
+def parse_parameters(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
     """Return the parameters of a figure from `name=value` texts; a list is given item by item.
 
     Raises:
