@@ -51,7 +51,7 @@ class Command(click.Command):
         text, _, examples = docstring.partition("\n\nExamples:\n")
         settings["help"] = text
         if examples:
-            settings.setdefault("epilog", f"\b\nExamples:\n{examples}")
+            settings["epilog"] = f"\b\nExamples:\n{examples}"
         super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -61,6 +61,7 @@ class Command(click.Command):
         }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
+            # Arguments have a record too; they are described in the docstring.
             if record is not None and isinstance(parameter, click.Option):
                 records[getattr(parameter, "group", GENERAL)].append(record)
         for heading, group_records in records.items():
@@ -434,8 +435,11 @@ def command(
             **values: Any,
         ) -> Any:
             result_format = chosen_format(as_json, file_format, output)
-            names = {field.name for field in fields(Arguments)} & values.keys()
-            arguments = Arguments(**{name: values.pop(name) for name in names})
+            shared_values = {}
+            for field in fields(Arguments):
+                if field.name in values:
+                    shared_values[field.name] = values.pop(field.name)
+            arguments = Arguments(**shared_values)
             is_wide = is_wide or output is not None
             context = Context(arguments, is_verbose, result_format, output, is_wide)
             return function(context, **values)

@@ -171,15 +171,16 @@ def _kind_and_names(
     for kind, names in names_by_kind.items():
         matches[kind] = [_matches(name, kind, names) for name in comparison.names]
     # A full name takes precedence over a prefix.
-    fitting = [kind for kind, names in names_by_kind.items() if set(names) >= set(comparison.names)]
-    if not fitting:
-        fitting = [kind for kind in matches if all(matches[kind])]
-    if not fitting:
+    kinds = [kind for kind, names in names_by_kind.items() if set(names) >= set(comparison.names)]
+    if not kinds:
+        kinds = [kind for kind in matches if all(matches[kind])]
+    if not kinds:
         _refuse_names(comparison.names, names_by_kind, model_runs)
-    if len(fitting) > 1:
+    if len(kinds) > 1:
         names_in_words = " and ".join(comparison.names)
-        raise UsageError(f"{names_in_words}: could be {' or '.join(fitting)}; say which with --of")
-    return fitting[0], _full_names(comparison.names, fitting[0], matches[fitting[0]])
+        raise UsageError(f"{names_in_words}: could be {' or '.join(kinds)}; say which with --of")
+    [kind] = kinds
+    return kind, _full_names(comparison.names, kind, matches[kind])
 
 
 def _full_names(
@@ -213,10 +214,11 @@ def _names_by_kind(
     """Return all names of each kind; a model can also be named with a vintage."""
     names_by_kind: dict[Kind, list[str]] = {}
     for kind in KINDS:
-        names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
-    rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
-    # Pipeline runs are no attribute of a model run, so these replace what the loop has put there.
-    names_by_kind["run"] = [row["run_id"] for row in rows]
+        if kind == "run":
+            rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
+            names_by_kind[kind] = [row["run_id"] for row in rows]
+        else:
+            names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
     names_by_kind["model"] += sorted({run.dated_name for run in model_runs})
     return names_by_kind
 
@@ -275,7 +277,8 @@ def _matches(name: str, kind: Kind, names: Sequence[str]) -> list[str]:
 class PairedRuns:
     """The pairs of model runs of a comparison: its kind, the names of its sides, and the pairs.
 
-    `expected_splits` are those on which each name has verdicts in the compared vintages.
+    `expected_splits` are those on which each name has verdicts in the compared vintages; none in a
+    comparison of pipeline runs.
     `stored_verdicts` says in words what is stored under the names, in any vintage.
     """
 
@@ -295,7 +298,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     """Return the pairs of model runs to compare.
 
     Raises:
-        UsageError: the names do not determine a comparison, or an option has no match.
+        UsageError: the names do not determine a comparison, or an option contradicts it.
         PipelineError: no two model runs can be compared.
     """
     benchmark = comparison.job.benchmark
@@ -307,12 +310,12 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     _refuse_two_vintages(sides, comparison)
     sides_by_name = _sides_by_name(comparison, kind, names, sides)
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
-    equal_attributes = _equal_attributes(kind, is_every=comparison.vintage == EVERY_VINTAGE)
+    equal_attributes = _equal_attributes(kind, is_each_vintage=comparison.vintage == EVERY_VINTAGE)
     # Names without a common split are paired over all splits, so that `compare` can report it.
     are_paired_by_split = is_current and _share_a_split(sides_by_name)
-    first_sides, *groups = sides_by_name.values()
+    first_sides, *other_sides = sides_by_name.values()
     model_run_pairs = list[ModelRunPair]()
-    for second_sides in groups:
+    for second_sides in other_sides:
         if are_paired_by_split:
             model_run_pairs += _current_pairs(kind, first_sides, second_sides)
         else:
@@ -370,12 +373,13 @@ def _refuse_option_of(kind: Kind, comparison: Comparison) -> None:
 def _is_requested(model_run: ModelRun, comparison: Comparison, kind: Kind) -> bool:
     """Return whether the options of a comparison select a model run."""
     job = comparison.job
-    # If judges are compared, people count too.
-    is_judged = model_run.is_by_judge or kind == "judge"
     if job.named_judges:
-        is_judged = model_run.judge in job.named_judges
+        has_wanted_judge = model_run.judge in job.named_judges
+    else:
+        # If judges are compared, people count too.
+        has_wanted_judge = model_run.is_by_judge or kind == "judge"
     return (
-        is_judged
+        has_wanted_judge
         and (kind == "revision" or model_run.dataset_revision == job.data.revision)
         and (not job.named_models or model_run.model in job.named_models)
         and (kind != "run" or comparison.only_vintage in {None, model_run.vintage})
@@ -469,8 +473,9 @@ def _current_sides(kind: Kind, sides: Sequence[Side], split: str) -> list[Side]:
     compared = list[Side]()
     equal_attributes = [name for name in _equal_attributes(kind) if name != "vintage"]
     for group in _grouped(sides, *equal_attributes).values():
-        by_vintage = _grouped(group, "vintage").values()
-        shared = [candidates for candidates in by_vintage if len(_names(candidates)) > 1]
+        sides_by_vintage = _grouped(group, "vintage").values()
+        # A vintage of one name alone cannot be compared.
+        shared = [candidates for candidates in sides_by_vintage if len(_names(candidates)) > 1]
         preferred = max(shared, key=preference, default=[])
         compared += preferred
     return compared
@@ -505,14 +510,14 @@ def _grouped(sides: Iterable[Side], *equal_attributes: str) -> dict[Any, list[Si
     return groups
 
 
-def _equal_attributes(kind: Kind, *, is_every: bool = False) -> list[str]:
+def _equal_attributes(kind: Kind, *, is_each_vintage: bool = False) -> list[str]:
     """Return the attributes that must be equal on both sides: all except the compared property.
 
     Models are compared in the vintages that were chosen for each, unless every vintage is compared
     by itself.
     """
     differing = DIFFERING[kind]
-    if kind == "model" and not is_every:
+    if kind == "model" and not is_each_vintage:
         differing = (*differing, "vintage")
     return [name for name in _IDENTITY if name not in differing]
 
@@ -663,9 +668,9 @@ def _stored_verdicts(kind: Kind, names: Iterable[str], sides: Sequence[Side]) ->
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Return the sides that can be compared, in groups whose sides differ only in this property.
+    """Return the sides that can be compared, in groups with equal attributes (`_equal_attributes`).
 
-    Two sides need not have a task in common.
+    People are left out. Two sides need not have a task in common.
 
     Raises:
         PipelineError: there is no verdict yet.

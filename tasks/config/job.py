@@ -31,7 +31,7 @@ class Succession(Strict):
     Attributes:
         old_judge: the label of the old judge, which has verdicts.
         new_judge: the label of the new one, which is configured.
-        n_verdicts: the number of verdicts that the new judge makes, about.
+        n_verdicts: about how many verdicts the new judge makes.
         seed: the seed of the sample.
         width: the sample grows until no interval is wider; None: it does not grow.
         interval: the intervals that `width` is about: of the effects on `scores`, or of their
@@ -145,11 +145,10 @@ class Job(Strict):
         return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})
 
     def on_splits(self, splits: tuple[str, ...]) -> Self:
-        """Return a copy whose figures are those of these splits; of all stored ones if there are
+        """Return a copy that shows figures of these splits only; of all stored ones if there are
         none.
 
-        Only `settings.dataset.splits` changes. `data.splits` stay the configured ones, on which
-        work is planned.
+        Work is still planned on the configured splits, which are `data.splits`.
         """
         return self.with_settings(
             dataset=self.settings.dataset.model_copy(update={"splits": splits})
