@@ -281,13 +281,13 @@ def status(
                 raise click.UsageError(
                     f"--{option} does not apply to --spend, --runs and --disk; leave it out"
                 )
-        from tasks.figures.shown.operations import DISK, LATEST, SPENT
+        from tasks.figures.shown.operations import DISK, LATEST_RUNS, SPEND
 
         figures = {}
         if with_spend:
-            figures["spend"] = SPENT
+            figures["spend"] = SPEND
         if with_runs:
-            figures["runs"] = LATEST
+            figures["runs"] = LATEST_RUNS
         if with_disk:
             figures["disk"] = DISK
         rows = {key: figure.of_job(context.job, since=since) for key, figure in figures.items()}

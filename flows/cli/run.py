@@ -413,7 +413,7 @@ def _show_planned(context: Context, calls: "Sequence[Planned]") -> int:
 )
 @click.option(
     "--for",
-    "interval",
+    "interval_of",
     type=click.Choice(["scores", "ranks"]),
     default="scores",
     show_default=True,

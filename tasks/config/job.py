@@ -34,7 +34,7 @@ class Succession(Strict):
         n_verdicts: about how many verdicts the new judge makes.
         seed: the seed of the sample.
         width: the sample grows until no interval is wider; None: it does not grow.
-        interval: the intervals that `width` is about: of the effects on `scores`, or of their
+        interval_of: the intervals that `width` is about: of the effects on `scores`, or of their
             differences between models, which decide `ranks`.
         look: the number of times that the widths were looked at, this one included; None without
             `width`.
@@ -45,7 +45,7 @@ class Succession(Strict):
     n_verdicts: Size
     seed: int = 0
     width: float | None = None
-    interval: Literal["scores", "ranks"] = "scores"
+    interval_of: Literal["scores", "ranks"] = "scores"
     look: Size | None = None
 
 

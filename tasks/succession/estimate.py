@@ -270,7 +270,7 @@ def _is_too_wide(row: Row, succession: Succession) -> bool:
         return True
     undecided_widths = np.array(row["undecided_width"])
     widths = np.array(row["effect_ci_high"] - row["effect_ci_low"])
-    if succession.interval == "ranks":
+    if succession.interval_of == "ranks":
         undecided_widths = np.array(row["undecided_pair_widths"])
         widths = np.array(row["pair_widths"])
     may_narrow = undecided_widths <= succession.width

@@ -148,7 +148,7 @@ HISTORY = Page(
 )
 
 
-def covered(scope: Scope, parameters: Parameters) -> list[dict[str, Any]]:
+def coverage_rows(scope: Scope, parameters: Parameters) -> list[dict[str, Any]]:
     """Return the coverage of the configured models and judges, or with `only_stored` of the stored
     ones.
     """
@@ -233,12 +233,12 @@ STATUS = Figure(
         Column("share", "Coverage", "coverage"),
         "causes",
     ),
-    compute=covered,
+    compute=coverage_rows,
     parameters={"only_stored": False},
     essential=["model", "judge", "judge_trial", "missing", "failed", "share", "causes"],
     boards=["vintage", "trial"],
 )
-SPENT = Figure(
+SPEND = Figure(
     "spend_by_day",
     "Spend, including discarded attempts, without calls of unknown price",
     "The spend of each day (UTC) and called model, including runs in progress.",
@@ -259,7 +259,7 @@ SPENT = Figure(
     reach="warehouse",
     essential=["day", "called_model", "calls", "failed_calls", "unpriced_calls", "cost_usd"],
 )
-LATEST = Figure(
+LATEST_RUNS = Figure(
     "latest_runs",
     "Runs, latest first",
     "The latest runs, or all since a moment; a run whose process has disappeared is `killed`.",
@@ -314,4 +314,4 @@ BENCHMARKS = Figure(
     reach="warehouse",
     essential=["benchmark", "title", "ranks", "checks", "sample"],
 )
-FIGURES = (STATUS, SPENT, LATEST, DISK, BENCHMARKS)
+FIGURES = (STATUS, SPEND, LATEST_RUNS, DISK, BENCHMARKS)

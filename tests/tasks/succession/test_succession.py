@@ -335,17 +335,17 @@ def test_of_two_templates_of_the_new_judge_the_later_sample_is_shown(judged_copy
 
 
 @pytest.mark.parametrize(
-    ("interval", "is_larger"), [("scores", True), ("ranks", False)]
+    ("interval_of", "is_larger"), [("scores", True), ("ranks", False)]
 )
 def test_a_sample_grows_only_if_failures_alone_leave_intervals_narrow_enough(
-    job, interval, is_larger
+    job, interval_of, is_larger
 ):
     def failing(criterion_row: Row, model: str) -> float | None:
         is_failed = criterion_row["position"] == 1
         return None if is_failed else stricter(criterion_row, model)
 
     # A failure could move each score by 2 of 16 points, and a difference by twice as much.
-    job_with_width = succession(job, 100, width=0.26, interval=interval, look=1)
+    job_with_width = succession(job, 100, width=0.26, interval_of=interval_of, look=1)
     judged_anew(job_with_width, failing)
     with Warehouse(job.warehouse).reader() as reader:
         sample = sample_of(job_with_width, reader)
