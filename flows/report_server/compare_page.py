@@ -14,7 +14,7 @@ from tasks.figures.addresses import task_address
 from tasks.figures.figure import Column, Figure, Row, table_columns
 from tasks.figures.scope import SAMPLING
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
-from tasks.report.rendering.page_figures import PageFigure, served
+from tasks.report.rendering.page_figures import PageFigure, page_figure_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import EVERY_VINTAGE
 from warehouse import Reader, Warehouse, WarehouseError
@@ -224,7 +224,7 @@ def _figures(
         (_adapted(TASKS), detail["tasks"]),
     ]
     benchmark = load_benchmark(job.benchmark)
-    figures = [served(figure, rows, benchmark) for figure, rows in parts]
+    figures = [page_figure_of(figure, rows, benchmark) for figure, rows in parts]
     scope = ", ".join(difference[name] for name in ("split", "where") if difference[name])
     return figures, f"From {difference['first']} to {difference['second']} on {scope}"
 

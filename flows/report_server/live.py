@@ -20,7 +20,7 @@ from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.maintain.spend import run_cost
 from tasks.measures import SCORE
-from tasks.report.rendering.page_figures import PageFigure, served
+from tasks.report.rendering.page_figures import PageFigure, page_figure_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.text.numbers import counted, coverage_text
@@ -257,7 +257,7 @@ def _figures(
 ) -> list[PageFigure]:
     """Return the figures that have rows; a suffix makes the names of a run's figures unique."""
     return [
-        served(replace(figure, name=figure.name + suffix), rows, benchmark)
+        page_figure_of(replace(figure, name=figure.name + suffix), rows, benchmark)
         for figure, rows in parts
         if rows
     ]

@@ -232,9 +232,9 @@ def open_results(
         UsageError: the location, benchmark or revision does not exist.
         WarehouseError: nothing is published there, or the database is damaged.
     """
-    from tasks.results.opening import opened
+    from tasks.results.opening import open_job
 
-    return Results(*opened(str(location), benchmark, revision))
+    return Results(*open_job(str(location), benchmark, revision))
 
 
 def _listed() -> list[dict[str, str]]:

@@ -13,15 +13,15 @@ from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Row, Warehouse
 
 
-def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
+def open_job(location: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
     """Return a job on the data published at a location, and the resources to close.
 
     Raises:
         UsageError: the location, benchmark or revision does not exist.
         WarehouseError: nothing is published there.
     """
-    with ExitStack() as closing:
-        folder = _folder(location, closing)
+    with ExitStack() as opened:
+        folder = _folder(location, opened)
         with Warehouse(folder).reader() as reader:
             revisions = reader.query("queries/run/stored_revisions")
         row = _chosen_revision(location, revisions, benchmark, revision)
@@ -33,11 +33,11 @@ def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[
         )
         job = Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data)
         # Without an exception, the caller closes the resources.
-        resources = closing.pop_all()
+        resources = opened.pop_all()
     return job, resources
 
 
-def _folder(location: str, closing: ExitStack) -> Path:
+def _folder(location: str, resources: ExitStack) -> Path:
     """Return a folder with the database: a temporary one if it is in a store, or given as a
     file.
     """
@@ -50,7 +50,7 @@ def _folder(location: str, closing: ExitStack) -> Path:
             )
         published = published_in(Folder(source))
         return published.path if isinstance(published, Folder) else source
-    folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
+    folder = Path(resources.enter_context(tempfile.TemporaryDirectory()))
     if isinstance(source, Path):
         (folder / DATABASE).symlink_to(source.resolve())
         return folder

@@ -143,11 +143,11 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
         return None
     if scope.split_limit and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.split_limit}."
-        return served(replace(figure, empty=empty), (), scope.benchmark)
+        return page_figure_of(replace(figure, empty=empty), (), scope.benchmark)
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     if query:
         site.write(f"figures/{figure.name}.sql", f"{query};\n")
-    page_figure = served(figure, rows, scope.benchmark)
+    page_figure = page_figure_of(figure, rows, scope.benchmark)
     charts = figure.drawn(rows)
     blank = [chart.title or figure.title for chart in charts if chart.is_blank]
     notes = list(page_figure.notes)
@@ -184,7 +184,7 @@ def _rows_of(figure: Figure, scope: Scope) -> tuple[str, Sequence[str], Rows]:
     return query, columns, scope.filled_rows(query)
 
 
-def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
+def page_figure_of(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     """Return a figure with given rows: its texts and table, without charts and query.
 
     Only the pages of a report add these; served pages do without them.
