@@ -28,18 +28,19 @@ def open_job(location: str, benchmark: str | None, revision: str | None) -> tupl
         data = DataRevision(
             name=location, revision=row["dataset_revision"], splits=tuple(row["splits"])
         )
+        # Settings need a source, which is not read, and a job a run, which stores nothing.
         settings = Settings.model_validate(
             {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
         )
         job = Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data)
-        # Without an exception, the caller closes the resources.
+        # The caller closes the resources; after an exception they are closed here.
         resources = opened.pop_all()
     return job, resources
 
 
 def _folder(location: str, resources: ExitStack) -> Path:
-    """Return a folder with the database: a temporary one if it is in a store, or given as a
-    file.
+    """Return a folder with the database: a temporary one if it is in a store or given as a file;
+    in a folder of publications, the latest.
     """
     source = open_location(location)
     if isinstance(source, Path) and not source.is_file():
@@ -49,7 +50,8 @@ def _folder(location: str, resources: ExitStack) -> Path:
                 " first"
             )
         published = published_in(Folder(source))
-        return published.path if isinstance(published, Folder) else source
+        assert isinstance(published, Folder), "a folder contains its own publications"
+        return published.path
     folder = Path(resources.enter_context(tempfile.TemporaryDirectory()))
     if isinstance(source, Path):
         (folder / DATABASE).symlink_to(source.resolve())
@@ -68,7 +70,7 @@ def _chosen_revision(
     benchmark: str | None,
     revision: str | None,
 ) -> dict[str, Any]:
-    """Return the benchmark and revision to use: of those that match, the one with the most
+    """Return the benchmark and revision to use: of those that match, the first, which has the most
     verdicts.
     """
     matches = []

@@ -51,8 +51,12 @@ LIVE = Page(
 _FIGURES: list[Figure] = []
 for _page in (*PAGES, COMPARE):
     _FIGURES += _page.figures
-_FIGURES += operations.FIGURES
 _FIGURES += [
+    operations.STATUS,
+    operations.SPEND,
+    operations.LATEST_RUNS,
+    operations.DISK,
+    operations.BENCHMARKS,
     judges.PEOPLE,
     judges.CRITERIA,
     lengths.LENGTHS_AND_SCORES,

@@ -34,10 +34,10 @@ def latest_points(rows: Rows) -> Rows:
     """Return the ten latest vintages of each model on each split under each judge, for the table;
     the CSV has all.
     """
-    points: list[Row] = []
-    for line in grouped(rows, "split", "judged_by", "label").values():
-        points += line[-10:]
-    return points
+    latest: list[Row] = []
+    for points in grouped(rows, "split", "judged_by", "label").values():
+        latest += points[-10:]
+    return latest
 
 
 _HISTORY = Figure(
@@ -314,4 +314,3 @@ BENCHMARKS = Figure(
     reach="warehouse",
     essential=["benchmark", "title", "ranks", "checks", "sample"],
 )
-FIGURES = (STATUS, SPEND, LATEST_RUNS, DISK, BENCHMARKS)

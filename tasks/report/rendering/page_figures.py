@@ -39,29 +39,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
         rows: the figure's rows, or some of them.
     """
     columns = with_values(columns, rows)
-    has_groups = any(column.group for column in columns)
-    upper: list[Markup] = []
-    lower: list[Markup] = []
-    tags: list[str] = []
-    for number, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
-        group_columns = list(members)
-        group_id = f"{name}-group-{number}"
-        if group:
-            title = visible(group)
-            n_columns = len(group_columns)
-            upper.append(_HEADING.format(group_id, "center", "colgroup", 1, n_columns, title))
-        for column in group_columns:
-            heading_id = f"{name}-{column.name}"
-            alignment = "right" if is_number(column, rows) else "left"
-            n_rows = 2 if has_groups and not group else 1
-            heading = _HEADING.format(heading_id, alignment, "col", n_rows, 1, dated(column.title))
-            if group:
-                lower.append(heading)
-                heading_id = f"{group_id} {heading_id}"
-            else:
-                upper.append(heading)
-            tags.append(f'<td headers="{escape(heading_id)}" class="{alignment}">')
-    head = [_ROW.format(Markup("").join(headings)) for headings in (upper, lower) if headings]
+    head, tags = _head(name, columns, rows)
     body = ""
     for row in rows:
         # `dated` escapes the text. `Markup.format` would take several times as long, which matters
@@ -71,13 +49,55 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
             for tag, column in zip(tags, columns, strict=True)
         )
         body += f"<tr>{cells}</tr>\n"
-    return _TABLE.format(Markup("").join(head), Markup(body))
+    return _TABLE.format(head, Markup(body))
+
+
+def _head(name: str, columns: Sequence[Column], rows: Rows) -> tuple[Markup, list[str]]:
+    """Return the rows of headings, and for each column the tag that begins its cells."""
+    has_groups = any(column.group for column in columns)
+    upper: list[Markup] = []
+    lower: list[Markup] = []
+    tags: list[str] = []
+    for number, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
+        group_columns = list(members)
+        group_id = f"{name}-group-{number}"
+        if group:
+            heading = _HEADING.format(
+                id=group_id,
+                alignment="center",
+                scope="colgroup",
+                n_rows=1,
+                n_columns=len(group_columns),
+                title=visible(group),
+            )
+            upper.append(heading)
+        for column in group_columns:
+            heading_id = f"{name}-{column.name}"
+            alignment = "right" if is_number(column, rows) else "left"
+            heading = _HEADING.format(
+                id=heading_id,
+                alignment=alignment,
+                scope="col",
+                n_rows=2 if has_groups and not group else 1,
+                n_columns=1,
+                title=dated(column.title),
+            )
+            if group:
+                lower.append(heading)
+                heading_id = f"{group_id} {heading_id}"
+            else:
+                upper.append(heading)
+            tags.append(f'<td headers="{escape(heading_id)}" class="{alignment}">')
+    head = [_ROW.format(Markup("").join(headings)) for headings in (upper, lower) if headings]
+    return Markup("").join(head), tags
 
 
 _TABLE = Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>')
 _ROW = Markup("<tr>{}</tr>\n")
-_HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>')
-"""A heading: its id, alignment, scope, number of rows and of columns that it spans, and text."""
+_HEADING = Markup(
+    '<th id="{id}" class="{alignment}" scope="{scope}" rowspan="{n_rows}" colspan="{n_columns}">'
+    "{title}</th>"
+)
 
 
 def _shown(column: Column, row: Row) -> str:
@@ -94,24 +114,24 @@ def _shown(column: Column, row: Row) -> str:
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure on a page: its explanation, the SQL that was run, its charts, its table.
+    """A figure on a page: its explanation, its charts, its table, and links to its files.
 
-    It has no files, so no `query` and no CSV, on served pages, and if a figure that is pooled over
-    all tasks is not shown. The `query` of a figure that is computed in Python is empty too.
-    `n_rows` counts the rows of the figure (on served pages those of its table, as there is no CSV),
-    `n_listed` those of its table. `table_notes` explain marks in the table, which may be folded.
+    `n_rows` counts the rows of the figure (without a CSV file those of its table), `n_listed` those
+    of its table. `table_notes` explain marks in the table, which may be folded. A figure that is
+    computed in Python has no SQL. On a served page a figure has no files, nor in a report if it is
+    pooled over all tasks and not shown.
     """
 
     figure: Figure
     says: str
-    query: str
-    has_csv: bool
     n_rows: int
-    charts: Sequence[Chart]
     notes: Sequence[str]
     n_listed: int
     table: Markup
     table_notes: Sequence[str]
+    charts: Sequence[Chart] = ()
+    has_sql: bool = False
+    has_csv: bool = False
 
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
@@ -138,15 +158,15 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
     Return None if it is optional (no text for `empty`) and has no rows. In a report of some splits,
     a figure that is pooled over all tasks is not written, and only states that it is not shown.
     """
-    query, columns, rows = _rows_of(figure, scope)
+    sql, columns, rows = _rows_of(figure, scope)
     if not figure.empty and not rows:
         return None
     if scope.split_limit and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.split_limit}."
         return page_figure_of(replace(figure, empty=empty), (), scope.benchmark)
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
-    if query:
-        site.write(f"figures/{figure.name}.sql", f"{query};\n")
+    if sql:
+        site.write(f"figures/{figure.name}.sql", f"{sql};\n")
     page_figure = page_figure_of(figure, rows, scope.benchmark)
     charts = figure.drawn(rows)
     blank = [chart.title or figure.title for chart in charts if chart.is_blank]
@@ -161,7 +181,7 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
         notes.append(f"This covers all splits, not only {scope.split_limit}.")
     return replace(
         page_figure,
-        query=query,
+        has_sql=bool(sql),
         has_csv=True,
         n_rows=len(rows),
         charts=[chart for chart in charts if not chart.is_blank],
@@ -170,22 +190,17 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
 
 
 def _rows_of(figure: Figure, scope: Scope) -> tuple[str, Sequence[str], Rows]:
-    """Return the query, the columns and the rows of a figure; the query of a computed one is
-    empty.
-    """
+    """Return the SQL, the columns and the rows of a figure; the SQL of a computed one is empty."""
     if figure.compute is not None:
         rows = scope.rows_of(figure)
-        columns: list[str] = []
-        if rows:
-            columns = list(rows[0])
-        return "", columns, rows
-    query = scope.query_of(figure)
-    columns, _ = scope.table(query)
-    return query, columns, scope.filled_rows(query)
+        return "", list(rows[0]) if rows else [], rows
+    sql = scope.query_of(figure)
+    columns, _ = scope.table(sql)
+    return sql, columns, scope.filled_rows(sql)
 
 
 def page_figure_of(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
-    """Return a figure with given rows: its texts and table, without charts and query.
+    """Return a figure with given rows: its texts and table, without charts and files.
 
     Only the pages of a report add these; served pages do without them.
     """
@@ -199,10 +214,7 @@ def page_figure_of(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigu
     return PageFigure(
         figure=figure,
         says=says,
-        query="",
-        has_csv=False,
         n_rows=len(table_rows),
-        charts=[],
         notes=[note for note in notes if note not in table_notes],
         n_listed=len(table_rows),
         table=table(figure.name, figure.columns, table_rows) if rows else Markup(""),
