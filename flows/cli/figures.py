@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.options import SHOW_OPTIONS, Context, command
+from flows.cli.options import Context, show_command
 from flows.cli.output import (
     markdown_text,
     put,
@@ -240,7 +240,7 @@ def _markdown(figure: "Figure", rows: "Rows", *, has_heading: bool) -> str:
     return heading + markdown_text([column.heading for column in columns], rows_of_cells)
 
 
-@command(location_options=(), output_options=SHOW_OPTIONS)
+@show_command(location_options=())
 def figures(context: Context) -> None:
     """List all figures.
 
@@ -261,7 +261,7 @@ def figures(context: Context) -> None:
     show(context, ["figure", "shows", "parameters", "source"], rows)
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOW_OPTIONS)
+@show_command("split", "model", "judge", "vintage-shown", "hard", "score")
 @click.argument("name", metavar="FIGURE")
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--by", metavar="BREAKDOWN", help="Breakdown, if the figure has any.")
@@ -311,7 +311,7 @@ def figure(
         present(context, {name: chosen_figure}, {name: rows}, job=job)
 
 
-@command(location_options=(), output_options=SHOW_OPTIONS)
+@show_command(location_options=())
 @click.argument("name", required=False)
 def benchmarks(context: Context, name: str | None) -> None:
     """List the benchmarks.
@@ -448,7 +448,7 @@ _CANNOT_BE_COMBINED = (
 )
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output_options=SHOW_OPTIONS)
+@show_command("split", "model", "judge", "vintage-shown", "hard", "score")
 @click.option(
     "--by",
     metavar="BREAKDOWN",

@@ -9,13 +9,13 @@ import click
 
 from flows.cli.options import (
     PATH,
-    RUN_OPTIONS,
-    STATE_OPTIONS,
     WAREHOUSE,
     Context,
     Group,
     command,
     number,
+    run_command,
+    state_command,
 )
 from flows.cli.output import finish, report_done, run_flow, show, show_json, show_table
 
@@ -104,7 +104,7 @@ _DOCTOR_WIDTH = 100
 """Largest number of characters in a line of `prbench doctor`."""
 
 
-@command(output_options=STATE_OPTIONS)
+@state_command()
 @click.option("--no-call", is_flag=True, help="Do not call the models.")
 def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
@@ -135,7 +135,7 @@ def doctor(context: Context, no_call: bool) -> int:
     return 3 if all(finding.is_damage for finding in problems) else 1
 
 
-@command(output_options=RUN_OPTIONS)
+@run_command()
 @click.option(
     "--list",
     "is_list",
@@ -311,7 +311,7 @@ def adopt(context: Context, address: str) -> None:
     report_done(context, adopt_results(context.job, address))
 
 
-@command(location_options=WAREHOUSE, output_options=RUN_OPTIONS)
+@run_command(location_options=WAREHOUSE)
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 
@@ -376,7 +376,7 @@ def certify(context: Context, file: Path) -> None:
         click.echo(f"digest: {certificate['digest']}")
 
 
-@command(location_options=(), output_options=STATE_OPTIONS)
+@state_command(location_options=())
 @click.argument("target", metavar="FILE|FOLDER|ADDRESS")
 @click.option(
     "--digest",

@@ -107,14 +107,7 @@ FORMAT_BY_ENDING = {
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
 """The formats that a terminal cannot show."""
-SHOW_OPTIONS = ("json", "wide", "format", "output", "verbose")
-"""Output options of a command that shows figures or other rows."""
-STATE_OPTIONS = ("json", "verbose")
-"""Output options of a command that reports a state."""
-ACTION_OPTIONS = ("json", "quiet", "verbose")
-"""Output options of a command that does something and reports it."""
-RUN_OPTIONS = ("json", "quiet", "verbose", "no-prefect")
-"""Output options of a command that is a run, with a row in `runs`."""
+
 ANY_LOCATION = ("config", "warehouse", "benchmark")
 """Location options of a command about one benchmark."""
 WAREHOUSE = ("config", "warehouse")
@@ -412,7 +405,7 @@ def command(
     *options: str,
     group: Any = None,
     location_options: Sequence[str] = ANY_LOCATION,
-    output_options: Sequence[str] = ACTION_OPTIONS,
+    output_options: Sequence[str] = ("json", "quiet", "verbose"),
     texts: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Function], click.Command]:
@@ -426,7 +419,7 @@ def command(
 
     def decorate(function: Function) -> click.Command:
         @wraps(function)
-        def run_command(
+        def call_with_context(
             as_json: bool = False,
             is_verbose: bool = False,
             file_format: str | None = None,
@@ -445,7 +438,7 @@ def command(
             return function(context, **values)
 
         settings.setdefault("cls", Command)
-        result: click.Command = click.command(**settings)(run_command)
+        result: click.Command = click.command(**settings)(call_with_context)
         for name in (*options, *location_options, *output_options):
             option = copy(_OPTIONS[name])
             if texts and name in texts:
@@ -456,3 +449,11 @@ def command(
         return result
 
     return decorate
+
+
+state_command = partial(command, output_options=("json", "verbose"))
+"""`command` for one that reports a state."""
+show_command = partial(command, output_options=("json", "wide", "format", "output", "verbose"))
+"""`command` for one that shows figures or other rows."""
+run_command = partial(command, output_options=("json", "quiet", "verbose", "no-prefect"))
+"""`command` for one that is a run, with a row in `runs`."""

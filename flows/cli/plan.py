@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.figures import present, show_parts
-from flows.cli.options import EVALUATION_OPTIONS, SHOW_OPTIONS, Context, command
+from flows.cli.options import EVALUATION_OPTIONS, Context, show_command
 from flows.cli.output import refuse_early, say, show, show_json, show_table, writing_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _COLUMNS = [
 _ESSENTIAL = ["stage", "model or judge", "responses of", "calls", "USD"]
 
 
-@command(*EVALUATION_OPTIONS, output_options=SHOW_OPTIONS)
+@show_command(*EVALUATION_OPTIONS)
 @click.option(
     "--stopping",
     is_flag=True,
@@ -241,7 +241,7 @@ def _usd(planned: "Planned") -> float | str | None:
     return f"{planned.cost_usd_low:,.2f} to {planned.cost_usd_high:,.2f}"
 
 
-@command(*EVALUATION_OPTIONS, output_options=SHOW_OPTIONS)
+@show_command(*EVALUATION_OPTIONS)
 @click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
 @click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs with their results.")
 @click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from flows.cli.figures import leaderboard_of, rows_of_parts, show_leaderboard, show_parts
-from flows.cli.options import (
-    CALL_OPTIONS,
-    EVALUATION_OPTIONS,
-    RUN_OPTIONS,
-    Context,
-    command,
-    number,
-)
+from flows.cli.options import CALL_OPTIONS, EVALUATION_OPTIONS, Context, number, run_command
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
 from flows.cli.regressions import gate_of_night, reporting_errors_in
@@ -41,7 +34,7 @@ _CONFIGURE = (
 )
 
 
-@command(*EVALUATION_OPTIONS, *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command(*EVALUATION_OPTIONS, *CALL_OPTIONS)
 def run(context: Context) -> int:
     """Run the full pipeline.
 
@@ -103,12 +96,11 @@ def next_commands(arguments: Arguments) -> str:
     return "\n  ".join(lines)
 
 
-@command(
+@run_command(
     *EVALUATION_OPTIONS,
     *CALL_OPTIONS,
     "fail-if",
     "summary",
-    output_options=RUN_OPTIONS,
     texts={
         "fail-if": (
             "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to"
@@ -153,7 +145,7 @@ def nightly(context: Context, fail_if: str | None, summary_file: TextIO | None) 
     )
 
 
-@command(
+@run_command(
     "split",
     "model",
     "judge",
@@ -164,7 +156,6 @@ def nightly(context: Context, fail_if: str | None, summary_file: TextIO | None) 
     "vintage",
     "night",
     *CALL_OPTIONS,
-    output_options=RUN_OPTIONS,
 )
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 def backfill(context: Context, dry_run: bool) -> int:
@@ -189,7 +180,7 @@ def _run_stage(context: Context, name: str) -> int:
     return finish(context, run_flow(context, name))
 
 
-@command("split", output_options=RUN_OPTIONS)
+@run_command("split")
 def ingest(context: Context) -> int:
     """Load the data set and check it.
 
@@ -202,7 +193,7 @@ def ingest(context: Context) -> int:
     return _run_stage(context, "ingest")
 
 
-@command("split", "limit", output_options=RUN_OPTIONS)
+@run_command("split", "limit")
 def assemble(context: Context) -> int:
     """Build the conversations that are sent to the models.
 
@@ -213,16 +204,7 @@ def assemble(context: Context) -> int:
     return _run_stage(context, "assemble")
 
 
-@command(
-    "split",
-    "model",
-    "trials",
-    "limit",
-    "vintage",
-    "night",
-    *CALL_OPTIONS,
-    output_options=RUN_OPTIONS,
-)
+@run_command("split", "model", "trials", "limit", "vintage", "night", *CALL_OPTIONS)
 def sample(context: Context) -> int:
     """Sample the responses that are missing.
 
@@ -233,7 +215,7 @@ def sample(context: Context) -> int:
     return _run_stage(context, "sample")
 
 
-@command("split", "judge", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command("split", "judge", "limit", *CALL_OPTIONS)
 def derive(context: Context) -> int:
     """Reword criteria for judges with another rubric.
 
@@ -246,7 +228,7 @@ def derive(context: Context) -> int:
     return _run_stage(context, "derive")
 
 
-@command(*EVALUATION_OPTIONS, *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command(*EVALUATION_OPTIONS, *CALL_OPTIONS)
 def judge(context: Context) -> int:
     """Judge the criteria that have no verdict yet.
 
@@ -257,7 +239,7 @@ def judge(context: Context) -> int:
     return _run_stage(context, "judge")
 
 
-@command(output_options=RUN_OPTIONS)
+@run_command()
 @click.option(
     "--take-over",
     "replaces_owner",
@@ -281,11 +263,10 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     return _run_stage(context, "aggregate")
 
 
-@command(
+@run_command(
     "split",
     "judge",
     "vintage",
-    output_options=RUN_OPTIONS,
     texts={
         "judge": (
             "Judge whose verdicts count (only one).  [default: the first configured one, else the"
@@ -307,7 +288,7 @@ def select_hard(context: Context) -> int:
     return _run_stage(context, "select_hard")
 
 
-@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command("split", "limit", *CALL_OPTIONS)
 @click.argument("vocabularies", nargs=-1, metavar="[VOCABULARY]...")
 def annotate(context: Context) -> int:
     """Label tasks with a model, such as by decision type.
@@ -327,7 +308,7 @@ def annotate(context: Context) -> int:
     return _run_stage(context, "annotate")
 
 
-@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command("split", "limit", *CALL_OPTIONS)
 def capabilities(context: Context) -> int:
     """Group criteria by capability, and find where models are weak.
 
@@ -346,7 +327,7 @@ def capabilities(context: Context) -> int:
     return _run_stage(context, "capabilities")
 
 
-@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command("split", "limit", *CALL_OPTIONS)
 def review(context: Context) -> int:
     """Have models check how criteria are written.
 
@@ -363,7 +344,7 @@ def review(context: Context) -> int:
     return _run_stage(context, "review")
 
 
-@command("split", "limit", *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command("split", "limit", *CALL_OPTIONS)
 @click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
 @number("-n n_neighbour_responses", 100, "Number of stored responses in the sample.")
 @click.option(
@@ -402,7 +383,7 @@ def _show_planned(context: Context, calls: "Sequence[Planned]") -> int:
     return 0
 
 
-@command("split", "task", "limit", "seed", *CALL_OPTIONS, output_options=RUN_OPTIONS)
+@run_command("split", "task", "limit", "seed", *CALL_OPTIONS)
 @click.argument("old_judge", metavar="OLD")
 @click.argument("new_judge", metavar="NEW")
 @number("-n n_verdicts", 600, "Number of verdicts that NEW makes, about.")

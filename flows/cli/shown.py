@@ -1,8 +1,8 @@
 """The commands that show figures; their options are the figures' parameters.
 
-A command names its shared options in `@command`, its own ones with click's decorators, and its help
-in the docstring. The function refuses options that do not apply, and shows figures; each option is
-passed to every figure that has a parameter of its name.
+A command names its shared options in `@show_command`, its own ones with click's decorators, and its
+help in the docstring. The function refuses options that do not apply, and shows figures; each
+option is passed to every figure that has a parameter of its name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
-from flows.cli.options import SHOW_OPTIONS, Context, command, number
+from flows.cli.options import Context, number, show_command
 from flows.cli.regressions import conclude_diff, reporting_errors_in
 
 
-@command("split", "model", "judge", "vintage-only", "hard", "score", output_options=SHOW_OPTIONS)
+@show_command("split", "model", "judge", "vintage-only", "hard", "score")
 def lengths(context: Context, **choices: Any) -> None:
     """Show the correlation between response length and score.
 
@@ -37,7 +37,7 @@ def lengths(context: Context, **choices: Any) -> None:
     )
 
 
-@command("judge", "vintage-only", output_options=SHOW_OPTIONS)
+@show_command("judge", "vintage-only")
 @click.argument(
     "which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"])
 )
@@ -64,7 +64,7 @@ def criteria(context: Context, **choices: Any) -> None:
     )
 
 
-@command("grader", output_options=SHOW_OPTIONS)
+@show_command("grader")
 @click.option(
     "--by",
     "breakdown",
@@ -120,7 +120,7 @@ def judges(
     show_parts(context, job, parts, parameters, empty=empty)
 
 
-@command(output_options=SHOW_OPTIONS)
+@show_command()
 @number("-n n_criteria", 10, "Number of criteria with objections to show.")
 def reviews(context: Context, **choices: Any) -> None:
     """Show the reviews of the rubrics by people and models.
@@ -163,7 +163,7 @@ def reviews(context: Context, **choices: Any) -> None:
     )
 
 
-@command("judge", output_options=SHOW_OPTIONS)
+@show_command("judge")
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--than",
@@ -215,14 +215,13 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     )
 
 
-@command(
+@show_command(
     "split",
     "model",
     "judge",
     "vintage",
     "hard",
     "score",
-    output_options=SHOW_OPTIONS,
     texts={
         "score": (
             "Score to use.  [default: the benchmark's primary score, and by category its score for"
@@ -279,7 +278,7 @@ def conditions(context: Context, **choices: Any) -> None:
     )
 
 
-@command(
+@show_command(
     "split",
     "model",
     "judge",
@@ -288,7 +287,6 @@ def conditions(context: Context, **choices: Any) -> None:
     "score",
     "fail-if",
     "summary",
-    output_options=SHOW_OPTIONS,
     texts={
         "vintage": (
             "Compare in this vintage, with the base responses of pinned models; `all`: in each"
@@ -389,7 +387,7 @@ def _show_debiased(
     show_parts(context, job, {"": "debiased_differences"}, parameters)
 
 
-@command("split", output_options=SHOW_OPTIONS)
+@show_command("split")
 @click.argument("cheap", metavar="CHEAP")
 @click.argument("strong", metavar="STRONG")
 @click.option(

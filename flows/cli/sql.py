@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import click
 
-from flows.cli.options import SHOW_OPTIONS, WAREHOUSE, Context, command
+from flows.cli.options import WAREHOUSE, Context, show_command
 from flows.cli.output import show, show_json
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-@command(location_options=WAREHOUSE, output_options=SHOW_OPTIONS)
+@show_command(location_options=WAREHOUSE)
 @click.argument("query", required=False)
 @click.option(
     "-f",
