@@ -122,47 +122,44 @@ def _flag(group: str, names: str, text: str) -> GroupedOption:
     return GroupedOption(group, names, None, text, is_flag=True)
 
 
-_several = partial(GroupedOption, SELECTION, multiple=True)
+_general = partial(GroupedOption, GENERAL)
+_selecting = partial(GroupedOption, SELECTION)
+_several = partial(_selecting, multiple=True)
 _OPTIONS: dict[str, GroupedOption] = {
     "hard": _flag(
         GENERAL,
         "--hard is_hard",
         "Use your latest hard subset of each field instead of the splits.",
     ),
-    "score": GroupedOption(
-        GENERAL,
+    "score": _general(
         "--score",
         "NAME",
         "Score to use.  [default: the benchmark's primary score]",
     ),
-    "fail-if": GroupedOption(
-        GENERAL,
+    "fail-if": _general(
         "--fail-if",
         "worse",
         "Exit code 3 if a score is significantly lower, 1 if something could not be compared.",
         type=click.Choice(["worse"]),
     ),
-    "summary": GroupedOption(
-        GENERAL,
+    "summary": _general(
         "--summary summary_file",
         "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
         type=click.File("a", encoding="utf-8", lazy=True),
     ),
-    "as": GroupedOption(GENERAL, "--as model", "LABEL", "Model of rows that name none."),
-    "by": GroupedOption(GENERAL, "--by judge", "LABEL", "Judge of rows that name none."),
+    "as": _general("--as model", "LABEL", "Model of rows that name none."),
+    "by": _general("--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(
         GENERAL, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
     ),
-    "table": GroupedOption(
-        GENERAL,
+    "table": _general(
         "--table tables",
         "NAME",
         "Only this table or view (repeatable).",
         multiple=True,
     ),
-    "seed": GroupedOption(
-        GENERAL,
+    "seed": _general(
         "--seed",
         "N",
         "Seed of the random sample.",
@@ -180,22 +177,19 @@ _OPTIONS: dict[str, GroupedOption] = {
     "replace-lost": _flag(
         GENERAL, "--replace-lost", "Call again for rows that were lost in damaged files."
     ),
-    "max-usd": GroupedOption(
-        GENERAL,
+    "max-usd": _general(
         "--max-usd",
         "USD",
         "Start no call that could raise the run's cost above this.",
         type=click.FloatRange(min=0, min_open=True),
     ),
-    "max-tokens": GroupedOption(
-        GENERAL,
+    "max-tokens": _general(
         "--max-tokens",
         "N",
         "Start no call that could raise the run's tokens above N.",
         type=_POSITIVE,
     ),
-    "stop-at": GroupedOption(
-        GENERAL,
+    "stop-at": _general(
         "--stop-at",
         "TIME",
         "Start no call after this time, such as 06:30 or 2026-11-22T06:30.",
@@ -211,35 +205,30 @@ _OPTIONS: dict[str, GroupedOption] = {
         "Only trial number N (repeatable).",
         type=_POSITIVE,
     ),
-    "trials": GroupedOption(
-        SELECTION,
+    "trials": _selecting(
         "--trials",
         "N",
         "Use trials 1 to N.  [default: as configured]",
         type=_POSITIVE,
     ),
-    "limit": GroupedOption(
-        SELECTION,
+    "limit": _selecting(
         "--limit",
         "N",
         "Use only N tasks, drawn from the splits in turn.",
         type=_POSITIVE,
     ),
-    "vintage": GroupedOption(
-        SELECTION,
+    "vintage": _selecting(
         "--vintage",
         "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]",
     ),
-    "vintage-shown": GroupedOption(
-        SELECTION,
+    "vintage-shown": _selecting(
         "--vintage",
         "LABEL",
         "Only this vintage, or `all`.  [default: the current one of each model]",
     ),
-    "vintage-only": GroupedOption(SELECTION, "--vintage", "LABEL", "Only this vintage."),
-    "night": GroupedOption(
-        SELECTION,
+    "vintage-only": _selecting("--vintage", "LABEL", "Only this vintage."),
+    "night": _selecting(
         "--night",
         "LABEL",
         "Vintage to use for models with `resample: nightly`, usually a night's date.  [default:"

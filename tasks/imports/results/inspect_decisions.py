@@ -245,17 +245,18 @@ def _decision(item: LogRow) -> Decision:
     value = value_of_decision(stated)
     explanation = _explanation(item)
     failure = _failure_of(item)
-    if failure is None and _is_unreadable(item):
-        failure = _Failure(call_failure(explanation) or PARSE_ERROR, explanation or "")
-        explanation = None
-    elif failure is None and stated is None:
-        failure = _Failure(PARSE_ERROR, "the log has no decision")
-    elif failure is None and value is None:
-        failure = _Failure(
-            PARSE_ERROR,
-            f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor"
-            " unmet",
-        )
+    if failure is None:
+        if _is_unreadable(item):
+            failure = _Failure(call_failure(explanation) or PARSE_ERROR, explanation or "")
+            explanation = None
+        elif stated is None:
+            failure = _Failure(PARSE_ERROR, "the log has no decision")
+        elif value is None:
+            stated_text = repr(one_line(str(stated))[:80])
+            failure = _Failure(
+                PARSE_ERROR,
+                f"the log has {stated_text}, which is neither met, partly met nor unmet",
+            )
     columns = {**criterion, **item}
     usage = {}
     if isinstance(item.get(_MAY_HIDE_FAILURES), bool):

@@ -62,13 +62,8 @@ def _head(name: str, columns: Sequence[Column], rows: Rows) -> tuple[Markup, lis
         group_columns = list(members)
         group_id = f"{name}-group-{number}"
         if group:
-            heading = _HEADING.format(
-                id=group_id,
-                alignment="center",
-                scope="colgroup",
-                n_rows=1,
-                n_columns=len(group_columns),
-                title=visible(group),
+            heading = _GROUP_HEADING.format(
+                id=group_id, n_columns=len(group_columns), title=visible(group)
             )
             upper.append(heading)
         for column in group_columns:
@@ -77,9 +72,7 @@ def _head(name: str, columns: Sequence[Column], rows: Rows) -> tuple[Markup, lis
             heading = _HEADING.format(
                 id=heading_id,
                 alignment=alignment,
-                scope="col",
                 n_rows=2 if has_groups and not group else 1,
-                n_columns=1,
                 title=dated(column.title),
             )
             if group:
@@ -95,8 +88,10 @@ def _head(name: str, columns: Sequence[Column], rows: Rows) -> tuple[Markup, lis
 _TABLE = Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>')
 _ROW = Markup("<tr>{}</tr>\n")
 _HEADING = Markup(
-    '<th id="{id}" class="{alignment}" scope="{scope}" rowspan="{n_rows}" colspan="{n_columns}">'
-    "{title}</th>"
+    '<th id="{id}" class="{alignment}" scope="col" rowspan="{n_rows}" colspan="1">{title}</th>'
+)
+_GROUP_HEADING = Markup(
+    '<th id="{id}" class="center" scope="colgroup" rowspan="1" colspan="{n_columns}">{title}</th>'
 )
 
 

@@ -222,12 +222,7 @@ def test_every_form_of_simple_evals_is_the_same(health, tmp_path, write):
     examples = [example("thorough", row) for row in rows("healthbench")]
     file = write(tmp_path / "result", examples)
 
-    reports = import_results(
-        health,
-        [file],
-        model="thorough",
-        judge="grader",
-    )
+    reports = import_results(health, [file], model="thorough", judge="grader")
 
     notes = notes_of(reports)
 
@@ -252,10 +247,7 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
 
     assert values_in(
         health, "select trial, status from responses order by trial"
-    ) == [
-        (1, "ok"),
-        (2, "provider_error"),
-    ]
+    ) == [(1, "ok"), (2, "provider_error")]
 
 
 @pytest.mark.slow
@@ -263,18 +255,10 @@ def test_a_guess_of_m42_is_a_failed_verdict(health, tmp_path):
     health_rows = rows("healthbench")
     task = health_rows[0]["prompt_id"]
     file = m42(
-        tmp_path / "judge_responses.jsonl",
-        "thorough",
-        health_rows,
-        guess=(task, 0),
+        tmp_path / "judge_responses.jsonl", "thorough", health_rows, guess=(task, 0)
     )
 
-    reports = import_results(
-        health,
-        [file],
-        model="thorough",
-        judge="llama",
-    )
+    reports = import_results(health, [file], model="thorough", judge="llama")
 
     notes = notes_of(reports)
     query = "select task_id, status, error like '%guessed%' from verdicts where value is null"
@@ -324,12 +308,7 @@ def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
     ],
 )
 def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the_judge(
-    job,
-    tmp_path,
-    text,
-    met,
-    trials,
-    judge_trials,
+    job, tmp_path, text, met, trials, judge_trials
 ):
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
@@ -473,8 +452,7 @@ def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
 
 
 def matched(
-    *decisions: tuple[float, float],
-    is_reordered: bool = True,
+    *decisions: tuple[float, float], is_reordered: bool = True
 ) -> tuple[list[tuple[Decision, Wording]], list[NotInDataSet]]:
     """Match decisions (weight, value) with three criteria of one text: `a` of weight 5, `b` and `c`
     of weight 3.
@@ -500,9 +478,7 @@ def matched(
     ],
 )
 def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
-    decisions,
-    is_reordered,
-    criterion_ids,
+    decisions, is_reordered, criterion_ids
 ):
     matches, _ = matched(*decisions, is_reordered=is_reordered)
 
