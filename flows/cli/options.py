@@ -32,12 +32,7 @@ class GroupedOption(click.Option):
     """
 
     def __init__(
-        self,
-        group: str,
-        names: str,
-        metavar: str | None,
-        text: str,
-        **settings: Any,
+        self, group: str, names: str, metavar: str | None, text: str, **settings: Any
     ) -> None:
         super().__init__(names.split(), metavar=metavar, help=text, **settings)
         self.group = group
@@ -47,7 +42,7 @@ class Command(click.Command):
     """A command whose help lists options by group, then the examples of its docstring."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        docstring = cleandoc(settings.pop("help", None) or "")
+        docstring = cleandoc(settings.get("help") or "")
         text, _, examples = docstring.partition("\n\nExamples:\n")
         settings["help"] = text
         if examples:
@@ -122,50 +117,40 @@ def _flag(group: str, names: str, text: str) -> GroupedOption:
     return GroupedOption(group, names, None, text, is_flag=True)
 
 
-_general = partial(GroupedOption, GENERAL)
-_selecting = partial(GroupedOption, SELECTION)
-_several = partial(_selecting, multiple=True)
+_general_option = partial(GroupedOption, GENERAL)
+_selection_option = partial(GroupedOption, SELECTION)
+_several = partial(_selection_option, multiple=True)
 _OPTIONS: dict[str, GroupedOption] = {
     "hard": _flag(
         GENERAL,
         "--hard is_hard",
         "Use your latest hard subset of each field instead of the splits.",
     ),
-    "score": _general(
-        "--score",
-        "NAME",
-        "Score to use.  [default: the benchmark's primary score]",
+    "score": _general_option(
+        "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"
     ),
-    "fail-if": _general(
+    "fail-if": _general_option(
         "--fail-if",
         "worse",
         "Exit code 3 if a score is significantly lower, 1 if something could not be compared.",
         type=click.Choice(["worse"]),
     ),
-    "summary": _general(
+    "summary": _general_option(
         "--summary summary_file",
         "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
         type=click.File("a", encoding="utf-8", lazy=True),
     ),
-    "as": _general("--as model", "LABEL", "Model of rows that name none."),
-    "by": _general("--by judge", "LABEL", "Judge of rows that name none."),
+    "as": _general_option("--as model", "LABEL", "Model of rows that name none."),
+    "by": _general_option("--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(
         GENERAL, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
     ),
-    "table": _general(
-        "--table tables",
-        "NAME",
-        "Only this table or view (repeatable).",
-        multiple=True,
+    "table": _general_option(
+        "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True
     ),
-    "seed": _general(
-        "--seed",
-        "N",
-        "Seed of the random sample.",
-        type=int,
-        default=0,
-        show_default=True,
+    "seed": _general_option(
+        "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True
     ),
     "retry-failed": _flag(
         GENERAL,
@@ -177,22 +162,20 @@ _OPTIONS: dict[str, GroupedOption] = {
     "replace-lost": _flag(
         GENERAL, "--replace-lost", "Call again for rows that were lost in damaged files."
     ),
-    "max-usd": _general(
+    "max-usd": _general_option(
         "--max-usd",
         "USD",
         "Start no call that could raise the run's cost above this.",
         type=click.FloatRange(min=0, min_open=True),
     ),
-    "max-tokens": _general(
+    "max-tokens": _general_option(
         "--max-tokens",
         "N",
         "Start no call that could raise the run's tokens above N.",
         type=_POSITIVE,
     ),
-    "stop-at": _general(
-        "--stop-at",
-        "TIME",
-        "Start no call after this time, such as 06:30 or 2026-11-22T06:30.",
+    "stop-at": _general_option(
+        "--stop-at", "TIME", "Start no call after this time, such as 06:30 or 2026-11-22T06:30."
     ),
     "split": _several("--split splits", "NAME", "Only this split (repeatable)."),
     "model": _several("--model named_models", "LABEL", "Only this model (repeatable)."),
@@ -200,35 +183,26 @@ _OPTIONS: dict[str, GroupedOption] = {
     "grader": _several("--judge graders", "LABEL", "Only pairs with this grader (repeatable)."),
     "task": _several("--task named_tasks", "ID", "Only this task (repeatable)."),
     "trial": _several(
-        "--trial named_trials",
-        "N",
-        "Only trial number N (repeatable).",
-        type=_POSITIVE,
+        "--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE
     ),
-    "trials": _selecting(
-        "--trials",
-        "N",
-        "Use trials 1 to N.  [default: as configured]",
-        type=_POSITIVE,
+    "trials": _selection_option(
+        "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE
     ),
-    "limit": _selecting(
-        "--limit",
-        "N",
-        "Use only N tasks, drawn from the splits in turn.",
-        type=_POSITIVE,
+    "limit": _selection_option(
+        "--limit", "N", "Use only N tasks, drawn from the splits in turn.", type=_POSITIVE
     ),
-    "vintage": _selecting(
+    "vintage": _selection_option(
         "--vintage",
         "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]",
     ),
-    "vintage-shown": _selecting(
+    "vintage-shown": _selection_option(
         "--vintage",
         "LABEL",
         "Only this vintage, or `all`.  [default: the current one of each model]",
     ),
-    "vintage-only": _selecting("--vintage", "LABEL", "Only this vintage."),
-    "night": _selecting(
+    "vintage-only": _selection_option("--vintage", "LABEL", "Only this vintage."),
+    "night": _selection_option(
         "--night",
         "LABEL",
         "Vintage to use for models with `resample: nightly`, usually a night's date.  [default:"
@@ -252,10 +226,7 @@ _OPTIONS: dict[str, GroupedOption] = {
         type=PATH,
     ),
     "benchmark": GroupedOption(
-        LOCATION,
-        "--benchmark",
-        "NAME",
-        "Benchmark to use.  [default: as configured]",
+        LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"
     ),
     "format": GroupedOption(
         OUTPUT,
@@ -285,11 +256,7 @@ _OPTIONS: dict[str, GroupedOption] = {
 
 
 def number(
-    names: str,
-    default: int | None,
-    text: str,
-    *,
-    least: int = 1,
+    names: str, default: int | None, text: str, *, least: int = 1
 ) -> Callable[[Function], Function]:
     """Return a decorator for a command's own option that is a whole number, at least `least`.
 
@@ -369,11 +336,11 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
         click.UsageError: two formats are named, the ending names none, or the format cannot be
             shown on a terminal.
     """
-    if as_json and file_format not in {None, "json"}:
-        raise click.UsageError(
-            f"--json and --format {file_format} cannot be combined; leave one out"
-        )
     if as_json:
+        if file_format not in {None, "json"}:
+            raise click.UsageError(
+                f"--json and --format {file_format} cannot be combined; leave one out"
+            )
         return "json"
     if file_format is None and output is not None:
         file_format = FORMAT_BY_ENDING.get(output.suffix.lower())

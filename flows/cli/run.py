@@ -146,16 +146,7 @@ def nightly(context: Context, fail_if: str | None, summary_file: TextIO | None) 
 
 
 @run_command(
-    "split",
-    "model",
-    "judge",
-    "task",
-    "trial",
-    "trials",
-    "limit",
-    "vintage",
-    "night",
-    *CALL_OPTIONS,
+    "split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night", *CALL_OPTIONS
 )
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 def backfill(context: Context, dry_run: bool) -> int:
@@ -348,10 +339,7 @@ def review(context: Context) -> int:
 @click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
 @number("-n n_neighbour_responses", 100, "Number of stored responses in the sample.")
 @click.option(
-    "--plan",
-    "is_plan",
-    is_flag=True,
-    help="Show the calls and their cost, and make none.",
+    "--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none."
 )
 def neighbours(context: Context, is_plan: bool) -> int:
     """Measure how other criteria in a call change a judge's verdicts.
@@ -402,12 +390,7 @@ def _show_planned(context: Context, calls: "Sequence[Planned]") -> int:
 )
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 def succeed(
-    context: Context,
-    old_judge: str,
-    new_judge: str,
-    *,
-    dry_run: bool,
-    **choices: Any,
+    context: Context, old_judge: str, new_judge: str, *, dry_run: bool, **choices: Any
 ) -> int:
     """Estimate what another judge would do to scores and ranks.
 

@@ -33,13 +33,7 @@ _SHORTEST = 6
 """Fewest characters of a name that stand for the whole name."""
 _MOST_LISTED = 12
 """Most vintages or models that a message lists; the others are only counted."""
-_IDENTITY = (
-    "dataset_revision",
-    "model",
-    "model_config_hash",
-    "vintage",
-    *JUDGE_CONFIG,
-)
+_IDENTITY = ("dataset_revision", "model", "model_config_hash", "vintage", *JUDGE_CONFIG)
 
 
 @dataclass(frozen=True)
@@ -153,9 +147,7 @@ def score_name_of(benchmark: Benchmark, score: str | None) -> str:
 
 
 def _kind_and_names(
-    reader: Reader,
-    comparison: Comparison,
-    model_runs: Sequence[ModelRun],
+    reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]
 ) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of the comparison, and the full names of its sides.
 
@@ -184,9 +176,7 @@ def _kind_and_names(
 
 
 def _full_names(
-    names: Sequence[str],
-    kind: Kind,
-    matches: Sequence[Sequence[str]],
+    names: Sequence[str], kind: Kind, matches: Sequence[Sequence[str]]
 ) -> tuple[str, ...]:
     """Return the full name of each side.
 
@@ -207,9 +197,7 @@ def _full_names(
 
 
 def _names_by_kind(
-    reader: Reader,
-    benchmark: str,
-    model_runs: Sequence[ModelRun],
+    reader: Reader, benchmark: str, model_runs: Sequence[ModelRun]
 ) -> dict[Kind, list[str]]:
     """Return all names of each kind; a model can also be named with a vintage."""
     names_by_kind: dict[Kind, list[str]] = {}
@@ -229,9 +217,7 @@ def _name_of(model_run: ModelRun, kind: Kind) -> str:
 
 
 def _refuse_names(
-    names: Sequence[str],
-    names_by_kind: Mapping[Kind, list[str]],
-    model_runs: Sequence[ModelRun],
+    names: Sequence[str], names_by_kind: Mapping[Kind, list[str]], model_runs: Sequence[ModelRun]
 ) -> NoReturn:
     """Refuse names that are not all of one kind: with the first that is unknown, else with the
     kinds of each.
@@ -323,10 +309,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     stored_verdicts = list(_stored_verdicts(kind, names, sides))
     if not model_run_pairs:
         cause = _why_nothing_to_compare(
-            kind,
-            sides_by_name,
-            comparison.only_vintage,
-            equal_attributes,
+            kind, sides_by_name, comparison.only_vintage, equal_attributes
         )
         raise PipelineError("; ".join([cause, *stored_verdicts]))
     expected_splits = {
@@ -342,10 +325,7 @@ def _expected_splits(sides: Iterable[Side], *, is_current: bool) -> frozenset[st
 
 
 def _sides_by_name(
-    comparison: Comparison,
-    kind: Kind,
-    names: Sequence[str],
-    sides: Sequence[Side],
+    comparison: Comparison, kind: Kind, names: Sequence[str], sides: Sequence[Side]
 ) -> dict[str, list[Side]]:
     """Return the sides of each name, only those that represent the vintage of the comparison."""
     sides_by_name = {}
@@ -407,9 +387,7 @@ def _splits_of(sides: Iterable[Side]) -> set[str]:
 
 
 def _current_pairs(
-    kind: Kind,
-    first_sides: Sequence[Side],
-    second_sides: Sequence[Side],
+    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side]
 ) -> list[ModelRunPair]:
     """Return the pairs of one name with another in current vintages, each with its splits.
 
@@ -545,10 +523,7 @@ def _sides(
 
 
 def _sides_of_pipeline_runs(
-    reader: Reader,
-    benchmark: str,
-    model_runs: Sequence[ModelRun],
-    names: Sequence[str] | None,
+    reader: Reader, benchmark: str, model_runs: Sequence[ModelRun], names: Sequence[str] | None
 ) -> list[Side]:
     """Return model runs named by each pipeline run that made verdicts, with its tasks."""
     model_run_by_id = {run.model_run_id: run for run in model_runs}
@@ -619,10 +594,7 @@ def _latest(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> ModelR
 
 
 def _why_nothing_to_compare(
-    kind: Kind,
-    sides_by_name: SidesByName,
-    vintage: str | None,
-    equal_attributes: Sequence[str],
+    kind: Kind, sides_by_name: SidesByName, vintage: str | None, equal_attributes: Sequence[str]
 ) -> str:
     """Return the reason why no pair was found; `vintage` is the only one compared, if any."""
     absent = [name for name, sides in sides_by_name.items() if not sides]

@@ -232,10 +232,7 @@ class LogImport:
             self.harness_scores += graded
 
     def _add_verdicts(
-        self,
-        where: str,
-        judgement: Judgement,
-        response: StoredRow,
+        self, where: str, judgement: Judgement, response: StoredRow
     ) -> HarnessScores | None:
         """Add the verdicts of a judgement and return its scores; None if it names no criterion."""
         decisions = judgement.decisions
@@ -266,12 +263,7 @@ class LogImport:
         wording: Wording,
     ) -> None:
         row = verdict_columns(
-            self.job,
-            response,
-            wording,
-            judge,
-            judgement.judge_trial,
-            self.grading,
+            self.job, response, wording, judge, judgement.judge_trial, self.grading
         )
         row["may_hide_failures"] = judgement.may_hide_failures
         # What the log states for the decision itself counts, also on hidden failures.
@@ -368,9 +360,7 @@ class ScorePair(NamedTuple):
 
 
 def _score_pair(
-    harness_scores: HarnessScores,
-    score_name: str,
-    scores_here: ScoresHere,
+    harness_scores: HarnessScores, score_name: str, scores_here: ScoresHere
 ) -> ScorePair:
     """Return the scores of a response in the log and here, with the likely reason if they differ.
 
@@ -506,10 +496,7 @@ def text_after(messages: Sequence[Message], transcript: str) -> str | None:
 
 
 def match_all(
-    criteria: Criteria,
-    where: str,
-    task_id: str,
-    decisions: Sequence[Decision],
+    criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]
 ) -> tuple[list[tuple[Decision, Wording]], list[NotInDataSet]]:
     """Return decisions with their criteria, and for each other decision the reason why its
     criterion is not found.
@@ -575,10 +562,7 @@ def _wording(
 
 
 def _by_weight(
-    where: str,
-    decision: Decision,
-    decisions: Sequence[Decision],
-    wordings: Sequence[Wording],
+    where: str, decision: Decision, decisions: Sequence[Decision], wordings: Sequence[Wording]
 ) -> Wording:
     """Return the criterion, of several with one text, that has the weight of a decision.
 
@@ -602,10 +586,7 @@ def _by_weight(
 
 
 def labels_of(
-    path: Path,
-    names: Set[str | None],
-    label: str | None,
-    kind: str,
+    path: Path, names: Set[str | None], label: str | None, kind: str
 ) -> Mapping[str | None, str]:
     """Return a label for each model or judge of a log; `kind` says which of the two.
 
