@@ -30,7 +30,6 @@ from tasks.rules.verdict import (
     parse_decisions,
     parse_group,
     questions_on,
-    shares,
 )
 from tasks.run.calls import run_all, sum_usage
 from tasks.run.missing_work import SETTLED
@@ -50,18 +49,18 @@ Piece = Sequence[CriterionToJudge]
 class PieceOutcome:
     """What the attempts of a piece's call gave for one criterion.
 
-    `entry` is the criterion's part of a reply, `replies` are those to all attempts with its share
+    `result` is the criterion's part of a reply, `replies` are those to all attempts with its share
     of their usage. With `is_settled`, replies of an earlier run were unreadable too.
     """
 
-    entry: VerdictOrError
+    result: VerdictOrError
     replies: list[Reply] = field(default_factory=list)
     is_settled: bool = False
 
     @property
     def verdict(self) -> Verdict | None:
         """The verdict; None if no entry could be read."""
-        return self.entry if isinstance(self.entry, Verdict) else None
+        return self.result if isinstance(self.result, Verdict) else None
 
     def reply(self, failure: Reply | None) -> Reply:
         """Return the deciding reply with the usage of all.
@@ -72,11 +71,13 @@ class PieceOutcome:
             deciding_reply = failure
         else:
             deciding_reply = self.replies[-1]
+        # `sum_usage` drops prices that differ, as those of a batch and a live call; the row has those
+        # of the deciding call.
         reply = replace(
             sum_usage(self.replies, deciding_reply, with_tokens=True), prices=deciding_reply.prices
         )
         if self.verdict is None and reply.status in {OK, EMPTY}:
-            error = one_line(str(self.entry))
+            error = one_line(str(self.result))
             if self.is_settled:
                 error = f"{error}; {SETTLED}"
             reply = replace(reply, status=PARSE_ERROR, error=error)
@@ -134,32 +135,57 @@ class GroupJudge(ResponseJudge):
         """Judge a piece by its call; if it is too long for that, its criteria one by one."""
         call = await asyncio.to_thread(self._piece_call, piece)
         if call is None:
-            state = PieceState([PieceOutcome(VerdictError()) for _ in piece])
+            too_long = [self._single(criterion, []) for criterion in piece if criterion.is_missing]
         else:
-            state = await self._make_calls(call, piece, priority)
+            too_long = await self._judge_together(call, piece, priority, deliver)
+        if too_long:
+            await self.judge_one_by_one(too_long, priority, deliver)
+
+    def _single(
+        self,
+        criterion: CriterionToJudge,
+        earlier_replies: list[Reply],
+    ) -> JudgedCriterion:
+        """Return a criterion to judge in a call of its own."""
+        return JudgedCriterion(
+            criterion,
+            self.verdict_id(criterion),
+            earlier_replies,
+            n_in_call=1,
+            position_in_call=1,
+        )
+
+    async def _judge_together(
+        self,
+        call: Call,
+        piece: Piece,
+        priority: tuple[int, ...],
+        deliver: Deliver,
+    ) -> list[JudgedCriterion]:
+        """Judge a piece by its call; return the criteria for which the provider found it too long."""
+        state = await self._make_calls(call, piece, priority)
         failure = state.failure
-        is_too_long = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
+        is_too_long = failure is not None and failure.status == CONTEXT_LENGTH
         falls_back = is_too_long and not self.judge_config.judge.is_decision_model
         too_long = []
         for position, criterion in enumerate(piece, start=1):
             if not criterion.is_missing:
                 continue
             outcome = state.outcomes[position - 1]
-            judged = JudgedCriterion(criterion, self.verdict_id(criterion))
             if falls_back and outcome.verdict is None:
-                judged.earlier_replies = outcome.replies
-                judged.n_in_call = 1
-                judged.position_in_call = 1
-                too_long.append(judged)
+                too_long.append(self._single(criterion, outcome.replies))
                 continue
-            judged.n_in_call = len(piece)
-            judged.position_in_call = position
+            judged = JudgedCriterion(
+                criterion,
+                self.verdict_id(criterion),
+                n_in_call=len(piece),
+                position_in_call=position,
+            )
             if state.next_call is None or outcome.verdict is not None:
                 judged.reply = outcome.reply(failure)
                 judged.verdict = outcome.verdict
             deliver(judged)
-        if too_long:
-            await self.judge_one_by_one(too_long, priority, deliver)
+        return too_long
 
     async def _make_calls(self, call: Call, piece: Piece, priority: tuple[int, ...]) -> PieceState:
         """Call for a piece until it needs no call, or its next one is not made."""
@@ -171,7 +197,7 @@ class GroupJudge(ResponseJudge):
                 break
             state = await self._piece_state(call, piece)
             if reply.status != OK:
-                state = PieceState(state.outcomes, failure=reply)
+                return PieceState(state.outcomes, failure=reply)
         return state
 
     def _piece_call(self, piece: Piece) -> Call | None:
@@ -195,10 +221,10 @@ class GroupJudge(ResponseJudge):
         if self.fit is not None and not self.fit.holds(prompt):
             return None
         call = self.call(self.reply_spec, prompt, cell)
-        most_tokens = self.target.parameters.get("max_tokens")
-        if not most_tokens:
+        most_tokens_each = self.target.parameters.get("max_tokens")
+        if not most_tokens_each:
             return call
-        parameters = {**self.target.parameters, "max_tokens": most_tokens * len(piece)}
+        parameters = {**self.target.parameters, "max_tokens": most_tokens_each * len(piece)}
         return replace(call, target=replace(self.target, parameters=parameters))
 
     async def _piece_state(self, call: Call, piece: Piece) -> PieceState:
@@ -209,15 +235,15 @@ class GroupJudge(ResponseJudge):
             outcome.verdict is not None or not criterion.is_missing
             for criterion, outcome in zip(piece, outcomes, strict=True)
         )
-        attempts = [entry.attempt for entry in history.entries if entry.reply.status == OK]
-        n_new = sum(attempt > history.spent for attempt in attempts)
-        n_earlier = len(attempts) - n_new
-        most_calls = 1 if n_earlier >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
-        if is_decided or n_new >= most_calls:
+        answered_attempts = [entry.attempt for entry in history.entries if entry.reply.status == OK]
+        n_unspent = sum(attempt > history.spent for attempt in answered_attempts)
+        n_spent = len(answered_attempts) - n_unspent
+        most_calls = 1 if n_spent >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
+        if is_decided or n_unspent >= most_calls:
             return PieceState(outcomes)
-        if attempts:
+        if answered_attempts:
             call = call.live_if_allowed
-        last_attempt = max([history.spent, *attempts])
+        last_attempt = max([history.spent, *answered_attempts])
         return PieceState(outcomes, replace(call, after_attempt=last_attempt))
 
     def _outcomes(self, call: Call, history: History, piece: Piece) -> list[PieceOutcome]:
@@ -230,22 +256,23 @@ class GroupJudge(ResponseJudge):
         outcomes = [
             PieceOutcome(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
         ]
+        # A row keeps the keys of its last reply only, and if it failed, it spends all attempts.
         ledger_keys: tuple[LedgerKey, ...] = ()
-        for attempt in history.entries:
-            ledger_keys = (*ledger_keys, (attempt.call_key, attempt.attempt))
+        for entry in history.entries:
+            ledger_keys = (*ledger_keys, (entry.call_key, entry.attempt))
             undecided = [index for index, outcome in enumerate(outcomes) if not outcome.verdict]
             sharing = [
                 outcomes[index]
                 for index in undecided
                 if piece[index].is_missing or self.vintage == BASE_VINTAGE
             ]
-            replies = _reply_shares(attempt, len(sharing), call.cell)
+            replies = _reply_shares(entry, len(sharing), call.cell)
             for outcome, reply in zip(sharing, replies, strict=True):
                 outcome.replies.append(replace(reply, ledger_keys=ledger_keys))
-            if attempt.reply.status == OK:
-                entries = self._parse(attempt.reply.text or "", len(piece))
+            if entry.reply.status == OK:
+                results = self._parse(entry.reply.text or "", len(piece))
                 for index in undecided:
-                    outcomes[index].entry = entries[index]
+                    outcomes[index].result = results[index]
         return outcomes
 
     def _parse(self, text: str, n_criteria: int) -> Sequence[VerdictOrError]:
@@ -271,29 +298,35 @@ def _has_replies_of_two_runs(history: History) -> bool:
     return bool(attempts) and min(attempts) <= history.spent < max(attempts)
 
 
-def _reply_shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
+def _reply_shares(entry: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     """Yield an attempt's reply `n_shares` times, each with an equal share of its cost and tokens.
 
     The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt
     count as 0.
     """
-    reply = attempt.reply
-    is_own = attempt.cell == cell
+    reply = entry.reply
+    is_own = entry.cell == cell
     shared_tokens = {}
     for name in _TOKENS:
         n_tokens = getattr(reply, name)
         if n_tokens is None and reply.status != OK:
             n_tokens = 0
-        shared_tokens[name] = _equal_shares(n_tokens, n_shares, is_own=is_own)
+        shared_tokens[name] = equal_shares(n_tokens, n_shares, is_own=is_own)
     total_nano = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
-    shared_nano = _equal_shares(total_nano, n_shares, is_own=is_own)
+    shared_nano = equal_shares(total_nano, n_shares, is_own=is_own)
     for index, nano in enumerate(shared_nano):
         tokens: dict[str, Any] = {name: counts[index] for name, counts in shared_tokens.items()}
         usd = None if nano is None else nano / _NANO
         yield replace(reply, text=None, attempts=1, cost_usd=usd, **tokens)
 
 
-def _equal_shares(total: int | None, n_shares: int, *, is_own: bool) -> Sequence[int | None]:
+def equal_shares(total: int | None, n_shares: int, *, is_own: bool) -> Sequence[int | None]:
+    """Divide a total, such as the tokens of a call, into equal shares; they are 0 unless `is_own`.
+
+    Returns:
+        Whole numbers that add up to the total and differ by 1 at most, the larger ones first.
+    """
     if total is None or n_shares == 0:
         return [None] * n_shares
-    return shares(total if is_own else 0, n_shares)
+    share, n_larger = divmod(total if is_own else 0, n_shares)
+    return [share + 1] * n_larger + [share] * (n_shares - n_larger)

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tasks.rules.conversation import UnfinishedThinking, without_thinking
 from tasks.rules.text.characters import storable
@@ -44,16 +44,24 @@ WORDS = {
 }
 """The words of a ternary judge."""
 
-_DECISIONS: dict[str, tuple[str, JsonObject, str]] = {
-    BINARY: ("criteria_met", {"type": "boolean"}, "true or false"),
-    TERNARY: (
+
+class _DecisionForm(NamedTuple):
+    """The key of a decision in a reply, the JSON schema of its values, and these in words."""
+
+    key: str
+    schema: JsonObject
+    values: str
+
+
+_DECISION_FORMS = {
+    BINARY: _DecisionForm("criteria_met", {"type": "boolean"}, "true or false"),
+    TERNARY: _DecisionForm(
         "verdict",
         {"type": "string", "enum": list(WORDS)},
         '"satisfied", "partially satisfied" or "not satisfied"',
     ),
 }
-"""Grading -> the key of its decision in a reply, the JSON schema of its values, and these in words.
-"""
+"""Grading -> the form of its decisions."""
 
 ENTRIES = "verdicts"
 """The key of the list of entries: structured output must be an object, not a list."""
@@ -64,7 +72,7 @@ _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | r
 
 def reply_format(
     explanation_chars: int | None,
-    grading: str = BINARY,
+    grading: str,
     *,
     is_group: bool = False,
 ) -> JsonObject:
@@ -76,8 +84,8 @@ def reply_format(
     explanation: JsonObject = {"type": "string"}
     if explanation_chars is not None:
         explanation["maxLength"] = explanation_chars
-    key, decision_schema, _ = _DECISIONS[grading]
-    properties = {"explanation": explanation, key: decision_schema}
+    form = _DECISION_FORMS[grading]
+    properties = {"explanation": explanation, form.key: form.schema}
     if not is_group:
         return strict_format("verdict", properties)
     entry = object_of({"number": {"type": "integer"}, **properties})
@@ -133,11 +141,14 @@ def reminder(grading: str, *, is_group: bool = False) -> str:
     """
     if is_group:
         return "Reply again with only the JSON array, with one object for each criterion."
-    key, _, values = _DECISIONS[grading]
-    return f'Reply again with only the JSON object: {{"explanation": "...", "{key}": {values}}}.'
+    form = _DECISION_FORMS[grading]
+    return (
+        'Reply again with only the JSON object: {"explanation": "...",'
+        f' "{form.key}": {form.values}}}.'
+    )
 
 
-def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = False) -> Verdict:
+def parse_verdict(reply: str, grading: str, *, omits_think_tag: bool = False) -> Verdict:
     """Read a verdict from a judge's reply.
 
     The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional
@@ -149,7 +160,7 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: the reply is anything else.
     """
-    decision_key = _DECISIONS[grading][0]
+    decision_key = _DECISION_FORMS[grading].key
     content = json_object(reply, omits_think_tag=omits_think_tag, decision_key=decision_key)
     return decided_verdict(content, grading)
 
@@ -160,7 +171,7 @@ def decided_verdict(content: Mapping[str, Any], grading: str) -> Verdict:
     Raises:
         VerdictError: it holds none.
     """
-    key = _DECISIONS[grading][0]
+    key = _DECISION_FORMS[grading].key
     decision = content.get(key)
     status = None
     if grading == TERNARY:
@@ -218,11 +229,12 @@ def json_object(
     try:
         content = json.loads(text, object_pairs_hook=add_object, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        # Python also refuses a number with thousands of digits.
+        # Also an error of the two hooks; and Python refuses a number with thousands of digits.
         raise VerdictError(f"not one JSON object: {error}") from error
     if not isinstance(content, dict):
         raise VerdictError(f"not a JSON object but {type(content).__name__}")
-    if sum(decision_key in inner for inner in objects) > 1:
+    n_decisions = sum(decision_key in inner for inner in objects)
+    if n_decisions > 1:  # never without a `decision_key`: no key of JSON is None
         raise VerdictError(f"{decision_key} appears in more than one place")
     return content
 
@@ -446,8 +458,8 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
     # System One has the probability of yes under `noul`, which is also the type of such a decision.
     probability = _probability(decision.get("probability", decision.get("noul")))
     if probability >= threshold:
-        return Verdict(MET, VALUES[MET], None, probability, confidence=probability)
-    return Verdict(UNMET, VALUES[UNMET], None, probability, confidence=1.0 - probability)
+        return _verdict_by_probability(MET, probability, confidence=probability)
+    return _verdict_by_probability(UNMET, probability, confidence=1.0 - probability)
 
 
 def _ternary_verdict(probabilities: Any) -> Verdict:
@@ -463,20 +475,20 @@ def _ternary_verdict(probabilities: Any) -> Verdict:
     # `max` returns the first of equal ones, here the lowest value.
     status = max(reversed(DECIDED), key=by_status.__getitem__)
     expected = sum(VALUES[key] * probability for key, probability in by_status.items())
-    return Verdict(status, VALUES[status], None, min(1.0, expected), confidence=by_status[status])
+    return _verdict_by_probability(status, min(1.0, expected), confidence=by_status[status])
+
+
+def _verdict_by_probability(status: str, probability: float, *, confidence: float) -> Verdict:
+    return Verdict(
+        status,
+        VALUES[status],
+        explanation=None,
+        probability=probability,
+        confidence=confidence,
+    )
 
 
 def _probability(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
         raise VerdictError("the probability is not a number between 0 and 1")
     return float(value)
-
-
-def shares(total: int, n_shares: int) -> list[int]:
-    """Divide a total, such as the tokens of a call, into equal shares.
-
-    Returns:
-        Whole numbers that add up to the total and differ by 1 at most, the larger ones first.
-    """
-    share, n_larger = divmod(total, n_shares)
-    return [share + 1] * n_larger + [share] * (n_shares - n_larger)

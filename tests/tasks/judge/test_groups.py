@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
@@ -27,6 +29,7 @@ from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
+from tasks.judge.groups import equal_shares
 from tasks.judge.neighbours import judge_arrangement, missing_arrangements
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.tidying import tidy
@@ -347,6 +350,15 @@ def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run):
     assert total(first_run.rows, "prompt_tokens") == n_prompt
     assert total(first_run.rows, "completion_tokens") == n_reply
     assert nano_usd_of(first_run.rows) == first_run.paid_nano_usd
+
+
+@given(st.integers(0, 10**12), st.integers(1, 128))
+def test_shares_add_up_and_differ_by_one_at_most(total, n_shares):
+    parts = equal_shares(total, n_shares, is_own=True)
+
+    assert len(parts) == n_shares
+    assert sum(parts) == total
+    assert max(parts) - min(parts) <= 1
 
 
 def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run):

@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tasks.rules.verdict import (
     WORDS,
@@ -15,7 +13,6 @@ from tasks.rules.verdict import (
     parse_decisions,
     parse_group,
     parse_group_of_one,
-    shares,
 )
 
 MET = {"number": 1, "explanation": "so", "criteria_met": True}
@@ -220,12 +217,3 @@ def test_a_reply_that_is_no_list_is_refused_whole(reply):
         parse_group(reply, 3, "binary")
     with pytest.raises(VerdictError):
         parse_decisions(reply, 3, "binary", 0.5)
-
-
-@given(st.integers(0, 10**12), st.integers(1, 128))
-def test_shares_add_up_and_differ_by_one_at_most(total, n_shares):
-    parts = shares(total, n_shares)
-
-    assert len(parts) == n_shares
-    assert sum(parts) == total
-    assert max(parts) - min(parts) <= 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.rules import verdict as replies
 from tasks.rules.verdict import (
+    BINARY,
     TERNARY,
     Verdict,
     VerdictError,
@@ -24,6 +25,8 @@ from tasks.rules.verdict import (
 MET = Verdict("met", 1.0, "")
 PARTIAL = Verdict("partial", 0.5, "")
 UNMET = Verdict("unmet", 0.0, "")
+
+parse_binary = partial(parse_verdict, grading=BINARY)
 
 GOOD: dict[str, tuple[str, Verdict]] = {
     "an object as text in the explanation": (
@@ -47,7 +50,7 @@ GOOD: dict[str, tuple[str, Verdict]] = {
 def test_a_clear_reply_is_read(case):
     reply, verdict = GOOD[case]
 
-    assert parse_verdict(reply) == verdict
+    assert parse_binary(reply) == verdict
 
 
 BAD = {
@@ -103,7 +106,7 @@ def test_text_before_a_closing_tag_is_thinking_only_if_the_server_omits_the_open
 @pytest.mark.parametrize("case", BAD)
 def test_a_reply_that_is_no_clear_decision_is_an_error(case):
     with pytest.raises(VerdictError) as caught:
-        parse_verdict(BAD[case])
+        parse_binary(BAD[case])
 
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 200
@@ -141,7 +144,7 @@ def test_json_is_read_back(met, explanation, fence, is_ascii, indent):
         "{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent)
     )
 
-    verdict = parse_verdict(reply)
+    verdict = parse_binary(reply)
 
     assert verdict.value == float(met)
     assert verdict.explanation == explanation
@@ -181,7 +184,7 @@ def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds
     reply,
 ):
     with suppress(VerdictError):
-        word = {"met": "true", "unmet": "false"}[parse_verdict(reply).status]
+        word = {"met": "true", "unmet": "false"}[parse_binary(reply).status]
         assert word in reply
 
 
@@ -257,21 +260,21 @@ def test_prose_before_valid_json_is_no_verdict(prose, separator, valid):
     assume(not BLOCK.match(reply))
 
     with pytest.raises(VerdictError):
-        parse_verdict(reply)
+        parse_binary(reply)
 
 
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
 def test_prose_between_thinking_and_valid_json_is_no_verdict(prose, separator, valid):
     with pytest.raises(VerdictError):
-        parse_verdict(f"<think>so</think>{prose}{separator}{valid}")
+        parse_binary(f"<think>so</think>{prose}{separator}{valid}")
 
 
 @settings(max_examples=500)
 @given(VALID, st.lists(SEPARATORS | VALID, max_size=2).map("".join), PROSE | VALID)
 def test_valid_json_and_then_anything_is_never_a_verdict(valid, separator, end):
     with pytest.raises(VerdictError):
-        parse_verdict(valid + separator + end)
+        parse_binary(valid + separator + end)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +294,7 @@ def test_valid_json_and_then_anything_is_never_a_verdict(valid, separator, end):
 def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(
     reply, verdict
 ):
-    assert parse_verdict(reply, omits_think_tag=True) == verdict
+    assert parse_binary(reply, omits_think_tag=True) == verdict
 
 
 @pytest.mark.parametrize(
@@ -304,7 +307,7 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
 )
 def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply):
     with pytest.raises(VerdictError):
-        parse_verdict(reply, omits_think_tag=True)
+        parse_binary(reply, omits_think_tag=True)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +317,7 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
 def test_the_requested_format_takes_exactly_the_two_keys(
     explanation_chars, explanation
 ):
-    schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
+    schema = replies.reply_format(explanation_chars, BINARY)["json_schema"]["schema"]
 
     assert schema["properties"] == {
         "criteria_met": {"type": "boolean"},
@@ -433,7 +436,7 @@ def test_without_a_probability_of_the_decision_there_is_no_confidence(tokens):
 
 
 def test_a_verdict_cannot_be_changed():
-    verdict = parse_verdict('{"criteria_met": true}')
+    verdict = parse_binary('{"criteria_met": true}')
 
     with pytest.raises(FrozenInstanceError):
         verdict.status = "unmet"  # type: ignore[misc]

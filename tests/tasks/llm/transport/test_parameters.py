@@ -75,7 +75,7 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling, s
 
 
 VLLM = "hosted_vllm/candidate"
-SHAPE = reply_format(200)
+SHAPE = reply_format(200, "binary")
 SAMPLING: Parameters = {
     "temperature": 0.0,
     "seed": 7,
