@@ -214,7 +214,7 @@ def _score_rows(tree: JudgedTree, right: Floats) -> Iterator[NodeRow]:
     under = tree.under
     shares = tree.sums(right).shares(under)  # (n_tasks, n_nodes)
     ends = intervals.mean_intervals(shares)
-    are_small = intervals.rest_on_few(shares)
+    are_small = intervals.have_few_tasks(shares)
     n_tasks = (~np.isnan(shares)).sum(axis=0)
     n_criteria = np.bincount(tree.leaves, minlength=len(under)) @ under
     n_decided = np.bincount(tree.leaves, ~np.isnan(right), minlength=len(under)) @ under

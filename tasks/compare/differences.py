@@ -29,7 +29,7 @@ from tasks.compare.pairs import (
 )
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
-from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
@@ -269,7 +269,7 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
         size = "on average neither lower nor higher"
     if difference.p_adjusted is None:
         few = counted(n_tasks, "task")
-        if n_tasks > FEWEST_OTHERS:
+        if n_tasks > FEWEST_DIFFERING:
             few = f"{n_differing} of {n_tasks} tasks differ"
         return (
             f"{second_name} is {size} than {first_name} {scope}, but this cannot be tested: only"
@@ -334,7 +334,7 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
     """
     notes = []
     if any(difference.paired.p_value is None for difference in result.differences):
-        notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
+        notes.append(f"No interval and no test: fewer than {FEWEST_DIFFERING} tasks differ.")
     if len(result.differences) > 1:
         notes.append(
             "Intervals, p and smallest detectable differences are for each comparison alone; “p"

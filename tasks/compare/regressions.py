@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.rules.statistics.comparison import is_drop
-from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.cells import markdown_cell
 from tasks.rules.text.characters import one_line, visible
 from tasks.rules.text.numbers import counted, number
@@ -40,7 +40,7 @@ def untested(rows: Rows) -> list[str]:
         f"{row['second']} and {row['first']} on {row['split']}: {counted(row['n_tasks'], 'task')},"
         " too few for a test"
         for row in rows
-        if row["n_tasks"] - 1 < FEWEST_OTHERS  # so many may differ from the most common value
+        if row["n_tasks"] - 1 < FEWEST_DIFFERING  # so many may differ from the most common value
     ]
 
 

@@ -193,12 +193,12 @@ def small_notes(columns: Sequence[Column], rows: Rows) -> list[str]:
     """Return a note that explains the mark for few tasks, if any value of these rows has this
     mark.
     """
-    from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
+    from tasks.rules.statistics.intervals import FEW_DIFFERING, SMALL
 
     for column in columns:
         if column.few and _has_value(column, [row for row in rows if row.get(column.few)]):
             return [
-                f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that"
+                f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_DIFFERING} that"
                 " differ; the interval may be too narrow."
             ]
     return []

@@ -99,7 +99,7 @@ def _interval(row: Row) -> dict[str, Any]:
     """Return the interval of a mean before and after clipping, with a flag: true if it rests on too
     few tasks. Its ends are clipped like the mean (`intermediate/scores/mean_scores.sql`).
     """
-    from tasks.rules.statistics.intervals import mean_intervals, none_if_nan, rest_on_few
+    from tasks.rules.statistics.intervals import have_few_tasks, mean_intervals, none_if_nan
 
     task_values = np.array(row["task_values"], dtype=np.float64)[:, None]  # (n_tasks, 1)
     interval = mean_intervals(task_values)[0]
@@ -110,5 +110,5 @@ def _interval(row: Row) -> dict[str, Any]:
         "raw_ci_high": high,
         "ci_low": None if low is None else max(low, row["mean_floor"]),
         "ci_high": None if high is None else max(high, row["mean_floor"]),
-        "is_small": bool(rest_on_few(task_values)[0]),
+        "is_small": bool(have_few_tasks(task_values)[0]),
     }

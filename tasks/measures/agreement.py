@@ -19,14 +19,14 @@ from tasks.rules.statistics.agreement import (
     raw_agreement,
 )
 from tasks.rules.statistics.intervals import (
-    FEW_OTHERS,
-    FEWEST_OTHERS,
+    FEW_DIFFERING,
+    FEWEST_DIFFERING,
     SMALL,
     Floats,
     Ints,
     draws,
+    have_few_tasks,
     ratio_intervals,
-    rest_on_few,
 )
 
 METHOD = "expanded-percentile-1"
@@ -184,14 +184,14 @@ def _ratio(numerators: Floats, denominators: Floats, n: int | None = None) -> Me
         ci_low=low,
         ci_high=high,
         n=n,
-        is_small=bool(rest_on_few(numerators / denominators)[0]),
+        is_small=bool(have_few_tasks(numerators / denominators)[0]),
     )
 
 
 def check_prediction(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield how well a check predicts disagreement, from the counts of both on each task.
 
-    The rates are None, and the other measures absent, if fewer than `FEWEST_OTHERS` tasks have a
+    The rates are None, and the other measures absent, if fewer than `FEWEST_DIFFERING` tasks have a
     criterion that fails (or passes) the check, or if fewer criteria in sum have (or lack) the
     outcome.
     """
@@ -199,8 +199,10 @@ def check_prediction(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[R
     tables = counts.reshape(-1, 1, 2, 2)  # (n_tasks, 1, fails or passes, has or lacks the outcome)
     total = tables.sum(axis=0)
     n_tasks = (tables[:, 0].sum(axis=-1) > 0).sum(axis=0).min()
-    is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
-    is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
+    is_enough = n_tasks >= FEWEST_DIFFERING and total[0].sum(axis=0).min() >= FEWEST_DIFFERING
+    is_small = bool(
+        len(tables) < SMALL or n_tasks < FEW_DIFFERING or total.min() < FEWEST_DIFFERING
+    )
     results = {}
     for name, rate in _RATES.items():
         value = float(rate(total)[0]) if is_enough else None

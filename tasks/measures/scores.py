@@ -22,9 +22,9 @@ from tasks.rules.statistics.intervals import (
     Floats,
     Ints,
     draws,
+    have_few_tasks,
     ratio_intervals,
     repeated_interval,
-    rest_on_few,
 )
 
 
@@ -71,7 +71,7 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
         task_shares = numerators / denominators
         pooled = (numerators.sum(axis=0) / denominators.sum(axis=0)).tolist()
     ends = ratio_intervals(numerators, denominators, sampled=sampled).tolist()
-    are_small = rest_on_few(task_shares).tolist()
+    are_small = have_few_tasks(task_shares).tolist()
     results = [
         MeasureResult(value, low, high, is_small=is_small)
         for value, (low, high), is_small in zip(pooled, ends, are_small, strict=True)

@@ -227,7 +227,7 @@ def cells(
     of each method, over these samples.
     """
     scores = world.scores(n_tasks, trials, replications, seed)
-    scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
+    scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_DIFFERING]
     n_samples = scores.shape[1]
     parts = defaultdict(list)
     for start in range(0, n_samples, _AT_A_TIME):

@@ -18,7 +18,7 @@ from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
+from tasks.rules.statistics.intervals import have_few_tasks, means, none_if_nan
 from tasks.rules.text.numbers import list_text
 
 _AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
@@ -79,7 +79,7 @@ def _agreement_measures(counts: Rows) -> MeasuresRow:
     row["n_tasks"] = len(task_tables)
     row["n"] = int(task_tables.sum())
     # Tasks that all have the same agreement say little about an interval.
-    row["is_small"] = bool(rest_on_few(raw_agreement(task_tables)[:, None])[0])
+    row["is_small"] = bool(have_few_tasks(raw_agreement(task_tables)[:, None])[0])
     return row
 
 

@@ -11,7 +11,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
 from tasks.rules.statistics.control import people_clause
-from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.run_context import retirements
@@ -207,7 +207,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
         )
     if any(_lacks_interval(row) for row in rows):
         lines.append(
-            f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value."
+            f"No interval: fewer than {FEWEST_DIFFERING} tasks differ from the most common value."
         )
     return lines
 

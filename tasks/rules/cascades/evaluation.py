@@ -266,13 +266,13 @@ def _agreement(tables: Floats, rules: Sequence[CandidateRule], sampled: Draws) -
         ends = agreement_ends[index]
         if candidate.when is None:
             ends = np.ones(2)
-        elif n_tasks and n_differing < intervals.FEWEST_OTHERS:
+        elif n_tasks and n_differing < intervals.FEWEST_DIFFERING:
             ends = _exact_interval(n_tasks, n_differing)
         row: Figures = {
             "n_paired": int(total.sum()),
             "n_tasks": n_tasks,
             "n_differing": n_differing,
-            "is_small": n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
+            "is_small": n_tasks < intervals.SMALL or n_differing < intervals.FEW_DIFFERING,
         }
         row |= _estimate("agreement", raw_agreement(total), ends)
         row |= _estimate("kappa", kappa(total), kappa_ends[index])
@@ -384,7 +384,7 @@ class Bound:
         if evaluation.candidate.when is None:
             return True
         figures = evaluation.chosen_on
-        if self.measure == "kappa" and figures["n_differing"] < intervals.FEWEST_OTHERS:
+        if self.measure == "kappa" and figures["n_differing"] < intervals.FEWEST_DIFFERING:
             return False
         low = figures[f"{MEASURES[self.measure]}_ci_low"]
         return low is not None and low >= self.lowest

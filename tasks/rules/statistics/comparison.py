@@ -23,7 +23,7 @@ class PairedDifference:
     """The second model's score minus the first's on the tasks that both have.
 
     It is in the unit of the scores. The mean difference is None without tasks. Interval, p-value
-    and `smallest_detectable` are None if fewer tasks than `FEWEST_OTHERS` differ, because those do
+    and `smallest_detectable` are None if fewer tasks than `FEWEST_DIFFERING` differ, because those do
     not show the variation of tasks. Interval and p-value have the same statistic: the 95 % interval
     excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount, there is
     no interval and the p-value is that of the sign test.
@@ -31,7 +31,7 @@ class PairedDifference:
     Attributes:
         n_differing: number of tasks whose difference is not the most common one, which usually is
             0.
-        is_small: true if the interval may be too narrow (`rest_on_few`).
+        is_small: true if the interval may be too narrow (`have_few_tasks`).
     """
 
     n_tasks: int
@@ -64,7 +64,7 @@ def paired_difference(
     n_tasks = len(differences)
     differing = int(n_differing(differences[:, None])[0])
     mean = math.fsum(differences) / n_tasks if n_tasks else None
-    if mean is None or differing < intervals.FEWEST_OTHERS:
+    if mean is None or differing < intervals.FEWEST_DIFFERING:
         return PairedDifference(
             n_tasks=n_tasks,
             difference=mean,
@@ -87,7 +87,7 @@ def paired_difference(
         p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
         smallest_detectable=_smallest_detectable(values[:, 0], differing, 1.0 - level),
         n_differing=differing,
-        is_small=bool(intervals.rest_on_few(values)[0]),
+        is_small=bool(intervals.have_few_tasks(values)[0]),
     )
 
 
@@ -119,7 +119,7 @@ def _sign_test(differences: Floats) -> float | None:
     """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
     n_changes = int((differences != 0).sum())
     n_rises = int((differences > 0).sum())
-    if n_changes <= intervals.FEWEST_OTHERS:
+    if n_changes <= intervals.FEWEST_DIFFERING:
         return None
     n_rarer = min(n_rises, n_changes - n_rises)
     return min(1.0, 2.0 * float(scipy.special.bdtr(n_rarer, n_changes, 0.5)))

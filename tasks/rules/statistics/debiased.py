@@ -279,7 +279,7 @@ def _reach(spread: Floats) -> tuple[float, float]:
     values = spread[:, None]
     n = len(spread)
     differing = intervals.n_differing(values)
-    if differing[0] < intervals.FEWEST_OTHERS:
+    if differing[0] < intervals.FEWEST_DIFFERING:
         return 0.0, 0.0
     weights = intervals.draws(n, _RESAMPLES)
     resampled = intervals.studentised(values, np.ones_like(values), differing, weights)

@@ -39,9 +39,9 @@ TOUCHES = 1e-5
 """
 SMALL = 50
 """Number of tasks below which the interval's coverage is not promised."""
-FEW_OTHERS = 10
+FEW_DIFFERING = 10
 """The same for the number of tasks that differ from the most common value (rare mistakes)."""
-FEWEST_OTHERS = 5
+FEWEST_DIFFERING = 5
 """An interval needs at least this many tasks that differ from the most common value; else the
 spread is unknown.
 """
@@ -125,7 +125,7 @@ class Studentised:
         tails = np.full(len(self.ratio), (1.0 - level) / 2.0)
         low_step, high_step = quantile_pairs(self.steps, tails).T
         probability = (1.0 + level) / 2.0
-        shortest = student_quantile(probability, self.n_differing - 1.0) * self._unbiased
+        shortest = student_quantile(probability, self.n_differing - 1.0) * self._student_factor
         longest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
         longest = np.maximum(longest, shortest)
         low = self.ratio - self.error * np.clip(high_step, shortest, longest)
@@ -143,11 +143,13 @@ class Studentised:
             towards_zero = steps if self.ratio[figure] > 0 else -steps[::-1]
             by_bootstrap[figure] = _two_sided(towards_zero, distance[figure])
         by_widest = 2.0 * scipy.special.stdtr(self.n_counted - 1.0, -distance / WIDEST)
-        by_student = 2.0 * scipy.special.stdtr(self.n_differing - 1.0, -distance / self._unbiased)
+        by_student = 2.0 * scipy.special.stdtr(
+            self.n_differing - 1.0, -distance / self._student_factor
+        )
         return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property
-    def _unbiased(self) -> Floats:
+    def _student_factor(self) -> Floats:
         """The factor from the standard error here to that of Student's t."""
         return np.sqrt(self.n_counted / (self.n_counted - 1.0))
 
@@ -285,14 +287,14 @@ def ratio_intervals(
         sampled: as in `mean_intervals`.
 
     Returns:
-        Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
+        Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_DIFFERING`).
     """
     if sampled is None:
         sampled = draws(len(numerators))
     weights = sampled.astype(np.float32, copy=False)
     task_shares = quotient(numerators, denominators)  # (n_tasks, n_figures), NaN without cases
     differing = n_differing(task_shares)
-    figures = np.flatnonzero(differing >= FEWEST_OTHERS)
+    figures = np.flatnonzero(differing >= FEWEST_DIFFERING)
     ends = np.full((numerators.shape[1], 2), np.nan)
     for start in range(0, len(figures), _FIGURES_AT_A_TIME):
         block = figures[start : start + _FIGURES_AT_A_TIME]
@@ -350,7 +352,7 @@ def n_differing(values: Floats) -> Ints:
     return np.asarray(is_counted.sum(axis=0) - n_equal, dtype=np.int64)
 
 
-def rest_on_few(values: Floats) -> Flags:
+def have_few_tasks(values: Floats) -> Flags:
     """Return flags of the figures with too few tasks for a reliable interval.
 
     Either there are too few tasks, or too few of them differ.
@@ -359,7 +361,7 @@ def rest_on_few(values: Floats) -> Flags:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
     """
     n_counted = (~np.isnan(values)).sum(axis=0)
-    return np.asarray((n_counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=bool)
+    return np.asarray((n_counted < SMALL) | (n_differing(values) < FEW_DIFFERING), dtype=bool)
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:

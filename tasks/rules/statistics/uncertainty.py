@@ -25,9 +25,9 @@ import scipy  # its parts are loaded on use: readers need none of them
 from tasks.rules.statistics.intervals import (
     Floats,
     Ints,
+    have_few_tasks,
     mean_intervals,
     ratio_intervals,
-    rest_on_few,
     student_quantile,
 )
 
@@ -238,7 +238,7 @@ class Estimates:
             variance=component.variance,
             ci_low=low,
             ci_high=high,
-            is_small=bool(rest_on_few(parts)[0]),
+            is_small=bool(have_few_tasks(parts)[0]),
             share=share,
             width=self.width,
             width_after=width_after,

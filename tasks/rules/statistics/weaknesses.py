@@ -335,7 +335,7 @@ def _least_p_values(differences: Floats) -> Floats:
     errors = np.sqrt(squares / np.maximum(n_tasks - 1, 1) / np.maximum(n_tasks, 1))
     steps = intervals.quotient(means, errors)
     p_values = scipy.special.stdtr(differing - 1.0, steps)
-    return np.where(differing >= intervals.FEWEST_OTHERS, p_values, np.nan)
+    return np.where(differing >= intervals.FEWEST_DIFFERING, p_values, np.nan)
 
 
 def _best_fitting(

@@ -16,7 +16,7 @@ from tasks.rules.statistics.comparison import (
     holm,
     paired_difference,
 )
-from tasks.rules.statistics.intervals import FEWEST_OTHERS, mean_intervals
+from tasks.rules.statistics.intervals import FEWEST_DIFFERING, mean_intervals
 
 ELEMENTS = st.one_of(
     st.just(0.0),
@@ -54,7 +54,7 @@ def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
 ):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, level=level, resamples=FEW)
-    assume(result.n_differing >= FEWEST_OTHERS)
+    assume(result.n_differing >= FEWEST_DIFFERING)
 
     assert (result.p_value <= 1 - level) == (result.ci_low > 0 or result.ci_high < 0)
 

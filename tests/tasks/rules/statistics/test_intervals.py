@@ -81,7 +81,7 @@ def test_resamples_differ_and_depend_on_the_seed():
 @settings(max_examples=50)
 @given(SCORES)
 def test_an_interval_lies_within_the_scores_and_around_their_mean(scores):
-    scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
+    scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_DIFFERING]
 
     low, high = intervals.mean_intervals(
         scores, sampled=intervals.draws(len(scores), FEW)
@@ -290,7 +290,7 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs():
     rare[49:, 2] = np.nan  # 49 tasks
     rare[:, 3] = 0.5  # no spread at all
 
-    assert intervals.rest_on_few(rare).tolist() == [True, False, True, True]
+    assert intervals.have_few_tasks(rare).tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
