@@ -289,7 +289,9 @@ def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
     """
     low = 0.0
     if n_differing < n_tasks:
-        low = 1.0 - float(scipy.special.betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
+        low = 1.0 - float(
+            scipy.special.betaincinv(n_differing + 1, n_tasks - n_differing, intervals.UPPER)
+        )
     return np.array([low, 1.0])
 
 

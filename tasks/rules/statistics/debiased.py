@@ -33,7 +33,6 @@ FEWEST_EFFECTIVE = 12
 _FEWEST_OF_SIGN = 10
 """Smallest number of labels of weights of one sign for a constant of their own."""
 _TAIL = (1.0 - intervals.LEVEL) / 2.0
-_UPPER = (1.0 + intervals.LEVEL) / 2.0
 _RANK = 1e-9
 """Share of the largest singular value below which one is only a rounding error."""
 _RESAMPLES = 2_000
@@ -259,7 +258,7 @@ def _estimate(
     Its interval is at least as many standard errors long, down and up, as `reach`.
     """
     error = math.sqrt(variance) / len(values)
-    student = float(intervals.student_quantile(_UPPER, degrees))
+    student = float(intervals.student_quantile(intervals.UPPER, degrees))
     mean = math.fsum(values) / len(values)
     down, up = reach
     return DebiasedEstimate(
@@ -284,7 +283,7 @@ def _reach(spread: Floats) -> tuple[float, float]:
     weights = intervals.draws(n, _RESAMPLES)
     resampled = intervals.studentised(values, np.ones_like(values), differing, weights)
     low_step, high_step = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
-    longest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, n - 1.0))
+    longest = intervals.WIDEST * float(intervals.student_quantile(intervals.UPPER, n - 1.0))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly
     # smaller.
     unbiased = math.sqrt((n - 1.0) / n)

@@ -6,7 +6,7 @@ its mean by the first judge. Tasks are fixed, so only the sampling of criteria m
 uncertain: with all criteria sampled it is exact.
 
 Models share the sampled criteria, so their errors are correlated. The intervals of several
-differences hold together if they reach as far as the largest of all studentised errors does
+differences are simultaneous if they reach as far as the largest of all studentised errors does
 (single-step max-t: Hothorn, Bretz and Westfall, "Simultaneous Inference in General Parametric
 Models", 2008); here by draws from the multivariate t distribution.
 """
@@ -79,12 +79,12 @@ class Effects:
         """
         undecided = self.undecided[:, None] + self.undecided[None, :]
         np.fill_diagonal(undecided, 0.0)
-        return np.asarray(undecided)
+        return undecided
 
     def pair_half_widths(self, level: float) -> Floats:
         """Return how far the interval of each difference of two effects reaches to either side.
 
-        All intervals hold together. Shape (n_models, n_models).
+        All intervals are simultaneous. Shape (n_models, n_models).
         """
         quantile = float(np.quantile(self._largest_errors, level))
         return quantile * self.pair_errors + self.pair_undecided
@@ -101,7 +101,7 @@ class Effects:
             return None
         differences = np.abs(self.means[:, None] - self.means[None, :]) - self.pair_undecided
         observed = float((differences[has_error] / self.pair_errors[has_error]).max())
-        n_as_large = int((self._largest_errors >= max(observed, 0.0)).sum())
+        n_as_large = int((self._largest_errors >= observed).sum())
         return (n_as_large + 1) / (_DRAWS + 1)
 
     @cached_property

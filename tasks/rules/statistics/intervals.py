@@ -25,6 +25,8 @@ Draws = NDArray[np.floating[Any]]
 
 LEVEL = 0.95
 """The nominal coverage of intervals."""
+UPPER = (1.0 + LEVEL) / 2.0
+"""The probability below the upper end of an interval."""
 RESAMPLES = 10_000
 SEED = 20251114
 METHOD = "bootstrap-t-3"
@@ -34,8 +36,8 @@ changes.
 WIDEST = 2.0
 """The largest ratio of a side's length by the bootstrap to that by Student's t with all tasks."""
 TOUCHES = 1e-5
-"""An interval touches a value if its end is nearer to it than this share of the estimate's distance
-(rounding).
+"""An interval's end touches a value if their distance is at most this share of the estimate's
+distance from the value (a rounding error).
 """
 SMALL = 50
 """Number of tasks below which the interval's coverage is not promised."""
@@ -128,6 +130,7 @@ class Studentised:
         shortest = student_quantile(probability, self.n_differing - 1.0) * self._student_factor
         longest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
         longest = np.maximum(longest, shortest)
+        # A resample that is too high means a truth that is lower.
         low = self.ratio - self.error * np.clip(high_step, shortest, longest)
         high = self.ratio + self.error * np.clip(-low_step, shortest, longest)
         return low, high
@@ -146,6 +149,7 @@ class Studentised:
         by_student = 2.0 * scipy.special.stdtr(
             self.n_differing - 1.0, -distance / self._student_factor
         )
+        # As `ends` clips lengths: at least by Student's t, at most by the widest interval.
         return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property
@@ -154,7 +158,7 @@ class Studentised:
         return np.sqrt(self.n_counted / (self.n_counted - 1.0))
 
 
-def _two_sided(steps: Draws, distance: float) -> float:
+def _two_sided(steps: Singles, distance: float) -> float:
     """Return the smallest `1 - level`, interpolated, at which the steps' upper quantile is below a
     distance.
     """
@@ -223,6 +227,7 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     if has_one_case:
         # The draws of a part of a task set need not sum to its number of tasks.
         total = np.broadcast_to(weights.sum(axis=1), moved.shape)
+        # All denominators are 1, so they change neither squares nor products.
         total_squares = total
         products = moved
     else:
@@ -379,6 +384,6 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     if n < 2:
         return None
     mean = sum(scores) / n
-    quantile = float(student_quantile(0.975, n - 1.0))
+    quantile = float(student_quantile(UPPER, n - 1.0))
     half = quantile * float(np.std(scores, ddof=1)) / math.sqrt(n)
     return mean, mean - half, mean + half

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import Floats, Ints, student_quantile
+from tasks.rules.statistics.intervals import UPPER, Floats, Ints, student_quantile
 
 
 class SampledUnit(NamedTuple):
@@ -290,5 +290,5 @@ def expected_width(
         variance += (n / total) ** 2 * sheet_variance
     # A correction by labels fits up to three numbers: a constant for each sign of a contribution,
     # and the weight of the judge's verdict (`debiased.py`).
-    quantile = float(student_quantile(0.975, max(1.0, total + n_known - 3.0)))
+    quantile = float(student_quantile(UPPER, max(1.0, total + n_known - 3.0)))
     return 2.0 * quantile * math.sqrt(task_variance + variance)

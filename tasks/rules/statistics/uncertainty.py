@@ -23,6 +23,7 @@ import numpy as np
 import scipy  # its parts are loaded on use: readers need none of them
 
 from tasks.rules.statistics.intervals import (
+    UPPER,
     Floats,
     Ints,
     have_few_tasks,
@@ -37,8 +38,6 @@ FEWEST_JUDGES = 5
 """A variance of the choice of judge needs at least this many judges."""
 _NOT_SEPARABLE = "not separable"
 """Nothing is repeated, so the variance is part of that of the source before it."""
-_UPPER = 0.975
-"""Probability below the upper end of a 95 % interval."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class Component:
 
 
 def task_scores(tasks: Ints, responses: Ints, values: Floats) -> TaskScores:
-    """Return the sums of scores by task.
+    """Return the means of each task's scores, and the sums of their squared distances.
 
     Args:
         tasks: the task of each score.
@@ -223,7 +222,7 @@ class Estimates:
         width_after: float,
         single_width: float | None = None,
     ) -> Source:
-        """Return a component as a source."""
+        """Return the component at an index of `components` as a source."""
         component = self.components[index]
         if not component.is_separable:
             return Source(width=self.width, note=_NOT_SEPARABLE)
@@ -258,18 +257,18 @@ def sources(tasks: Ints, responses: Ints, values: Floats) -> dict[str, Source]:
     inverse = scores.inverse
     n_tasks = len(m)
     n_after = n_tasks + FURTHER_TASKS
-    student_now = float(student_quantile(_UPPER, n_tasks - 1.0))
-    student_after = float(student_quantile(_UPPER, n_after - 1.0))
+    student_now = float(student_quantile(UPPER, n_tasks - 1.0))
+    student_after = float(student_quantile(UPPER, n_after - 1.0))
     tasks_ratio = math.sqrt(n_tasks / n_after) * student_after / student_now
     return {
-        "tasks": estimates.source(0, estimates.width * tasks_ratio),
+        "tasks": estimates.source(index=0, width_after=estimates.width * tasks_ratio),
         "trials": estimates.source(
-            1,
+            index=1,
             width_after=estimates.expected_width(m + 1.0, inverse * (1.0 + 1.0 / m)),
             single_width=estimates.expected_width(np.ones(n_tasks), inverse / m),
         ),
         "judge trials": estimates.source(
-            2,
+            index=2,
             width_after=estimates.expected_width(m, scores.inverse_after),
             # With one repetition each, `inverse` is the number of responses.
             single_width=estimates.expected_width(m, inverse=m),
@@ -298,17 +297,21 @@ def judge_choice(means: Floats) -> Source:
     degrees = n_judges - 1.0
     task_means = means.mean(axis=1)
     distances = means - task_means[:, None] - judge_means + means.mean()
-    noise = float((distances**2).sum()) / ((n_tasks - 1) * degrees * n_tasks)
-    spread = float(judge_means.var(ddof=1))
-    chi_squares = scipy.special.chdtri(degrees, np.array([1.0 - _UPPER, _UPPER]))
-    low, high = (spread * degrees / chi_squares - noise).tolist()
+    # The part of the interaction in the variance of judges' means.
+    interaction = float((distances**2).sum()) / ((n_tasks - 1) * degrees * n_tasks)
+    judge_variance = float(judge_means.var(ddof=1))
+    chi_squares = scipy.special.chdtri(degrees, np.array([1.0 - UPPER, UPPER]))
+    low, high = (judge_variance * degrees / chi_squares - interaction).tolist()
     widths = []
     for n in (n_judges, n_judges + 1):
-        by_tasks = float(task_means.var(ddof=1)) / n_tasks + noise / n - noise / n_judges
-        by_judges = max(spread - noise, 0.0) / n
+        # The task means are over `n_judges` judges, and so is the interaction in them.
+        by_tasks = (
+            float(task_means.var(ddof=1)) / n_tasks + interaction / n - interaction / n_judges
+        )
+        by_judges = max(judge_variance - interaction, 0.0) / n
         widths.append(_crossed_width(max(by_tasks, 0.0), n_tasks, by_judges, n))
     return Source(
-        variance=spread - noise,
+        variance=judge_variance - interaction,
         ci_low=low,
         ci_high=high,
         width=widths[0],
@@ -324,5 +327,5 @@ def _crossed_width(by_tasks: float, n_tasks: int, by_judges: float, n_judges: in
     if squares == 0.0:
         return 0.0
     variance = by_tasks + by_judges
-    student = float(student_quantile(_UPPER, variance**2 / squares))
+    student = float(student_quantile(UPPER, variance**2 / squares))
     return 2.0 * student * math.sqrt(variance)
