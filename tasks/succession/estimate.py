@@ -23,9 +23,8 @@ from warehouse import Reader, Row, Warehouse
 def level_of_look(look: int | None) -> float:
     """Return the level of intervals at a look.
 
-    A sample that grows until its intervals are narrow enough is looked at several times. The
-    intervals of look k leave 1 / (k (k + 1)) of the allowed error, which over all looks adds up
-    to it.
+    A sample that grows until its intervals are narrow enough is looked at several times. Look k may
+    use 1 / (k (k + 1)) of the allowed error; over all looks this sums to it.
     """
     return LEVEL if look is None else 1.0 - (1.0 - LEVEL) / (look * (look + 1))
 
@@ -35,7 +34,7 @@ def estimated_rows(reader: Reader, succession: Row) -> list[Row]:
 
     Args:
         reader: the published state.
-        succession: a row of `latest_successions`.
+        succession: the row of `successions`, the latest of its judges.
     """
     parameters = {"succession_id": succession["succession_id"]}
     tasks = pl.DataFrame(reader.arrow(sql.read("queries/succession/figure_tasks"), parameters))
@@ -143,7 +142,7 @@ class ModelFigure:
             "n_verdicts": self.n_verdicts,
             "n_undecided": int(self.labels["n_undecided"].sum()),
             "n_all_verdicts": self.n_all_verdicts,
-            "half_width_verdicts": _verdicts_for_half_width(self.n_verdicts, self.n_all_verdicts),
+            "half_width_verdicts": _verdicts_to_halve_width(self.n_verdicts, self.n_all_verdicts),
             "rejudging_usd": rejudging_usd,
             "no_figure": self.no_figure,
         }
@@ -164,8 +163,8 @@ class ModelFigure:
         return columns
 
 
-def _verdicts_for_half_width(n_verdicts: int, n_all_verdicts: int) -> int | None:
-    """Return how many verdicts in all would halve the width of an effect's interval.
+def _verdicts_to_halve_width(n_verdicts: int, n_all_verdicts: int) -> int | None:
+    """Return the number of verdicts with which an effect's interval would be half as wide.
 
     The variance is proportional to N / n - 1, with n of N verdicts sampled. None if there are none,
     or all.
@@ -198,16 +197,18 @@ _NO_ESTIMATE = dict.fromkeys(
 def _rows_of_split(figures: Sequence[ModelFigure], succession: Row) -> list[Row]:
     """Return the rows of models on a split, which are in the order of their scores."""
     rows = []
+    estimated = []
     for rank, figure in enumerate(figures, start=1):
-        rows.append({**figure.known_columns(), "old_rank": rank, **_NO_ESTIMATE})
-    estimated_indexes = [index for index, row in enumerate(rows) if row["no_figure"] is None]
-    if estimated_indexes:
-        models = [figures[index].sampled_model() for index in estimated_indexes]
-        effect_columns = _effect_columns(models, succession).to_dicts()
-        for index, model, columns in zip(estimated_indexes, models, effect_columns, strict=True):
-            rows[index] |= figures[index].estimate_columns(model) | columns
+        row = {**figure.known_columns(), "old_rank": rank, **_NO_ESTIMATE}
+        rows.append(row)
+        if row["no_figure"] is None:
+            estimated.append((row, figure, figure.sampled_model()))
+    if estimated:
+        effects = _effect_columns([model for _, _, model in estimated], succession)
+        for (row, figure, model), columns in zip(estimated, effects.to_dicts(), strict=True):
+            row.update(figure.estimate_columns(model) | columns)
             # A model without an estimate could be above or below.
-            rows[index]["new_rank_high"] += len(rows) - len(models)
+            row["new_rank_high"] += len(rows) - len(estimated)
     return rows
 
 
@@ -227,13 +228,15 @@ def _effect_columns(models: Sequence[SampledModel], succession: Row) -> pl.DataF
     pair_half_widths = effects.pair_half_widths(level)
     is_above = new_leads > pair_half_widths
     keeps_lead = is_above | (old_leads <= 0.0)
+    n_above = is_above.sum(axis=0)
+    n_below = is_above.sum(axis=1)
     return pl.DataFrame(
         {
             "effect": effects.means,
             "effect_ci_low": effects.means - half_widths,
             "effect_ci_high": effects.means + half_widths,
-            "new_rank_low": 1 + is_above.sum(axis=0),
-            "new_rank_high": len(models) - is_above.sum(axis=1),
+            "new_rank_low": 1 + n_above,
+            "new_rank_high": len(models) - n_below,
             "keeps_order": keeps_lead.all(axis=0) & keeps_lead.all(axis=1),
             "pair_widths": (2.0 * pair_half_widths).tolist(),
             "undecided_pair_widths": (2.0 * effects.pair_undecided).tolist(),
@@ -249,11 +252,7 @@ def next_look(job: Job, sample: Sample) -> Succession | None:
     if succession.width is None or succession.look is None or is_complete:
         return None
     with Warehouse(job.warehouse).reader() as reader:
-        (stored_succession,) = reader.select(
-            "intermediate.latest_successions",
-            succession_id=sample.succession["succession_id"],
-        )
-        rows = estimated_rows(reader, stored_succession)
+        rows = estimated_rows(reader, sample.succession)
     if not any(_is_too_wide(row, succession) for row in rows):
         return None
     return succession.model_copy(
