@@ -142,7 +142,7 @@ ADD_SPEND = insert_statement("spend") + _update_clause(
     "spend", {column: f"{column} + excluded.{column}" for column in _SUMS}
 )
 """Adds an attempt to the spend; its values: those of `spend_of`."""
-LOST_SPEND = f"""
+ADD_LOST_SPEND = f"""
     insert into spend
     with others as (
         select coalesce(sum(calls), 0) as calls, coalesce(sum(failed_calls), 0) as failed_calls
@@ -165,7 +165,9 @@ LOST_SPEND = f"""
 """Adds a row of `spend` whose sums are lost; its values: the key. The calls that are still stored
 count as unpriced, except those in the sums of other purposes.
 """
-SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
+SPEND_KEYS_OF_CALLS = (
+    "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
+)
 """The keys of a damaged file's spend, if all of them are lost; calls do not store their purpose."""
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from tasks.console import notice
 from tasks.llm.ledger import files
 from tasks.llm.ledger.entries import (
-    LOST_SPEND,
+    ADD_LOST_SPEND,
     SEALED,
     SPEND_KEY,
-    SPEND_KEYS,
+    SPEND_KEYS_OF_CALLS,
     TABLES,
     checksum_of,
     is_as_written,
@@ -46,7 +46,7 @@ def repair(path: Path, damage: str) -> None:
                 _copy_table(source, copy, table, n_possible)
             n_calls: int = copy.execute("select count(*) from calls").fetchone()[0]
             lost_keys = _lost_spend(source, copy)
-            copy.executemany(LOST_SPEND, lost_keys)
+            copy.executemany(ADD_LOST_SPEND, lost_keys)
             n_recorded: int = copy.execute(
                 "select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)
             ).fetchone()[0]
@@ -86,12 +86,12 @@ def _copy_table(
     n_possible: int,
 ) -> None:
     """Copy the readable rows of a table, without those whose checksum is wrong."""
-    has_checksums = table == "calls" or table in SEALED
+    needs_checksums = table == "calls" or table in SEALED
     lacks_checksums = table in SEALED and _is_unsealed(source)
     for _, *row in _readable_rows(source, table, n_possible):
         if lacks_checksums:
             row.append(checksum_of(row))
-        if not has_checksums or is_as_written(row):
+        if not needs_checksums or is_as_written(row):
             values = ", ".join("?" * len(row))
             copy.execute(f"insert or ignore into {table} values ({values})", row)
 
@@ -118,7 +118,7 @@ def _lost_spend(source: sqlite3.Connection, copy: sqlite3.Connection) -> list[Sp
         for values in source.execute(index):
             indexed_keys.add(tuple(str(value) for value in values))
     if not indexed_keys and not copied_keys:
-        return copy.execute(SPEND_KEYS).fetchall()
+        return copy.execute(SPEND_KEYS_OF_CALLS).fetchall()
     if len(indexed_keys) <= len(copied_keys):
         return []
     return sorted(indexed_keys - copied_keys)
