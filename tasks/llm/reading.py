@@ -53,7 +53,8 @@ def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
     """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
     tokens_by_litellm = tokens_in(_plain(_get(result, "usage") or {}))
     received_tokens = tokens_in(body.usage)
-    has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
+    # The embedded model makes a call for each question, and the last body has only its own usage.
+    has_several_bodies = api == DECISIONS and body.decisions is None
     if has_several_bodies or received_tokens == NO_REPORT:
         return tokens_by_litellm
     if api is None and not body.is_completion:
@@ -82,26 +83,25 @@ def _from_chat(completion: Any, body: Body) -> Reply:
 
 
 def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
-    """Return how a completion ended, and the word for it.
+    """Return how a completion ended, and the word to store for it.
 
-    The provider's word in the body decides. LiteLLM has a few words of its own, which are used
-    where the body has another form than OpenAI's, and it replaces each word that it does not know
-    by `stop`.
+    The provider's word in the body decides the end, or LiteLLM's if the body has another form than
+    OpenAI's and no word. The word to store is LiteLLM's, unless it is `stop` in place of a word that
+    LiteLLM does not know.
     """
-    word_of_litellm = end_word(choice.finish_reason)
-    word = body.stated_end
-    if word is None and not body.is_completion:
-        word = word_of_litellm
-    end = meaning_of(word)
-    if end is End.UNKNOWN and word_of_litellm in {"length", "content_filter"}:
-        end = meaning_of(word_of_litellm)
-    if word in TOOL_CALLS and word_of_litellm == "stop":  # LiteLLM has made a text of the call
+    litellm_word = end_word(choice.finish_reason)
+    deciding_word = body.stated_end
+    if deciding_word is None and not body.is_completion:
+        deciding_word = litellm_word
+    end = meaning_of(deciding_word)
+    if end is End.UNKNOWN and litellm_word in {"length", "content_filter"}:
+        end = meaning_of(litellm_word)
+    if deciding_word in TOOL_CALLS and litellm_word == "stop":  # LiteLLM made a text of the call
         end = End.COMPLETE
-    # LiteLLM's `stop` may stand for a word that it does not know.
     is_stop_vague = body.is_completion or end is not End.COMPLETE
-    if word_of_litellm is None or (word_of_litellm == "stop" and is_stop_vague):
-        return end, _name(word)
-    return end, _name(word_of_litellm)
+    if litellm_word is None or (litellm_word == "stop" and is_stop_vague):
+        return end, _name(deciding_word)
+    return end, _name(litellm_word)
 
 
 def _reply_of_message(message: Any, body: Body) -> Reply:
@@ -110,21 +110,23 @@ def _reply_of_message(message: Any, body: Body) -> Reply:
     if not refusal:
         refusal = (message.provider_specific_fields or {}).get("refusal") or body.refusal
     reply = _storable_reply(message.content, refusal)
-    has_no_text = reply.status in {OK, EMPTY} and is_blank(reply.text)
-    if has_no_text and _get(message, "reasoning_content"):
-        return _only_reasoning("`reasoning_content`")
+    if _get(message, "reasoning_content"):
+        return _with_reasoning(reply, "`reasoning_content`")
     return reply
 
 
-def _only_reasoning(source: str) -> Reply:
-    return Reply(
-        EMPTY, error=f"the reply has no text, only {source}; a higher `max_tokens` may help"
-    )
+def _with_reasoning(reply: Reply, source: str) -> Reply:
+    """Return a reply whose `source` has reasoning; it is empty if it has no other text."""
+    if reply.status in {OK, EMPTY} and is_blank(reply.text):
+        error = f"the reply has no text, only {source}; a higher `max_tokens` may help"
+        return Reply(EMPTY, error=error)
+    return reply
 
 
 def _unreadable(body: Body, cause: str) -> Reply:
-    """Return the failure for a reply that cannot be read; if it was paid, so would be another
-    attempt.
+    """Return the failure for a reply that cannot be read.
+
+    If it was paid, it is not tried again, because another attempt would be paid too.
     """
     is_paid = bool(tokens_in(body.usage).prompt)
     kind = Kind.DECLINED if is_paid else Kind.DOWN
@@ -132,7 +134,7 @@ def _unreadable(body: Body, cause: str) -> Reply:
 
 
 def _error_inside(error: Any) -> Reply:
-    """Return the failure for an error that a provider put into a reply."""
+    """Return the failure for an error that a provider put into a reply, which may be paid."""
     content = _plain(error)
     message = json.dumps(content, default=str)
     text = safe(f"the reply has an error: {message}")
@@ -145,9 +147,7 @@ def _with_unknown_part(kind: str) -> Reply:
 
 
 def _ended(reply: Reply, end: End, word: str | None) -> Reply:
-    """Return a reply, or the failure that its end makes of it; `word` is the provider's for the
-    end.
-    """
+    """Return a reply, or the failure that its end makes of it; `word` is the word for the end."""
     if end is End.CUT:
         return Reply(TRUNCATED, error="the reply was cut at its token limit")
     if end is End.FILTERED:
@@ -205,16 +205,16 @@ def _storable_reply(text: str | None, refusal: Any = None) -> Reply:
 
 
 def _from_response(response: Any, _: Body) -> Reply:
-    status = end_word(_get(response, "status"))
+    word = end_word(_get(response, "status"))
     error = _get(response, "error")
-    if status == "failed" or error:
-        return replace(_error_inside(error), finish_reason=_name(status))
-    if status == "incomplete":
-        status = end_word(_get(_get(response, "incomplete_details"), "reason")) or status
+    if word == "failed" or error:
+        return replace(_error_inside(error), finish_reason=_name(word))
+    if word == "incomplete":
+        word = end_word(_get(_get(response, "incomplete_details"), "reason")) or word
     reply = _reply_of_items(response.output or ())
     if reply.status != UNCLEAR:
-        reply = _ended(reply, meaning_of(status), _name(status))
-    return replace(reply, finish_reason=_name(status))
+        reply = _ended(reply, meaning_of(word), _name(word))
+    return replace(reply, finish_reason=_name(word))
 
 
 def _reply_of_items(items: Sequence[Any]) -> Reply:
@@ -230,9 +230,7 @@ def _reply_of_items(items: Sequence[Any]) -> Reply:
     if content.unknown_type is not None:
         return _with_unknown_part(content.unknown_type)
     reply = _storable_reply(content.text, content.refusal)
-    if reply.status in {OK, EMPTY} and is_blank(content.text) and has_reasoning:
-        return _only_reasoning("reasoning")
-    return reply
+    return _with_reasoning(reply, "reasoning") if has_reasoning else reply
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -30,8 +31,10 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
         "%..", lambda match: match[0].lower(), quote(text, safe="", errors="surrogateescape")
     ),
 )
-_ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
-"""Values that a reply may hold without repeating a secret: words and numbers."""
+_ORDINARY = re.compile(r"[^\W\d_]{1,15}|\d{1,15}")
+"""Words and numbers: a reply may hold them, and any shorter value than `_SHORTEST`, without
+repeating a secret.
+"""
 _used_variables: set[str] = set()
 """The variables that configured texts refer to, as far as they were filled in (`filled_in`)."""
 
@@ -85,7 +88,8 @@ def redacted(text: str, *, is_reply: bool = False) -> str:
     ours.
     """
     for value in _secrets():
-        if not (is_reply and _ORDINARY.fullmatch(value)):
+        is_ordinary = len(value) < _SHORTEST or _ORDINARY.fullmatch(value)
+        if not (is_reply and is_ordinary):
             for form in _forms(value):
                 text = text.replace(form, REDACTED)
     if is_reply:
@@ -103,10 +107,12 @@ def _forms(value: str) -> list[str]:
     forms = {value}
     data = value.encode(errors="surrogateescape")
     # Where a longer text holds the value, base64 depends on the number of bytes before the value,
-    # modulo 3. The first characters, which encode these bytes too, are left out.
-    for n_bytes, n_characters in ((0, 0), (1, 2), (2, 3)):
-        encoded = base64.b64encode(bytes(n_bytes) + data).decode()
-        form = encoded[n_characters : (n_bytes + len(data)) * 8 // 6]
+    # modulo 3. A character has six bits; those that also encode bytes around it are left out.
+    for n_before in range(3):
+        encoded = base64.b64encode(bytes(n_before) + data).decode()
+        start = math.ceil(n_before * 8 / 6)
+        end = (n_before + len(data)) * 8 // 6
+        form = encoded[start:end]
         forms |= {form, form.replace("+", "-").replace("/", "_")}
     for _ in range(2):
         for form in list(forms):

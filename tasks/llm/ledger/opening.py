@@ -43,10 +43,10 @@ def lock_for_use(folder: Path) -> TextIO:
             if not _try_lock(lock, fcntl.LOCK_SH):
                 notice(f"{path}: another process is checking it; waiting for that")
                 fcntl.flock(lock, fcntl.LOCK_SH)
-            # A repaired file has not replaced the damaged one yet: its process was killed before
-            # the end, so this one tries again to be alone.
             if path.exists() and not files.repaired_path(path).exists():
                 return lock
+            # The process that prepared the file was killed before the end, so this one tries again
+            # to be alone.
             fcntl.flock(lock, fcntl.LOCK_UN)
             time.sleep(0.05)
     except BaseException:
@@ -115,7 +115,7 @@ def damage_in(folder: Path) -> str | None:
         return None
     try:
         with files.read_only(path) as connection:
-            # Whatever uses a file of another version says so.
+            # A file of another version is not damaged; using it gives an error that says so.
             if files.version_of(connection) not in {files.VERSION, files.UNSEALED}:
                 return None
             flaw = flaw_in(connection, _TABLES_WITH_CHECKSUMS)
@@ -150,7 +150,7 @@ def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None
         if flaw is not None:
             return flaw
         if is_unsealed and table in SEALED:
-            continue
+            continue  # its rows have no checksums yet
         rows = connection.execute(f"select * from {table} not indexed")
         n_changed = sum(not is_as_written(row) for row in rows)
         if n_changed:
@@ -212,10 +212,10 @@ def _damage_at_opening(path: Path) -> str | None:
 
 
 def _flaw_at_opening(connection: sqlite3.Connection, path: Path) -> str | None:
-    """Return what is wrong with a file; of a large one, only the tables `spend` and `spent` are
-    checked.
+    """Return what is wrong with a file; None if nothing is.
 
-    Calls are verified when they are used, and here only after damage was found.
+    Calls are verified when they are used, and here only if damage is suspected. If it is not, only
+    the tables `spend` and `spent` of a large file are checked.
     """
     tables = tuple(SEALED)
     if files.suspicion_path(path).exists():
