@@ -18,9 +18,9 @@ from warehouse import Reader
 
 
 class Outlook(NamedTuple):
-    """A figure once a sheet is filled in: its number of labels, and why it is missing.
+    """A figure once a sheet is filled in.
 
-    `no_figure` is None if the figure exists.
+    `no_figure` is the reason why it is missing; None if it exists.
     """
 
     figure_id: str
@@ -32,16 +32,16 @@ class Outlook(NamedTuple):
 
 def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
     """Return the outlook of each figure once a sheet of `n_rows` is filled in."""
-    sampled = population.sample(n_rows, seed)
+    sampled = population.sample(population.probabilities(n_rows), seed)
     labelled = pl.concat([sampled, population.verdicts.filter("is_known")], how="diagonal")
     labelled = labelled.with_columns(factor=_factors(population, len(sampled)))
-    is_covered = pl.col("is_covered") | pl.col("response_id").is_in(
+    will_be_covered = pl.col("is_covered") | pl.col("response_id").is_in(
         population.verdicts["response_id"].implode()
     )
-    figures = []
+    sheet_outlooks = []
     for (figure_id,), responses in population.responses.group_by("figure_id", maintain_order=True):
         labels = labelled.join(responses.select("response_id"), on="response_id")
-        uncovered = responses.filter(~is_covered)
+        uncovered = responses.filter(~will_be_covered)
         reason = debiased.too_few_labels(
             n_tasks=responses["task"].n_unique(),
             n_tasks_uncovered=uncovered["task"].n_unique(),
@@ -55,7 +55,7 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
             reason = debiased.outweighed(n_effective)
         # All responses of a figure have its model and split.
         response = responses.row(0, named=True)
-        figures.append(
+        sheet_outlooks.append(
             Outlook(
                 figure_id,
                 response["model"],
@@ -64,7 +64,7 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
                 reason,
             )
         )
-    return figures
+    return sheet_outlooks
 
 
 def _factors(population: Population, n_sampled: int) -> pl.Expr:
@@ -99,27 +99,29 @@ def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
     return n_enough
 
 
-def _missing_ids(figures: Sequence[Outlook]) -> set[str]:
+def _missing_ids(sheet_outlooks: Sequence[Outlook]) -> set[str]:
     """Return the ids of the figures that a sheet does not give."""
-    return {figure.figure_id for figure in figures if figure.no_figure}
+    return {outlook.figure_id for outlook in sheet_outlooks if outlook.no_figure}
 
 
-def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int) -> list[str]:
+def outlook_notes(
+    population: Population, sheet_outlooks: Sequence[Outlook], seed: int
+) -> list[str]:
     """Return what the labels of a sheet give, how many are needed, and what no sheet can give.
 
     Args:
         population: the verdicts to sample from.
-        figures: the outlook of each figure once the sheet is filled in.
+        sheet_outlooks: the outlook of each figure once the sheet is filled in.
         seed: the seed of the sheet.
     """
-    missing_ids = _missing_ids(figures)
-    n_given = len(figures) - len(missing_ids)
+    missing_ids = _missing_ids(sheet_outlooks)
+    n_given = len(sheet_outlooks) - len(missing_ids)
     notes = [
-        f"filled in, it gives {n_given} of {counted(len(figures), 'score')} (of a model on a split)"
+        f"filled in, it gives {n_given} of {counted(len(sheet_outlooks), 'score')} (of a model on a split)"
         " an interval"
     ]
-    full_figures = outlooks(population, len(population.unlabelled), seed)
-    possible = {figure.figure_id for figure in full_figures} - _missing_ids(full_figures)
+    full_outlooks = outlooks(population, len(population.unlabelled), seed)
+    possible = {outlook.figure_id for outlook in full_outlooks} - _missing_ids(full_outlooks)
     if possible & missing_ids:
         n_needed = fewest_rows(population, possible, seed)
         notes.append(
@@ -127,11 +129,11 @@ def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int)
             f" {debiased.FEWEST_LABELLED_TASKS} tasks: -n {n_needed} gives an interval to all"
             f" {len(possible)} that can have one"
         )
-    n_models = Counter(figure.split for figure in full_figures)
+    n_models = Counter(outlook.split for outlook in full_outlooks)
     models_by_cause = defaultdict(list)
-    for figure in full_figures:
-        if figure.no_figure:
-            models_by_cause[figure.split, figure.no_figure].append(figure.model)
+    for outlook in full_outlooks:
+        if outlook.no_figure:
+            models_by_cause[outlook.split, outlook.no_figure].append(outlook.model)
     for (split, cause), models in models_by_cause.items():
         names = "any model" if len(models) == n_models[split] else list_text(models)
         notes.append(f"no sheet gives an interval on {split} to {names}: {cause}")
@@ -156,8 +158,8 @@ def expected_widths(
     intervals = [current_rows.get(" ".join(models)) for models in groups]
     current_widths = [row["width"] for row in intervals if row]
     has_figures = len(current_widths) == len(groups)
-    width = float(np.mean(current_widths)) if has_figures else None
-    expected: list[SheetRow] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
+    current_width = float(np.mean(current_widths)) if has_figures else None
+    expected: list[SheetRow] = [{"n_labels": 0, "width": current_width, "is_enough": has_figures}]
     # Usual sizes of a sheet, and the chosen one.
     for n_labels in sorted({50, 100, 200, n_rows}):
         probabilities = pl.Series(population.probabilities(n_labels))
@@ -191,6 +193,7 @@ def _current_intervals(reader: Reader, population: Population) -> dict[str, Shee
         "vintage": population.verdicts["vintage"].unique().to_list(),
         "score_name": purpose.score,
         "breakdown": purpose.breakdown,
+        "label": purpose.label,
     }
     width_columns = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
     if purpose.is_difference:
@@ -208,12 +211,10 @@ def _current_intervals(reader: Reader, population: Population) -> dict[str, Shee
                 rows.append(row)
     else:
         columns = f"model, n_labels, {width_columns}"
-        order = "is_latest desc, n_tasks desc, split"
         rows = reader.select(
             "debiased_scores",
             columns,
-            order=order,
-            label=purpose.label,
+            order="is_latest desc, n_tasks desc, split",
             **key,
         )
     # Reversed, because the last row of a key stays, and the first of this order should.
@@ -231,9 +232,9 @@ def _expected_width(
     `labelled` are the verdicts that may get labels, with the `probability` of each; `current` is
     the row of `_current_intervals`.
     """
-    is_compared = pl.col("model").is_in(models)
-    verdicts = population.verdicts.filter(is_compared)
-    labelled = labelled.filter(is_compared)
+    is_included = pl.col("model").is_in(models)
+    verdicts = population.verdicts.filter(is_included)
+    labelled = labelled.filter(is_included)
     task_variance = _task_variance(verdicts, models)
     probabilities = labelled["probability"].to_numpy()
     added_variance = sampling.label_variance(

@@ -26,9 +26,9 @@ SheetRow = dict[str, Any]
 
 
 class Purpose(NamedTuple):
-    """The interval that labels should narrow: of each model's mean, or of a difference.
+    """The interval that people's labels should narrow: of each model's mean, or of a difference.
 
-    It is of a score on the criteria with a label of a breakdown.
+    The score counts the criteria whose `breakdown` has the value `label`, such as a category.
     """
 
     models: tuple[str, ...]
@@ -66,13 +66,12 @@ class Population:
         """
         contribution = self.unlabelled["contribution"].to_numpy()
         size = sampling.sampling_sizes(contribution, self.unlabelled["error"].to_numpy())
-        _, models = np.unique(self.unlabelled["model"].to_list(), return_inverse=True)
-        model_size = np.bincount(models, size)[models]
+        _, model_index = np.unique(self.unlabelled["model"].to_list(), return_inverse=True)
+        model_size = np.bincount(model_index, size)[model_index]
         return sampling.sampling_probabilities(size / model_size, n_wanted)
 
-    def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
+    def sample(self, probabilities: Floats, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
-        probabilities = self.probabilities(n_wanted)
         keys = self.unlabelled["key"].to_list()
         models = self.unlabelled["model"].to_list()
         positions = sampling.systematic_sample(probabilities, keys, seed, models)
@@ -125,8 +124,8 @@ def population_of(
 ) -> Population:
     """Return the verdicts on some responses from which a sheet can be sampled.
 
-    The judge is the first configured one (or with `--judge`, the first named one) that has verdicts
-    on these responses; if there is none, the judge with the most verdicts on them. A label is used
+    The judge is that of `first_judge_config`: a configured one that has verdicts on these responses;
+    if there is none, the one with the most. With `--judge`, only named ones count. A label is used
     only if the judge decided the whole response. Responses without any verdict of the judge are
     left out; incomplete ones, such as after a failed call, are rarely sampled.
 
@@ -216,7 +215,7 @@ def _expected_errors(verdicts: pl.DataFrame) -> Floats:
     )
 
 
-def draw(
+def sampled_sheet(
     job: Job,
     population: Population,
     n_rows: int,
@@ -233,10 +232,11 @@ def draw(
     purpose = population.purpose
     if population.unlabelled.is_empty():
         raise UsageError(f"--for {purpose.name}: every verdict has a label already")
-    keys = population.sample(n_rows, seed)["key"]
-    is_known = population.verdicts["is_known"].to_numpy()
-    probabilities = np.ones(len(is_known))
-    probabilities[~is_known] = population.probabilities(n_rows)
+    sampling_probabilities = population.probabilities(n_rows)
+    keys = population.sample(sampling_probabilities, seed)["key"]
+    is_labelled = population.verdicts["is_known"].to_numpy()
+    probabilities = np.ones(len(is_labelled))
+    probabilities[~is_labelled] = sampling_probabilities
     verdicts = population.verdicts.with_columns(probability=pl.Series(probabilities))
     sheet_id = _sheet_id(population, verdicts, n_rows, seed)
     sheet = {
@@ -256,9 +256,9 @@ def draw(
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
-    drawn = verdicts.filter(pl.col("key").is_in(keys) | pl.col("is_known"))
+    stored_verdicts = verdicts.filter(pl.col("key").is_in(keys) | pl.col("is_known"))
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
-    draws = drawn.select(*columns, task_id="task").to_dicts()
+    draws = stored_verdicts.select(*columns, task_id="task").to_dicts()
     for row in draws:
         row.update(population.selection.key, sheet_id=sheet_id)
     return sheet, draws

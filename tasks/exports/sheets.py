@@ -186,7 +186,7 @@ def export_sampled_labelling(
     with warehouse.reader() as reader:
         selection = wanted_tasks(job, reader)
         population = _population(job, reader, selection, file, sampled_for, is_latest=is_latest)
-        sheet, draws = label_sampling.draw(job, population, n_rows, seed)
+        sheet, draws = label_sampling.sampled_sheet(job, population, n_rows, seed)
         n_drawn = sheet["n_drawn"]
         widths = label_forecast.expected_widths(reader, population, n_drawn, seed)
         outlooks = label_forecast.outlooks(population, n_drawn, seed)
