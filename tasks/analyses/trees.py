@@ -75,7 +75,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     from threadpoolctl import threadpool_limits
 
     folded_phrases = [" ".join(phrase.casefold().split()) for phrase in phrases]
-    distinct_phrases, rows, point_index, counts = np.unique(
+    distinct_phrases, first_items, point_index, counts = np.unique(
         folded_phrases,
         return_index=True,
         return_inverse=True,
@@ -85,9 +85,11 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
         if vectors is None:
             point_vectors = tfidf(distinct_phrases.tolist())
         else:
-            point_vectors = _unit(np.array([vectors[row] for row in rows], dtype=float))
-        tree = _grown(point_vectors, counts.astype(np.int64))
-    return replace(tree, leaves=tree.leaves[point_index.reshape(-1)])
+            point_vectors = _normalised(
+                np.array([vectors[item] for item in first_items], dtype=float)
+            )
+        tree = _grown(point_vectors, counts)
+    return replace(tree, leaves=tree.leaves[point_index])
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
@@ -106,12 +108,13 @@ def tfidf(phrases: Sequence[str]) -> Floats:
     except ValueError:  # no phrase has a counted word
         return np.zeros((len(phrases), 1))
     if min(weighted.shape) - 1 <= _DIMENSIONS:
-        return _unit(weighted.toarray())
+        return _normalised(weighted.toarray())
     reduction = TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=SEED)
-    return _unit(reduction.fit_transform(weighted))
+    return _normalised(reduction.fit_transform(weighted))
 
 
-def _unit(vectors: NDArray[Any]) -> Floats:
+def _normalised(vectors: NDArray[Any]) -> Floats:
+    """Return vectors scaled to length 1 and rounded; those of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)
     return np.asarray(np.round(scaled, _DIGITS), dtype=float)
@@ -140,15 +143,14 @@ def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> lis
     There are none if it cannot be divided into large enough ones.
     """
     n_items = int(counts.sum())
-    most_children = min(len(np.unique(points, axis=0)), n_items // fewest)
-    if levels_left == 0 or most_children < 2:
+    n_possible = min(len(np.unique(points, axis=0)), n_items // fewest)
+    if levels_left == 0 or n_possible < 2:
         return []
-    # With this number of children in each level below, leaves would have four times the smallest
-    # size.
-    fewest_children = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
-    # Of five numbers of children, the one with the best silhouette is used.
-    start = min(fewest_children, most_children)
-    end = min(fewest_children + 5, most_children + 1)
+    # With so many children of every node above the leaves, these have four times the smallest size.
+    n_wanted = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
+    # Of the five numbers from this one on, the one with the best silhouette is used.
+    start = min(n_wanted, n_possible)
+    end = min(n_wanted + 5, n_possible + 1)
     best_fit = -math.inf
     groups: list[Ints] = []
     for n_children in range(start, end):
@@ -174,7 +176,7 @@ def _split(points: Floats, counts: Ints, fewest: int, n_groups: int) -> tuple[fl
     if len(large_groups) < 2:
         return -math.inf, fitted.labels_
     centers = fitted.cluster_centers_
-    distances = np.linalg.norm(centers[:, None] - centers[large_groups][None], axis=2)
+    distances = np.linalg.norm(centers[:, None] - centers[large_groups], axis=2)
     nearest_large = large_groups[distances.argmin(axis=1)]
     labels = nearest_large[fitted.labels_]
     # The time and memory of a silhouette grow with the square of the number of points.
@@ -271,7 +273,7 @@ def grow(job: Job) -> StageReport:
 
 
 def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequence[TreeRow]) -> None:
-    created = {"created_at": datetime.now(UTC)}
+    created_at = datetime.now(UTC)
     nodes: list[TreeRow] = []
     node_members: list[TreeRow] = []
     _, leaf_index = np.unique(tree.leaves, return_inverse=True)
@@ -291,7 +293,7 @@ def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequenc
             "position": position,
             "name": None,
             **_sizes(inside),
-            **created,
+            "created_at": created_at,
         }
         if parent < 0:
             node["name"] = tree_row["field"]
@@ -303,7 +305,7 @@ def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequenc
     # `capability_nodes` shows the latest row of each node.
     warehouse.write("capability_node_rows", nodes)
     # Written last, because it marks which tree is current.
-    warehouse.write("capability_trees", [tree_row | created])
+    warehouse.write("capability_trees", [tree_row | {"created_at": created_at}])
 
 
 def _node_columns(tree_row: TreeRow, members: Sequence[TreeRow]) -> TreeRow:

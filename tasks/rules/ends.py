@@ -76,13 +76,15 @@ _FAILURES = (
         r"|incomplete",
     ),
 )
-"""Meaning of a failure, and the parts of a word that show it.
+"""Meaning of a failure, and the pattern of the parts of a word that show it.
 
 The first entry with a part in the word counts, so their order matters: `policy_error` is a filter
 and `error_limit` a limit; neither is trouble.
 """
 TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
-"""Words of a reply that waits for the result of a tool, spelled as LiteLLM knows them."""
+"""Words of a reply that waits for the result of a tool. LiteLLM knows them only in this spelling,
+upper case included.
+"""
 
 
 def end_word(stated: Any) -> str | None:

@@ -76,7 +76,8 @@ def defused_formula(text: str) -> str:
     It is marked if it would be a formula, or if `as_before` would take its own apostrophe for a
     mark.
     """
-    return _MARK + text if may_run(text) or as_before(text) != text else text
+    looks_marked = as_before(text) != text
+    return _MARK + text if may_run(text) or looks_marked else text
 
 
 def sheet_cell(value: Any) -> Any:
