@@ -42,17 +42,13 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
     for (figure_id,), responses in population.responses.group_by("figure_id", maintain_order=True):
         labels = labelled.join(responses.select("response_id"), on="response_id")
         uncovered = responses.filter(~will_be_covered)
-        reason = debiased.too_few_labels(
+        reason = debiased.reason_without_figure(
+            labels["contribution"].to_numpy(),
+            labels["factor"].to_numpy(),
             n_tasks=responses["task"].n_unique(),
             n_tasks_uncovered=uncovered["task"].n_unique(),
-            n_labels=len(labels),
             n_tasks_labelled=labels["task"].n_unique(),
         )
-        if not reason:
-            n_effective = debiased.effective_labels(
-                labels["contribution"].to_numpy(), labels["factor"].to_numpy()
-            )
-            reason = debiased.outweighed(n_effective)
         # All responses of a figure have its model and split.
         response = responses.row(0, named=True)
         sheet_outlooks.append(

@@ -129,7 +129,7 @@ class Verdict:
 
     status: str
     value: float
-    explanation: str | None
+    explanation: str | None = None
     probability: float | None = None
     confidence: float | None = None
 
@@ -458,8 +458,8 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
     # System One has the probability of yes under `noul`, which is also the type of such a decision.
     probability = _probability(decision.get("probability", decision.get("noul")))
     if probability >= threshold:
-        return _verdict_by_probability(MET, probability, confidence=probability)
-    return _verdict_by_probability(UNMET, probability, confidence=1.0 - probability)
+        return Verdict(MET, VALUES[MET], probability=probability, confidence=probability)
+    return Verdict(UNMET, VALUES[UNMET], probability=probability, confidence=1.0 - probability)
 
 
 def _ternary_verdict(probabilities: Any) -> Verdict:
@@ -475,16 +475,11 @@ def _ternary_verdict(probabilities: Any) -> Verdict:
     # `max` returns the first of equal ones, here the lowest value.
     status = max(reversed(DECIDED), key=by_status.__getitem__)
     expected = sum(VALUES[key] * probability for key, probability in by_status.items())
-    return _verdict_by_probability(status, min(1.0, expected), confidence=by_status[status])
-
-
-def _verdict_by_probability(status: str, probability: float, *, confidence: float) -> Verdict:
     return Verdict(
         status,
         VALUES[status],
-        explanation=None,
-        probability=probability,
-        confidence=confidence,
+        probability=min(1.0, expected),
+        confidence=by_status[status],
     )
 
 

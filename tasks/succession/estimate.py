@@ -84,18 +84,13 @@ class ModelFigure:
         """The reason why there is no estimate; None if there is one."""
         if self.is_complete:
             return None
-        reason = debiased.too_few_labels(
+        return debiased.reason_without_figure(
+            self.labels["contribution"].to_numpy(),
+            self.labels["factor"].to_numpy(),
             n_tasks=len(self.tasks),
             n_tasks_uncovered=0,
-            n_labels=len(self.labels),
             n_tasks_labelled=self.labels["task"].n_unique(),
         )
-        if reason is not None:
-            return reason
-        n_effective = debiased.effective_labels(
-            self.labels["contribution"].to_numpy(), self.labels["factor"].to_numpy()
-        )
-        return debiased.outweighed(n_effective)
 
     def sampled_model(self) -> SampledModel:
         """Return the model with its values corrected by the new judge's verdicts."""

@@ -32,7 +32,6 @@ FEWEST_EFFECTIVE = 12
 """Smallest equivalent number of equally important labels for a figure."""
 _FEWEST_OF_SIGN = 10
 """Smallest number of labels of weights of one sign for a constant of their own."""
-_TAIL = (1.0 - intervals.LEVEL) / 2.0
 _RANK = 1e-9
 """Share of the largest singular value below which one is only a rounding error."""
 _RESAMPLES = 2_000
@@ -187,9 +186,25 @@ def outweighed(effective: float) -> str | None:
     return None
 
 
-def effective_labels(contribution: Floats, factor: Floats) -> float:
-    """Return the equivalent number of equally important labels (see `Labels`)."""
-    return _effective(_importance(contribution, factor))
+def reason_without_figure(
+    contribution: Floats,
+    factor: Floats,
+    *,
+    n_tasks: int,
+    n_tasks_uncovered: int,
+    n_tasks_labelled: int,
+) -> str | None:
+    """Return the reason why labels give no figure; None if they give one.
+
+    The arguments are those of `Labels` and of `too_few_labels`.
+    """
+    reason = too_few_labels(
+        n_tasks=n_tasks,
+        n_tasks_uncovered=n_tasks_uncovered,
+        n_labels=len(contribution),
+        n_tasks_labelled=n_tasks_labelled,
+    )
+    return reason or outweighed(_effective(_importance(contribution, factor)))
 
 
 def estimate(corrected_tasks: Corrected) -> DebiasedEstimate:
@@ -282,7 +297,8 @@ def _reach(spread: Floats) -> tuple[float, float]:
         return 0.0, 0.0
     weights = intervals.draws(n, _RESAMPLES)
     resampled = intervals.studentised(values, np.ones_like(values), differing, weights)
-    low_step, high_step = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
+    tails = np.array([1.0 - intervals.UPPER])
+    low_step, high_step = intervals.quantile_pairs(resampled.steps, tails)[0].tolist()
     longest = intervals.WIDEST * float(intervals.student_quantile(intervals.UPPER, n - 1.0))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly
     # smaller.
