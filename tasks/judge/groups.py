@@ -31,10 +31,9 @@ from tasks.rules.verdict import (
     parse_group,
     questions_on,
 )
-from tasks.run.calls import run_all, sum_usage
+from tasks.run.calls import TOKEN_FIELDS, run_all, sum_usage
 from tasks.run.missing_work import SETTLED
 
-_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
 _MOST_CALLS = 2
 """A run calls for a piece once more if an entry cannot be read."""
@@ -307,7 +306,7 @@ def _reply_shares(entry: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     reply = entry.reply
     is_own = entry.cell == cell
     shared_tokens = {}
-    for name in _TOKENS:
+    for name in TOKEN_FIELDS:
         n_tokens = getattr(reply, name)
         if n_tokens is None and reply.status != OK:
             n_tokens = 0

@@ -401,10 +401,10 @@ def questions_on(criteria: Sequence[str], grading: str) -> tuple[JsonObject, ...
     form: JsonObject = {"type": "predicate"}
     if grading == TERNARY:
         form = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
-    questions = []
-    for number, text in enumerate(criteria, start=1):
-        questions.append({**form, "name": f"c{number}", "instructions": text})
-    return tuple(questions)
+    return tuple(
+        {**form, "name": f"c{number}", "instructions": text}
+        for number, text in enumerate(criteria, start=1)
+    )
 
 
 def parse_decisions(

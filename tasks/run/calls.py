@@ -32,6 +32,8 @@ from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader, Row
 
+TOKEN_FIELDS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
+"""The numbers of tokens of a reply."""
 Parsed = TypeVar("Parsed")
 Result = TypeVar("Result")
 Parsed_co = TypeVar("Parsed_co", covariant=True)
@@ -148,7 +150,7 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
     )
     summed: dict[str, Any] = {"attempts": sum(reply.attempts for reply in replies)}
     if with_tokens:
-        for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"):
+        for name in TOKEN_FIELDS:
             counts = [getattr(reply, name) for reply in replies]
             summed[name] = None if None in counts else sum(counts)
         has_same_prices = len({reply.prices for reply in replies}) == 1

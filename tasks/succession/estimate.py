@@ -262,10 +262,12 @@ def _is_too_wide(row: Row, succession: Succession) -> bool:
         return False
     if row["no_figure"] is not None:
         return True
-    undecided_widths = np.array(row["undecided_width"])
-    widths = np.array(row["effect_ci_high"] - row["effect_ci_low"])
+    undecided_widths = [row["undecided_width"]]
+    widths = [row["effect_ci_high"] - row["effect_ci_low"]]
     if succession.interval_of == "ranks":
-        undecided_widths = np.array(row["undecided_pair_widths"])
-        widths = np.array(row["pair_widths"])
-    may_narrow = undecided_widths <= succession.width
-    return bool((may_narrow & (widths > succession.width)).any())
+        undecided_widths = row["undecided_pair_widths"]
+        widths = row["pair_widths"]
+    return any(
+        undecided_width <= succession.width < width
+        for undecided_width, width in zip(undecided_widths, widths, strict=True)
+    )

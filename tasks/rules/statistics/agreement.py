@@ -90,11 +90,10 @@ def macro_f1(tables: Counts) -> Floats:
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
     """
-    table = np.asarray(tables, dtype=float)
-    _, rows, columns = _sums(table)
+    _, rows, columns = _sums(tables)
     n_uses = rows + columns  # (..., k)
     is_used = n_uses > 0
-    f1 = quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), n_uses, _ROUNDING)
+    f1 = quotient(2.0 * np.diagonal(tables, axis1=-2, axis2=-1), n_uses, _ROUNDING)
     total = np.where(is_used, f1, 0.0).sum(axis=-1)
     return quotient(total, is_used.sum(axis=-1))
 
