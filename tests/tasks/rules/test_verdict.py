@@ -11,22 +11,23 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tasks.rules import verdict as replies
 from tasks.rules.verdict import (
-    BINARY,
     TERNARY,
     Verdict,
     VerdictError,
+    confidence_of,
     json_object,
     parse_group,
     parse_verdict,
+    reply_format,
+    status_of,
 )
 
 MET = Verdict("met", 1.0, "")
 PARTIAL = Verdict("partial", 0.5, "")
 UNMET = Verdict("unmet", 0.0, "")
 
-parse_binary = partial(parse_verdict, grading=BINARY)
+parse_binary = partial(parse_verdict, grading="binary")
 
 GOOD: dict[str, tuple[str, Verdict]] = {
     "an object as text in the explanation": (
@@ -112,9 +113,8 @@ def test_a_reply_that_is_no_clear_decision_is_an_error(case):
     assert len(str(caught.value)) < 200
 
 
-EXPLANATIONS = st.text(
-    st.characters(exclude_categories=["Cs"]), max_size=60
-) | st.sampled_from(
+CHARACTERS = st.characters(exclude_categories=["Cs"])
+EXPLANATIONS = st.text(CHARACTERS, max_size=60) | st.sampled_from(
     [
         "```",
         "\n```\n",
@@ -188,9 +188,7 @@ def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds
         assert word in reply
 
 
-PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(
-    lambda text: text.strip(" \t\r\n")
-)
+PROSE = st.text(CHARACTERS, max_size=30).filter(lambda text: text.strip(" \t\r\n"))
 NAMES = st.sampled_from(
     [
         "think",
@@ -317,7 +315,7 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
 def test_the_requested_format_takes_exactly_the_two_keys(
     explanation_chars, explanation
 ):
-    schema = replies.reply_format(explanation_chars, BINARY)["json_schema"]["schema"]
+    schema = reply_format(explanation_chars, "binary")["json_schema"]["schema"]
 
     assert schema["properties"] == {
         "criteria_met": {"type": "boolean"},
@@ -358,7 +356,7 @@ def test_a_word_is_read_however_its_parts_are_joined(word, verdict):
     ],
 )
 def test_another_word_is_no_verdict(word):
-    assert replies.status_of(word) is None
+    assert status_of(word) is None
     with pytest.raises(VerdictError):
         parse_verdict(json.dumps({"verdict": word}), TERNARY)
 
@@ -413,7 +411,7 @@ def test_another_word_is_no_verdict(word):
 def test_confidence_is_that_of_the_decision(parts, grading, confidence):
     tokens = [(text, math.log(probability)) for text, probability in parts]
 
-    assert replies.confidence_of(tokens, grading) == pytest.approx(confidence)
+    assert confidence_of(tokens, grading) == pytest.approx(confidence)
 
 
 @pytest.mark.parametrize(
@@ -432,7 +430,7 @@ def test_confidence_is_that_of_the_decision(parts, grading, confidence):
     ],
 )
 def test_without_a_probability_of_the_decision_there_is_no_confidence(tokens):
-    assert replies.confidence_of(tokens, "binary") is None
+    assert confidence_of(tokens, "binary") is None
 
 
 def test_a_verdict_cannot_be_changed():

@@ -80,18 +80,25 @@ UNITS = st.lists(
 """The stratum and the size of each unit."""
 
 
-@given(UNITS, st.integers(0, 30), st.integers(0, 30))
-def test_a_larger_proportional_sample_extends_a_smaller_one(units, n_further, n_more):
+def sampled_from(
+    units: list[tuple[str, float]], n_wanted: int
+) -> list[sampling.SampledUnit]:
+    keys = [str(position) for position in range(len(units))]
     strata = [stratum for stratum, _ in units]
     sizes = np.array([size for _, size in units])
-    keys = [str(position) for position in range(len(units))]
-    n_wanted = len(set(strata)) + n_further
+    return sampling.proportional_sample(keys, strata, sizes, n_wanted, seed=3)
 
-    small = sampling.proportional_sample(keys, strata, sizes, n_wanted, 3)
-    large = sampling.proportional_sample(keys, strata, sizes, n_wanted + n_more, 3)
+
+@given(UNITS, st.integers(0, 30), st.integers(0, 30))
+def test_a_larger_proportional_sample_extends_a_smaller_one(units, n_further, n_more):
+    strata = {stratum for stratum, _ in units}
+    n_wanted = len(strata) + n_further
+
+    small = sampled_from(units, n_wanted)
+    large = sampled_from(units, n_wanted + n_more)
 
     assert len(small) == min(n_wanted, len(units))
-    assert {unit.stratum for unit in small} == set(strata)
+    assert {unit.stratum for unit in small} == strata
     assert {unit.position for unit in small} <= {unit.position for unit in large}
 
 
@@ -100,12 +107,8 @@ def test_the_probability_in_a_proportional_sample_is_the_drawn_share_of_the_stra
     units, n_further
 ):
     strata = [stratum for stratum, _ in units]
-    sizes = np.array([size for _, size in units])
-    keys = [str(position) for position in range(len(units))]
 
-    sample = sampling.proportional_sample(
-        keys, strata, sizes, len(set(strata)) + n_further, 3
-    )
+    sample = sampled_from(units, len(set(strata)) + n_further)
 
     n_drawn = Counter(unit.stratum for unit in sample)
     for unit in sample:
@@ -113,11 +116,9 @@ def test_the_probability_in_a_proportional_sample_is_the_drawn_share_of_the_stra
 
 
 def test_a_proportional_sample_draws_from_a_stratum_by_the_size_of_its_units():
-    strata = ["heavy"] * 20 + ["light"] * 20
-    sizes = np.array([3.0] * 20 + [1.0] * 20)
-    keys = [str(position) for position in range(40)]
+    units = [("heavy", 3.0)] * 20 + [("light", 1.0)] * 20
 
-    sample = sampling.proportional_sample(keys, strata, sizes, 16, 0)
+    sample = sampled_from(units, 16)
 
     assert Counter(unit.stratum for unit in sample) == {"heavy": 12, "light": 4}
 
