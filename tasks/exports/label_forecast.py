@@ -113,8 +113,8 @@ def outlook_notes(
     missing_ids = _missing_ids(sheet_outlooks)
     n_given = len(sheet_outlooks) - len(missing_ids)
     notes = [
-        f"filled in, it gives {n_given} of {counted(len(sheet_outlooks), 'score')} (of a model on a split)"
-        " an interval"
+        f"filled in, it gives {n_given} of {counted(len(sheet_outlooks), 'score')}"
+        " (of a model on a split) an interval"
     ]
     full_outlooks = outlooks(population, len(population.unlabelled), seed)
     possible = {outlook.figure_id for outlook in full_outlooks} - _missing_ids(full_outlooks)

@@ -124,10 +124,10 @@ def population_of(
 ) -> Population:
     """Return the verdicts on some responses from which a sheet can be sampled.
 
-    The judge is that of `first_judge_config`: a configured one that has verdicts on these responses;
-    if there is none, the one with the most. With `--judge`, only named ones count. A label is used
-    only if the judge decided the whole response. Responses without any verdict of the judge are
-    left out; incomplete ones, such as after a failed call, are rarely sampled.
+    The judge is that of `first_judge_config`: a configured one that has verdicts on these
+    responses; if there is none, the one with the most. With `--judge`, only named ones count. A
+    label is used only if the judge decided the whole response. Responses without any verdict of the
+    judge are left out; incomplete ones, such as after a failed call, are rarely sampled.
 
     Raises:
         UsageError: no judge has a verdict on these responses, or the judge has none on a model to

@@ -70,8 +70,8 @@ class PieceOutcome:
             deciding_reply = failure
         else:
             deciding_reply = self.replies[-1]
-        # `sum_usage` drops prices that differ, as those of a batch and a live call; the row has those
-        # of the deciding call.
+        # `sum_usage` drops prices that differ, as those of a batch and a live call; the row has
+        # those of the deciding call.
         reply = replace(
             sum_usage(self.replies, deciding_reply, with_tokens=True), prices=deciding_reply.prices
         )
@@ -136,7 +136,7 @@ class GroupJudge(ResponseJudge):
         if call is None:
             too_long = [self._single(criterion, []) for criterion in piece if criterion.is_missing]
         else:
-            too_long = await self._judge_together(call, piece, priority, deliver)
+            too_long = await self._judge_in_one_call(call, piece, priority, deliver)
         if too_long:
             await self.judge_one_by_one(too_long, priority, deliver)
 
@@ -154,14 +154,14 @@ class GroupJudge(ResponseJudge):
             position_in_call=1,
         )
 
-    async def _judge_together(
+    async def _judge_in_one_call(
         self,
         call: Call,
         piece: Piece,
         priority: tuple[int, ...],
         deliver: Deliver,
     ) -> list[JudgedCriterion]:
-        """Judge a piece by its call; return the criteria for which the provider found it too long."""
+        """Judge a piece by its call; return its undecided criteria if it was too long."""
         state = await self._make_calls(call, piece, priority)
         failure = state.failure
         is_too_long = failure is not None and failure.status == CONTEXT_LENGTH
@@ -234,15 +234,15 @@ class GroupJudge(ResponseJudge):
             outcome.verdict is not None or not criterion.is_missing
             for criterion, outcome in zip(piece, outcomes, strict=True)
         )
-        answered_attempts = [entry.attempt for entry in history.entries if entry.reply.status == OK]
-        n_unspent = sum(attempt > history.spent for attempt in answered_attempts)
-        n_spent = len(answered_attempts) - n_unspent
+        ok_attempts = [entry.attempt for entry in history.entries if entry.reply.status == OK]
+        n_unspent = sum(attempt > history.spent for attempt in ok_attempts)
+        n_spent = len(ok_attempts) - n_unspent
         most_calls = 1 if n_spent >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
         if is_decided or n_unspent >= most_calls:
             return PieceState(outcomes)
-        if answered_attempts:
+        if ok_attempts:
             call = call.live_if_allowed
-        last_attempt = max([history.spent, *answered_attempts])
+        last_attempt = max([history.spent, *ok_attempts])
         return PieceState(outcomes, replace(call, after_attempt=last_attempt))
 
     def _outcomes(self, call: Call, history: History, piece: Piece) -> list[PieceOutcome]:

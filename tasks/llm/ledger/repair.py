@@ -47,12 +47,11 @@ def repair(path: Path, damage: str) -> None:
             n_calls: int = copy.execute("select count(*) from calls").fetchone()[0]
             lost_keys = _lost_spend(source, copy)
             copy.executemany(ADD_LOST_SPEND, lost_keys)
-            n_in_spend: int = copy.execute("select coalesce(sum(calls), 0) from spend").fetchone()[
-                0
-            ]
+            (n_in_spend,) = copy.execute("select coalesce(sum(calls), 0) from spend").fetchone()
+    n_recorded = max(n_calls, n_in_spend)
     damaged_name = finish_repair(path)
     notice(
-        f"{path}: is damaged ({damage}); {n_calls} of {max(n_calls, n_in_spend)} calls ever recorded were"
+        f"{path}: is damaged ({damage}); {n_calls} of {n_recorded} calls ever recorded were"
         f" recovered; the damaged file is kept as {damaged_name}; calls that are neither recovered"
         " nor in a table are made again"
     )

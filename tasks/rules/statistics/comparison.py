@@ -23,10 +23,10 @@ class PairedDifference:
     """The second model's score minus the first's on the tasks that both have.
 
     It is in the unit of the scores. The mean difference is None without tasks. Interval, p-value
-    and `smallest_detectable` are None if fewer tasks than `FEWEST_DIFFERING` differ, because those do
-    not show the variation of tasks. Interval and p-value have the same statistic: the 95 % interval
-    excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount, there is
-    no interval and the p-value is that of the sign test.
+    and `smallest_detectable` are None if fewer tasks than `FEWEST_DIFFERING` differ, because those
+    do not show the variation of tasks. Interval and p-value have the same statistic: the 95 %
+    interval excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount,
+    there is no interval and the p-value is that of the sign test.
 
     Attributes:
         n_differing: number of tasks whose difference is not the most common one, which usually is
