@@ -1,4 +1,4 @@
--- name: candidates
+-- name: new_members
 -- One row: a verdict for a judge configuration's control set: as many met as unmet
 -- ones if possible; first those that people labelled, in random order, then others
 -- from as many tasks as possible, a few criteria of each response; for a judge of
@@ -111,7 +111,7 @@ select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_
 from shares
 order by piece_order, response_id, piece, position, value desc;
 
--- name: members
+-- name: criteria_to_judge
 -- One row: a criterion in a call that a night still needs for a control set: a
 -- member has no verdict in the night, or a temporary failure (`stored_status`) that
 -- is not settled, or one whose reply is accepted by now.

@@ -106,7 +106,7 @@ def _choose_members(
         "of_response": _CRITERIA_OF_RESPONSE,
         "number": job.settings.drift.verdicts,
     }
-    members = reader.query("queries/drift/candidates", parameters)
+    members = reader.query("queries/drift/new_members", parameters)
     verdict_ids = sorted(row["verdict_id"] for row in members)
     set_id = digest("control set", tasks.key, judge_config.columns, verdict_ids)
     columns = {"set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)}
@@ -283,7 +283,7 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
                 "accepted": accepted_ends(judge_config.judge),
                 "settled": SETTLED,
             }
-            rows = reader.query("queries/drift/members", parameters)
+            rows = reader.query("queries/drift/criteria_to_judge", parameters)
             sets.append((set_id, judge_config, rows))
             task_ids.update(row["task_id"] for row in rows)
     conversations = conversations_of(reader, tasks, task_ids) if task_ids else {}
