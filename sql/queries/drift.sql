@@ -7,8 +7,8 @@
 -- its verdicts.
 --
 -- `probability` is that of being drawn from the verdicts that sheets sampled; it is
--- NULL for a verdict without a label or with a label that no sheet sampled, and if
--- only some of the labelled pieces are drawn.
+-- NULL without a label of a sheet that represents at least one verdict, and if only
+-- some of the labelled pieces are drawn.
 --
 -- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
@@ -24,51 +24,45 @@ with usable_responses as materialized (
 -- Equal responses share one call, so only one of their verdicts shows the
 -- judge's stability.
 decided as (
-    select verdicts.task_id,
-        min(usable_responses.response_order) as response_order,
-        arg_min(
-            verdicts.verdict_id, usable_responses.response_order || verdicts.verdict_id
-        ) as verdict_id,
-        arg_min(verdicts.value, usable_responses.response_order || verdicts.verdict_id) as value
+    select distinct on (verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash)
+        verdicts.task_id, verdicts.verdict_id, verdicts.value, usable_responses.response_order
     from judge_verdicts as verdicts
     inner join usable_responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     where verdicts.criterion_hash = criteria.content_hash
         and verdicts.source = 'judged'
         and verdicts.value is not null
-    group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash
+    order by usable_responses.response_order, verdicts.verdict_id
 ),
 
 labels as (
-    select verdict_id,
-        any_value(factor) as n_represented
+    select distinct verdict_id, factor
     from judge_verdicts
     inner join intermediate.imported_decisions using (response_id, criterion_id, criterion_hash)
     left join intermediate.sampled_labels
         using (response_id, criterion_id, criterion_hash, steps)
     where is_label and (steps = 'ternary') = (grading = 'ternary')
-    group by verdict_id
 ),
 
 numbered as (
-    select decided.*, labels.n_represented,
+    select decided.*, labels.factor,
         labels.verdict_id is not null as is_labelled,
         dense_rank() over (partition by task_id order by response_order) as response_number,
         row_number() over (
             partition by response_order, value order by md5(decided.verdict_id)
-        ) as criterion_number
+        ) as criterion_number,
+        (criterion_number - 1) // $of_response as selection_round
     from decided
     left join labels using (verdict_id)
 ),
 
 ranked as (
-    select verdict_id, is_labelled, n_represented,
+    select verdict_id, is_labelled, factor,
         count(*) over (partition by value, is_labelled) as n_alike,
         row_number() over (
             partition by value
             order by is_labelled desc, if(is_labelled, md5(verdict_id), ''),
-                (criterion_number - 1) // $of_response, response_number, md5(task_id),
-                criterion_number
+                selection_round, response_number, md5(task_id), criterion_number
         ) as position
     from numbered
 ),
@@ -79,7 +73,7 @@ ranked as (
 pieces as (
     select verdicts.*, usable_responses.conversation_id, ranked.* exclude (verdict_id),
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
-        min([if(is_labelled, 0, 1), 4 * ranked.position - 2 * verdicts.value]) over (
+        min(row(not is_labelled, ranked.position, -verdicts.value)) over (
             partition by verdicts.response_id, piece
         ) as piece_order
     from ranked
@@ -87,11 +81,13 @@ pieces as (
     inner join usable_responses using (response_id)
 ),
 
+-- Whole pieces, until there are enough verdicts.
 drawn as (
-    select * from pieces
-    qualify
-        count(*) over (order by piece_order, response_id, piece)
-        - count(*) over (partition by response_id, piece) < $number
+    from pieces
+    qualify count(*) over (
+        order by piece_order, response_id, piece
+        groups between unbounded preceding and 1 preceding
+    ) < $number
 ),
 
 shares as (
@@ -105,8 +101,8 @@ select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_
     trial, vintage,
     value as first_value,
     case
-        when n_represented >= 1 and (piece_hash is null or drawn_share = 1)
-            then drawn_share / n_represented
+        when factor >= 1 and (piece_hash is null or drawn_share = 1)
+            then drawn_share / factor
     end as probability
 from shares
 order by piece_order, response_id, piece, position, value desc;
@@ -116,7 +112,7 @@ order by piece_order, response_id, piece, position, value desc;
 -- member has no verdict in the night, or a temporary failure (`stored_status`) that
 -- is not settled, or one whose reply is accepted by now.
 -- All criteria of the call are rows, with the inputs of the judge (missing ones
--- are NULL); only members have `is_missing`.
+-- are NULL); `is_missing` marks those in the control set.
 --
 -- with: queries/run/cut_rubrics
 with tonight as (
@@ -125,7 +121,7 @@ with tonight as (
     from control_verdicts
     where set_id = $set_id
         and judge_vintage = $night
-        and len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) = 0
+        and not is_accepted(error, $accepted)
 ),
 
 members as (

@@ -1,7 +1,6 @@
 -- name: cut_rubrics
--- One row: a criterion of a rubric, with its piece: the criteria that a judge
--- decides in the same call, if its calls have this size. Without a size there
--- are no pieces.
+-- One row: a criterion of a rubric, with its piece: the criteria of the same call,
+-- if a judge decides `$piece_size` in each. Without a size there are no pieces.
 with numbered as (
     select * exclude (rubric, original_id, content_hash),
         content_hash as criterion_hash,
@@ -36,8 +35,8 @@ where judge = $judge
     and judge_trial = $judge_trial;
 
 -- name: done
--- One row: a verdict under a judge configuration that is not repeated. A failure
--- with a temporary cause is repeated, unless its error says that it is settled.
+-- One row: a stored verdict of a judge configuration that a run does not judge again.
+-- It repeats temporary failures, unless their error says that they are settled.
 --
 -- with: queries/run/judge_verdicts
 select response_id, criterion_id, criterion_hash, coalesce(piece_hash, '') as piece_hash
@@ -49,12 +48,12 @@ where value is not null
             not list_contains($temporary_failures::varchar[], status)
             or ends_with(coalesce(error, ''), $settled)
         )
-        and len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) = 0
+        and not is_accepted(error, $accepted)
     );
 
 -- name: complete_responses
--- One row: a response of which a judge configuration lacks no verdict: it has decided
--- each criterion by itself and in its original wording.
+-- One row: a response of which a judge configuration lacks no verdict. This is known
+-- without verdicts only if criteria are judged one by one in their original wording.
 --
 -- with: queries/run/judge_config
 select response_id
@@ -65,9 +64,8 @@ where $piece_size is null and $rubric = 'original';
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
--- numbers of them and of their calls; those with failed verdicts are last. Texts
--- are read last, and only of these responses; verdicts only of those that may lack
--- some.
+-- numbers of them and of their calls; those with failed verdicts are last. For speed,
+-- verdicts are read only of responses that may lack some, texts only of these rows.
 --
 -- with: revision/revision_responses, queries/run/complete_responses, queries/run/cut_rubrics,
 --     queries/run/judge_verdicts, queries/run/done
@@ -133,8 +131,8 @@ where benchmark = $benchmark
 group by task_id, conversation_id;
 
 -- name: tried_cells
--- One row: a task and trial for which a model has a response: whether that is not
--- repeated, and the time of one that is. An imported response fills its cell.
+-- One row: a task and trial for which a model has a response; `is_filled` if none is to
+-- be made, else with the time of the last one. A usable imported response fills its cell.
 --
 -- with: revision/revision_responses
 select task_id, trial,
@@ -142,7 +140,7 @@ select task_id, trial,
         not (
             list_contains($temporary_failures::varchar[], status)
             or ($retry_failed and status <> 'ok')
-            or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
+            or is_accepted(error, $accepted)
         )
     ) as is_filled,
     if(is_filled, null, epoch(max(created_at))) as failed_at_s
@@ -167,7 +165,7 @@ with done as (
         and not (
             list_contains($temporary_failures::varchar[], status)
             or ($retry_failed and status <> 'ok')
-            or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
+            or is_accepted(error, $accepted)
         )
 )
 

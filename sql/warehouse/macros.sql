@@ -17,6 +17,11 @@ least(1, p_value * (n_tests - holm_rank + 1));
 create macro is_among(names, name) as
 len(names::varchar[]) = 0 or list_contains(names::varchar[], name);
 
+-- True if the error of a failed row contains one of some texts (those of
+-- `tasks.run.missing_work.accepted_ends`).
+create macro is_accepted(error, texts) as
+len(list_filter(texts::varchar[], lambda part: contains(lower(error), part))) > 0;
+
 -- The id of a figure: a hash of the texts that name it. NULLs are left out.
 create macro figure_key(parts) as md5(array_to_string(parts, chr(31)));
 
