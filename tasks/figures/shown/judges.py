@@ -106,7 +106,7 @@ def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
     for index, key in enumerate(sorted(groups)):
         for row in groups[key]:
             # A decision is 0, 0.5 or 1, so twice its value is an index.
-            tables[index, int(2 * row["a"]), int(2 * row["b"])] += row["n"]
+            tables[index, int(2 * row["grader_value"]), int(2 * row["person_value"])] += row["n"]
     return tables
 
 
