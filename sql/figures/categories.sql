@@ -33,8 +33,8 @@ order by judge_config <> $main, judge_config, is_hard, split,
     met_share desc nulls last, entry;
 
 -- name: failures
--- The share of each category's criteria that are not met, and its share of all of
--- these; the category with the highest share is first.
+-- The share of each category's criteria that fail, and its share of all that fail;
+-- the category with the highest share is first.
 --
 -- with: figures/shared/shown_runs
 select

@@ -82,7 +82,7 @@ order by judge_config <> $main, judge_config, shared_model, position, points des
 
 -- name: condition_differences
 -- Each condition and its baseline, over the whole rubric or by category (with the
--- score that is also defined for negative weights alone). A split without
+-- score that categories without a positive weight have too). A split without
 -- responses on either side is left out.
 --
 -- with: figures/shared/shown_runs

@@ -9,8 +9,8 @@ with listed as (
             when 'disagreed' then -disagreement
             when 'suspect' then coalesce(rest_correlation_high, 1)
             else -abs(weight)
-        end as first_key,
-        if($which = 'suspect', rest_correlation, 0) as second_key
+        end as sort_value,
+        if($which = 'suspect', rest_correlation, 0) as tie_value
     from criterion_statistics
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
@@ -46,7 +46,7 @@ reviews as (
 ),
 
 best as (
-    select task_id, criterion_id, min(row(first_key, second_key)) as best_keys
+    select task_id, criterion_id, min(row(sort_value, tie_value)) as best_keys
     from listed
     group by all
     order by best_keys, task_id, criterion_id
@@ -76,4 +76,4 @@ select
 from listed
 inner join best using (task_id, criterion_id)
 left join reviews using (task_id, criterion_id)
-order by best_keys, task_id, criterion_id, first_key, second_key, judge, judge_trial, vintage;
+order by best_keys, task_id, criterion_id, sort_value, tie_value, judge, judge_trial, vintage;

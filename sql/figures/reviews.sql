@@ -92,7 +92,7 @@ criterion_findings as (
     from criterion_statistics
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
-        -- The same verdicts count as ternary ones.
+        -- Not the binary readings of ternary verdicts.
         and grading <> 'ternary_as_binary'
     group by all
 ),

@@ -6,36 +6,33 @@
 --
 -- with: revision/revision_responses, revision/revision_verdicts
 with endpoints as (
-    select run_id, 'model' as kind, unnest(from_json(
-        json_extract(config, '$.models'), '[{"label": "varchar", "name": "varchar"}]'
-    )) as endpoint
+    select run_id, kind,
+        -- The columns `label` and `name`.
+        unnest(
+            from_json(json_extract(config, path), '[{"label": "varchar", "name": "varchar"}]'),
+            max_depth := 2
+        )
     from runs
-    union all
-    select run_id, 'judge' as kind, unnest(from_json(
-        json_extract(config, '$.judges'), '[{"label": "varchar", "name": "varchar"}]'
-    )) as endpoint
-    from runs
-),
-
-called as (
-    select run_id, kind, endpoint.label, endpoint.name from endpoints
+    cross join (values ('model', '$.models'), ('judge', '$.judges')) as kinds (kind, path)
 ),
 
 model_names as (
     select model, model_config_hash, vintage,
-        arg_max(called.name, responses.created_at) as model_name
+        arg_max(endpoints.name, responses.created_at) as model_name
     from revision_responses as responses
-    inner join called on responses.run_id = called.run_id and responses.model = called.label
-    where called.kind = 'model'
+    inner join endpoints
+        on responses.run_id = endpoints.run_id and responses.model = endpoints.label
+    where endpoints.kind = 'model'
         and responses.source <> 'imported'
     group by all
 ),
 
 judge_names as (
-    select judge, judge_config_hash, arg_max(called.name, verdicts.created_at) as judge_name
+    select judge, judge_config_hash, arg_max(endpoints.name, verdicts.created_at) as judge_name
     from revision_verdicts as verdicts
-    inner join called on verdicts.run_id = called.run_id and verdicts.judge = called.label
-    where called.kind = 'judge'
+    inner join endpoints
+        on verdicts.run_id = endpoints.run_id and verdicts.judge = endpoints.label
+    where endpoints.kind = 'judge'
         and verdicts.source <> 'imported'
     group by all
 )
@@ -215,7 +212,7 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 -- One row: a verdict that a sheet can sample, on a response with verdicts of the
 -- judge.
 -- worth: its contribution to the task's value if it is met.
--- is_counted: true if the judge has decided the whole response.
+-- is_decided: true if the judge has decided the whole response.
 -- judge_value: the judge's verdict.
 -- disagreement: mean squared difference of other judges' verdicts from it.
 -- n_others: the number of these.
@@ -279,7 +276,7 @@ select response_id,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity,
     criteria.weight / bounds.denominator as worth,
-    points.n_decided = points.n_wanted as is_counted,
+    points.n_decided = points.n_wanted as is_decided,
     judged.value as judge_value,
     coalesce(disagreement, 0) as disagreement,
     coalesce(n_others, 0) as n_others,

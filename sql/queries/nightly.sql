@@ -1,26 +1,26 @@
 -- name: pairs
--- The models that were sampled and judged in a night, by judge configuration,
--- with the last comparable vintage: the last night or the pinned vintage with at
--- least half as many verdicts, in which the judge was in control. Vintages whose
--- coverage reaches the bar on every split of the night are preferred.
+-- One row: a model with verdicts in a vintage, under one judge configuration, with
+-- the last comparable vintage (NULL without one): the last night, or the base vintage
+-- of pinned models, with at least half as many verdicts, in which the judge was in
+-- control. Vintages whose coverage reaches the bar on every split are preferred.
 --
 -- with: revision/revision_judge_drift, revision/revision_verdicts
-with tonight_sets as (
+with later_sets as (
     select task_set_id, judging_id, model, model_config_hash,
         count(*) over (partition by judging_id, model, model_config_hash) as n_sets
     from intermediate.current_vintages
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
-        and vintage = $night
+        and vintage = $vintage
         and not is_own_hard
 ),
 
--- Vintages at the bar on all of tonight's sets.
+-- Vintages at the bar on all of these sets.
 at_bar as (
     select vintages.vintage, vintages.model, vintages.model_config_hash, judge, judge_config_hash,
         template_hash, grading, judge_trial
     from intermediate.current_vintages as vintages
-    inner join tonight_sets using (task_set_id, judging_id, model, model_config_hash)
+    inner join later_sets using (task_set_id, judging_id, model, model_config_hash)
     inner join intermediate.judge_configs using (judging_id)
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
@@ -53,7 +53,7 @@ usable as (
             judge_trial
         )
     anti join (
-        select *, night as vintage
+        select judge, judge_config_hash, template_hash, grading, night as vintage
         from revision_judge_drift
         where is_out_of_control
     ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
@@ -61,20 +61,20 @@ usable as (
 
 select model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
     arg_max(earlier.vintage, (earlier.is_at_bar, earlier.first_response_at)) filter (
-        earlier.vintage <> $night
-        and earlier.first_response_at < tonight.first_response_at
-        and 2 * earlier.n_decided >= tonight.n_decided
+        earlier.vintage <> $vintage
+        and earlier.first_response_at < later.first_response_at
+        and 2 * earlier.n_decided >= later.n_decided
     ) as last_vintage
-from judged as tonight
+from judged as later
 left join usable as earlier
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
-where tonight.vintage = $night
+where later.vintage = $vintage
 group by all
 order by all;
 
 -- name: judge_change
--- One row: the judges that decided only in the last night → those that decided only in this one; no
--- row unless there are both.
+-- One row: the judges that decided only in the last night and those that decided only
+-- in this one, as a text; no row unless there are both.
 with judged as (
     select runs.night, judge, judge_config_hash, template_hash, grading,
         min(started_at) as started_at

@@ -30,7 +30,7 @@ _second_identity_of = itemgetter(*(f"second_{name}" for name in _IDENTITY))
 
 def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[PairRow]:
     """Return the models and judges of a vintage that have an earlier vintage to compare with."""
-    rows = reader.query("queries/nightly/pairs", {**job.key, "night": vintage})
+    rows = reader.query("queries/nightly/pairs", {**job.key, "vintage": vintage})
     return [row for row in rows if row["last_vintage"]]
 
 

@@ -255,7 +255,7 @@ def _task_variance(verdicts: pl.DataFrame, models: Sequence[str]) -> float:
     is_subtracted = (pl.col("model") == models[0]) & (len(models) > 1)
     sign = pl.when(is_subtracted).then(-1.0).otherwise(1.0)
     points = sign * pl.col("contribution") * pl.col("judge_value")
-    tasks = verdicts.filter("is_counted").group_by("task", maintain_order=True)
+    tasks = verdicts.filter("is_decided").group_by("task", maintain_order=True)
     task_points = tasks.agg(points.sum().alias("points"))["points"].to_numpy()
     if len(task_points) < 2:
         return 0.0

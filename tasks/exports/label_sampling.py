@@ -193,10 +193,10 @@ def _contribution() -> pl.Expr:
     It is its `worth`, the contribution to the score of the response, divided by the trials of the
     task and by the tasks of the model that count.
     """
-    is_counted = pl.col("is_counted")
-    n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
-    n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
-    return pl.when(is_counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
+    is_decided = pl.col("is_decided")
+    n_trials = pl.col("response_id").filter(is_decided).n_unique().over("model", "task")
+    n_tasks = pl.col("task").filter(is_decided).n_unique().over("model")
+    return pl.when(is_decided).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
 
 
 def _expected_errors(verdicts: pl.DataFrame) -> Floats:

@@ -25,11 +25,11 @@ details as (
 not_judged as (
     select response_id,
         'not_judged' as status,
-        n_wanted - coalesce(sum(details.n_criteria), 0) as n_criteria
+        n_wanted - coalesce(sum(n_criteria), 0) as n_not_judged
     from wanted
     left join details using (response_id)
     group by response_id, n_wanted
-    having n_criteria > 0
+    having n_not_judged > 0
 ),
 
 undecided as (
@@ -37,7 +37,7 @@ undecided as (
     from details
     where value is null
     union all
-    select response_id, status, n_criteria
+    select response_id, status, n_not_judged
     from not_judged
 )
 

@@ -4,7 +4,7 @@
 -- People who label are members without a vote: votes are compared with theirs.
 --
 -- depends on: graders, grader_sets, labellers
-with members as (
+with single_graders as (
     select *, (benchmark, judge) in (select (benchmark, judge) from labellers) as is_person
     from graders
     where kind <> 'majority'
@@ -15,7 +15,7 @@ select
     benchmark,
     grader_id,
     is_person
-from members
+from single_graders
 where has_voice
 union all
 select
@@ -23,18 +23,19 @@ select
     benchmark,
     grader_id,
     is_person
-from members
+from single_graders
 where (benchmark, configured) in (select (benchmark, configured) from graders where judge_trial > 1)
 union all
 select
     majorities.grader as grader_set,
-    members.benchmark,
-    members.grader_id,
-    members.is_person
+    single_graders.benchmark,
+    single_graders.grader_id,
+    single_graders.is_person
 from grader_sets
-inner join graders as majorities using (benchmark)
-inner join members
-    on majorities.benchmark = members.benchmark
-        and list_contains(majorities.members, members.voice)
-        and (majorities.grading = 'ternary') = (members.grading = 'ternary')
-where grader_sets.majority = majorities.grader and majorities.kind = 'majority'
+inner join graders as majorities
+    on grader_sets.benchmark = majorities.benchmark and grader_sets.majority = majorities.grader
+inner join single_graders
+    on majorities.benchmark = single_graders.benchmark
+        and list_contains(majorities.members, single_graders.voice)
+        and (majorities.grading = 'ternary') = (single_graders.grading = 'ternary')
+where majorities.kind = 'majority'

@@ -10,12 +10,7 @@
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.mean_scores, intermediate.model_runs,
 --     intermediate.task_set_members, responses, split_members, stopping_scores
-with model_runs as (
-    select model_run_id, judging_id, first_response_at, bar
-    from intermediate.model_runs
-),
-
-stopped_tasks as (
+with stopped_tasks as (
     select distinct benchmark, dataset_revision, task_id, model, model_config_hash, vintage
     from stopping_scores
     inner join split_members using (benchmark, dataset_revision, split)
@@ -44,10 +39,10 @@ covered as (
         ) as covered_share,
         covered_share >= model_runs.bar as is_at_bar
     from intermediate.mean_scores
-    inner join model_runs using (model_run_id)
     inner join intermediate.breakdown_sizes as sizes
         using (task_set_id, breakdown, label, score_name)
     left join skipped_criteria using (task_set_id, model, model_config_hash, vintage)
+    inner join intermediate.model_runs using (model_run_id)
     where mean_scores.breakdown = 'all' and mean_scores.is_primary
 )
 

@@ -17,9 +17,10 @@ with with_rules as (
 judged as (
     select model_run_id, benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
         wanted_trials, bar,
-        list_sort(list(trial)) as begun,
+        list_sort(list(trial)) as begun_trials,
         -- A trial beyond the configured ones counts once it is as full as they are.
-        list(trial) filter (n_decided >= bar * most_decided and trial > wanted_trials) as further,
+        list(trial) filter (n_decided >= bar * most_decided and trial > wanted_trials)
+            as further_trials,
         min(first_response_at) as first_response_at
     from with_rules
     group by all
@@ -41,13 +42,13 @@ select
     vintage,
     model,
     model_config_hash,
-    if(judge_configs.is_imported, begun, sampled) as trials,
+    if(judge_configs.is_imported, begun_trials, sampled_trials) as trials,
     -- A judge is wanted on every configured trial, even if all responses
     -- failed; without a configuration on every sampled one. People and other
     -- imported graders are wanted only on trials that they began.
     case
         when judge_configs.is_imported or wanted_trials is null then trials
-        else list_sort(list_concat(range(1, wanted_trials + 1), coalesce(further, [])))
+        else list_sort(list_concat(range(1, wanted_trials + 1), further_trials))
     end as counted_trials,
     len(counted_trials) as n_trials,
     first_response_at,

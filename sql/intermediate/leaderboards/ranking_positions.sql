@@ -23,7 +23,7 @@ ranking_sizes as (
     group by compared_key
 ),
 
-task_values as (
+ranked_values as (
     select ranked_runs.compared_key, figure_id, figure_values.task, figure_values.value
     from intermediate.figure_values
     inner join ranked_runs using (figure_id)
@@ -31,7 +31,7 @@ task_values as (
 
 shared_tasks as (
     select compared_key, task
-    from task_values
+    from ranked_values
     inner join ranking_sizes using (compared_key)
     group by compared_key, task
     having count(*) = any_value(n_ranked)
@@ -42,7 +42,7 @@ means as (
         count(*) as n_tasks_ranked,
         -- Values that differ only by rounding are a tie.
         round(exact_avg(value), 12) as mean_value
-    from task_values
+    from ranked_values
     semi join shared_tasks using (compared_key, task)
     group by compared_key, figure_id
 )

@@ -1,12 +1,12 @@
 -- One row: a model's rank under a label on a task set, and the ranks that the
--- intervals allow.
+-- intervals allow, in its vintage and (`latest_`) among current vintages.
 --
 -- The best possible rank is the next after the models whose whole interval is
 -- above its own; the worst is the last before those whose whole interval is
 -- below. Without an interval every rank is possible. Intervals use each model's
 -- own tasks and ranks the shared ones; the range includes the rank anyway.
 --
--- A model is first, or may be first, unless a paired test shows the first one
+-- A model may be first if it is, or if a paired test does not show the first one
 -- ahead. Only whole rubrics are tested.
 --
 -- built as: table

@@ -7,7 +7,7 @@ select
     model,
     model_config_hash,
     vintage,
-    list_sort(list(distinct trial)) as sampled,
+    list_sort(list(distinct trial)) as sampled_trials,
     min(created_at) as first_sampled_at
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)

@@ -14,7 +14,7 @@ select
     model_config_hash,
     vintage,
     judging_id,
-    len(sampled) as n_trials,
+    len(sampled_trials) as n_trials,
     first_sampled_at as first_response_at,
     bool_or(model_run_id is not null)
         over (partition by benchmark, dataset_revision, judging_id, vintage) as is_beside_others

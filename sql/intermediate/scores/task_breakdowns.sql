@@ -4,13 +4,18 @@
 -- built as: table
 -- depends on: intermediate.task_set_members, labelled_tasks, tasks
 with labelled as (
-    select benchmark, dataset_revision, task_id,
-        unnest(['all', 'topic', 'expert', 'turns', 'reference_texts', 'subset']) as breakdown,
-        unnest([
-            '', topic, expert, turns::varchar, if(has_reference_texts, 'with', 'without'), 'full'
-        ]) as label,
+    select benchmark, dataset_revision, task_id, breakdown, label,
         false as is_annotated
     from tasks
+    cross join (
+        values
+        ('all', ''),
+        ('topic', topic),
+        ('expert', expert),
+        ('turns', turns::varchar),
+        ('reference_texts', if(has_reference_texts, 'with', 'without')),
+        ('subset', 'full')
+    ) as labels (breakdown, label)
     union all
     select benchmark, dataset_revision, task_id, kind, label, source = 'annotated'
     from labelled_tasks

@@ -1,6 +1,6 @@
 -- built as: table
 -- depends on: labelled_tasks, checks, quarantine, split_members, task_rows
-with checked as (
+with checked_revisions as (
     -- If a split was added later and is not checked yet, all tasks wait for the check.
     select benchmark, dataset_revision, arg_max(n_evaluated, created_at) as n_tasks
     from checks
@@ -43,7 +43,7 @@ select
     task_rows.negative_weight,
     task_rows.has_reference_texts,
     -- A task is admitted if it was checked and not refused.
-    checked.n_tasks is not null
+    checked_revisions.n_tasks is not null
     and (benchmark, dataset_revision, task_id) not in (
         select (benchmark, dataset_revision, task_id) from quarantine
     ) as is_admitted,
@@ -61,5 +61,5 @@ select
     end as economic_pathways_source
 from task_rows
 inner join memberships using (benchmark, dataset_revision, task_id)
-left join checked using (benchmark, dataset_revision)
+left join checked_revisions using (benchmark, dataset_revision)
 left join annotated using (benchmark, dataset_revision, task_id)

@@ -10,8 +10,8 @@
 with extremes as (
     -- The severities of the most important criteria and of the worst mistakes.
     select benchmark,
-        arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
-        arg_min(severity, min_weight) filter (where min_weight < 0) as gravest_bad
+        arg_max(severity, max_weight) filter (where max_weight > 0) as critical_severity,
+        arg_min(severity, min_weight) filter (where min_weight < 0) as mistake_severity
     from severities
     group by benchmark
 ),
@@ -24,37 +24,40 @@ mistakes as (
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join extremes using (benchmark)
-    where label = gravest_bad and breakdown = 'severity' and n_decided = n_wanted and is_counted
+    where breakdown = 'severity'
+        and label = mistake_severity
+        and n_decided = n_wanted
+        and is_counted
     group by all
 ),
 
 sides as (
-    select distinct task_set_id, model_run_id, split, is_own_hard,
-        label = gravest_good as is_good,
+    select task_set_id, model_run_id, split, is_own_hard,
+        label = critical_severity as is_critical,
         n_tasks, n_judged, met_share, met_ci_low, met_ci_high, is_met_small, coverage
     from intermediate.mean_scores
     inner join intermediate.model_run_costs using (task_set_id, model_run_id)
     inner join extremes using (benchmark)
     inner join intermediate.score_intervals using (figure_id)
-    where breakdown = 'severity' and label in (gravest_good, gravest_bad) and is_judged
+    where breakdown = 'severity' and label in (critical_severity, mistake_severity) and is_judged
 ),
 
 risks as (
     select task_set_id, model_run_id, split, is_own_hard,
-        any_value(met_share) filter (is_good) as critical_met_share,
-        any_value(met_ci_low) filter (is_good) as critical_met_ci_low,
-        any_value(met_ci_high) filter (is_good) as critical_met_ci_high,
-        any_value(is_met_small) filter (is_good) as is_critical_small,
-        any_value(n_judged) filter (is_good) as n_critical,
-        any_value(n_tasks) filter (is_good) as n_tasks_critical,
-        any_value(coverage) filter (is_good) as critical_coverage,
-        any_value(met_share) filter (not is_good) as mistake_share,
-        any_value(met_ci_low) filter (not is_good) as mistake_ci_low,
-        any_value(met_ci_high) filter (not is_good) as mistake_ci_high,
-        any_value(is_met_small) filter (not is_good) as is_mistake_small,
-        any_value(n_judged) filter (not is_good) as n_mistakes_possible,
-        any_value(n_tasks) filter (not is_good) as n_tasks_mistakes,
-        any_value(coverage) filter (not is_good) as mistake_coverage,
+        any_value(met_share) filter (is_critical) as critical_met_share,
+        any_value(met_ci_low) filter (is_critical) as critical_met_ci_low,
+        any_value(met_ci_high) filter (is_critical) as critical_met_ci_high,
+        any_value(is_met_small) filter (is_critical) as is_critical_small,
+        any_value(n_judged) filter (is_critical) as n_critical,
+        any_value(n_tasks) filter (is_critical) as n_tasks_critical,
+        any_value(coverage) filter (is_critical) as critical_coverage,
+        any_value(met_share) filter (not is_critical) as mistake_share,
+        any_value(met_ci_low) filter (not is_critical) as mistake_ci_low,
+        any_value(met_ci_high) filter (not is_critical) as mistake_ci_high,
+        any_value(is_met_small) filter (not is_critical) as is_mistake_small,
+        any_value(n_judged) filter (not is_critical) as n_mistakes_possible,
+        any_value(n_tasks) filter (not is_critical) as n_tasks_mistakes,
+        any_value(coverage) filter (not is_critical) as mistake_coverage,
         any_value(n_with_mistake / n_responses) as responses_with_mistake_share,
         any_value(n_responses) as n_responses_at_risk
     from sides

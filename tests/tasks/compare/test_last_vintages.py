@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-import sql
 from tests.kit import (
     REVISION,
     Fill,
@@ -61,9 +60,6 @@ def verdicts_on(
     return rows
 
 
-TONIGHT = {"benchmark": "prbench", "night": VINTAGES[-1]}
-
-
 def state_of_tonight(
     published: Fill,
     responses: list[Row],
@@ -92,8 +88,12 @@ def last_vintages(
 ) -> list[tuple[str, str | None]]:
     """The template and the last vintage of each model run of tonight."""
     reader = state_of_tonight(published, responses, verdicts, **other_rows)
-    parameters = {**TONIGHT, "dataset_revision": REVISION}
-    pairs = reader.rows(sql.read("queries/nightly/pairs"), parameters)
+    parameters = {
+        "benchmark": "prbench",
+        "dataset_revision": REVISION,
+        "vintage": VINTAGES[-1],
+    }
+    pairs = reader.query("queries/nightly/pairs", parameters)
     return [(pair["template_hash"], pair["last_vintage"]) for pair in pairs]
 
 
@@ -232,6 +232,7 @@ def test_a_judge_has_changed_if_one_of_the_last_night_is_gone_and_another_is_the
         verdicts += [verdicts_on(response_row, judge=judge) for judge in judges]
 
     reader = state_of_tonight(published, responses, verdicts)
-    rows = reader.rows(sql.read("queries/nightly/judge_change"), TONIGHT)
+    parameters = {"benchmark": "prbench", "night": VINTAGES[-1]}
+    rows = reader.query("queries/nightly/judge_change", parameters)
 
     assert [row["change"] for row in rows] == changes
