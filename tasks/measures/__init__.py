@@ -98,7 +98,7 @@ MEASURES = (
         "alpha",
         agreement.set_reliability,
         figures="intermediate.reviewer_figures",
-        values="intermediate.reviewer_sets",
+        values="intermediate.reviewer_coincidences",
         columns=f"{_TASK}, fail_fail as unmet_unmet, fail_pass as unmet_met, pass_pass as met_met",
         method=agreement.METHOD,
         key=_CHECK,

@@ -2,7 +2,7 @@
 -- fingerprint of their decisions.
 --
 -- built as: view
--- depends on: intermediate.reviewer_counts, intermediate.reviewer_sets
+-- depends on: intermediate.reviewer_counts, intermediate.reviewer_coincidences
 with pairs as (
     select benchmark, dataset_revision, review_check, reviewer_a, reviewer_b,
         sum(n)::bigint as n,
@@ -24,7 +24,7 @@ sets as (
             exact_sum(fail_fail + pass_pass) / exact_sum(fail_fail + 2 * fail_pass + pass_pass), 12
         ) as agreement,
         bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar as basis
-    from intermediate.reviewer_sets
+    from intermediate.reviewer_coincidences
     group by all
 )
 
