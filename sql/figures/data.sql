@@ -82,14 +82,11 @@ order by is_hard, split, max_weight desc nulls last, try_cast(label as double) n
 -- interpolated.
 --
 -- with: revision/revision_split_members
-with refused as (
-    select task_id
-    from quarantine
-    where benchmark = $benchmark and dataset_revision = $dataset_revision
-),
-
-members as (
-    select *, task_id in (select task_id from refused) as is_refused
+with members as (
+    select *,
+        (benchmark, dataset_revision, task_id) in (
+            select (benchmark, dataset_revision, task_id) from quarantine
+        ) as is_refused
     from revision_split_members
     inner join $shown_splits using (split)
     inner join tasks using (benchmark, dataset_revision, task_id)

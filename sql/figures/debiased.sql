@@ -14,7 +14,7 @@ with turned as (
         and breakdown = 'all'
         and ($vintage is null or $vintage in ('all', vintage))
         and $first in (model_a, model_b)
-        and list_contains($others::varchar[], second_model)
+        and list_contains($others, second_model)
 )
 
 select
@@ -41,7 +41,7 @@ select
     n_tasks,
     no_figure
 from turned
-order by split, list_position($others::varchar[], second_model), judge_config <> $main,
+order by split, list_position($others, second_model), judge_config <> $main,
     judge_config, vintage;
 
 -- name: debiased_scores

@@ -6,7 +6,7 @@
 with selected_tasks as (
     select field, selection_id, task_id, count(*) over (partition by selection_id) as n_selected
     from revision_hard_subset
-    where list_contains($selections::varchar[], selection_id)
+    where list_contains($selections, selection_id)
 ),
 
 earlier as (
@@ -18,7 +18,7 @@ earlier as (
         count(selected_tasks.task_id) as n_shared
     from revision_hard_subset as others
     left join selected_tasks using (field, task_id)
-    where not list_contains($selections::varchar[], others.selection_id)
+    where not list_contains($selections, others.selection_id)
     group by others.selection_id, others.field
 )
 
@@ -54,7 +54,7 @@ with current_selections as (
         count(*) as n_selected,
         max(mean_score) as highest_inside
     from revision_hard_subset
-    where list_contains($selections::varchar[], selection_id)
+    where list_contains($selections, selection_id)
     group by field, selection_id
 ),
 
@@ -116,10 +116,10 @@ with ranked as (
         task_id in (
             select task_id
             from revision_split_members
-            where list_contains($hard_splits::varchar[], split)
+            where list_contains($hard_splits, split)
         ) as is_member
     from revision_hard_stability
-    where list_contains($selections::varchar[], selection_id)
+    where list_contains($selections, selection_id)
     window same as (partition by selection_id)
 )
 
@@ -157,6 +157,6 @@ select
     avg(stability.mean_score order by stability.task_id) as mean_score
 from revision_hard_stability as stability
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($selections::varchar[], stability.selection_id)
+where list_contains($selections, stability.selection_id)
 group by stability.field, coalesce(tasks.topic, '(none)')
 order by stability.field, selected_share desc, topic;

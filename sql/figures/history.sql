@@ -28,7 +28,7 @@ select
     night,
     command,
     if(
-        outcome = 'running' and not list_contains($living::varchar[], run_id), 'killed', outcome
+        outcome = 'running' and not list_contains($living, run_id), 'killed', outcome
     ) as outcome,
     responses,
     verdicts,

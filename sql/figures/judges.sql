@@ -244,7 +244,7 @@ from agreement
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and breakdown = $breakdown
-    and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))
+    and ($graders = [] or list_has_any($graders, [grader_a, grader_b]))
 order by label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b;
 
 -- name: variant_agreement

@@ -98,7 +98,7 @@ select
     is_hard,
     case
         when $breakdown <> 'subset' or label <> 'full' then nullif(label, '')
-        when list_contains($hard_splits::varchar[], split) then 'official hard'
+        when list_contains($hard_splits, split) then 'official hard'
         else label
     end as label,
     if(is_of_latest, latest_rank, rank) as rank,

@@ -28,7 +28,7 @@ order by entry;
 with changed as (
     select *,
         later_value - earlier_value as difference,
-        avg(later_value - earlier_value) over (
+        avg(difference) over (
             partition by model, model_config_hash, judge, judge_config_hash,
                 template_hash, grading, judge_trial, split
         ) as mean_difference

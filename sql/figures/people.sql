@@ -14,13 +14,13 @@ with sides as (
 named as (
     -- People's ternary decisions are also read as binary ones, for binary graders.
     select *,
-        list_contains($people::varchar[], replace(pair_grader, ' (as binary)', '')) as is_person
+        list_contains($people, replace(pair_grader, ' (as binary)', '')) as is_person
     from sides
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and breakdown = $breakdown
         and not is_member
-        and list_contains($people::varchar[], replace(person, ' (as binary)', ''))
+        and list_contains($people, replace(person, ' (as binary)', ''))
         and is_among($graders, pair_grader)
 )
 

@@ -50,10 +50,10 @@ scored as (
         round(exact_avg(mean_score), 12) as mean_score
     from revision_leaderboard
     natural join $shown_judge_configs
+    semi join $shown_splits using (split)
     where is_primary
         and is_judged
         and (is_latest or $vintage is not null)
-        and split in (select split from $shown_splits as shown_splits)
     group by model, model_config_hash, vintage
 ),
 
@@ -91,8 +91,8 @@ select
     judge || if(grading = 'ternary_as_binary', ' (as binary)', '') as label_start,
     sum(n_tasks) as n_tasks
 from revision_leaderboard
+inner join $shown_splits using (split)
 where is_primary
-    and split in (select split from $shown_splits as shown_splits)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
 group by all
 order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash;
@@ -189,7 +189,7 @@ order by split;
 -- with: revision/revision_split_members
 select distinct
     split,
-    list_contains($hard_splits::varchar[], split) as is_hard
+    list_contains($hard_splits, split) as is_hard
 from revision_split_members
 where is_among($splits, split)
 order by split;

@@ -6,5 +6,5 @@ select turns.*
 from revision_conversation_turns as turns
 inner join tasks using (benchmark, dataset_revision, task_id)
 anti join message_rows using (benchmark, dataset_revision, task_id, conversation_id)
-where list_contains($tasks::varchar[], task_id)
+where list_contains($tasks, task_id)
 order by task_id, position;

@@ -20,7 +20,7 @@ where criterion_hash = criteria.content_hash
     and judge in ($cheap, $strong)
     and grading <> 'ternary_as_binary'
     and tasks.is_admitted
-    and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
+    and (len($splits) = 0 or list_has_any(tasks.splits, $splits))
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 
@@ -72,5 +72,5 @@ inner join tasks using (benchmark, dataset_revision, task_id)
 left join primary_scores using (task_id)
 where first_verdicts.criterion_hash = criteria.content_hash
     and tasks.is_admitted
-    and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
+    and (len($splits) = 0 or list_has_any(tasks.splits, $splits))
 order by responses.task_id, responses.response_id, criteria.position;

@@ -73,8 +73,8 @@ select task_id,
     second.explanations as second_explanations,
     second.worth * (second.value - first.value) as effect,
     first.task_id is not null and second.task_id is not null as is_in_both
-from (select * from cells where side = 1) as first
-full join (select * from cells where side = 2) as second using (task_id, content_hash, occurrence)
+from (from cells where side = 1) as first
+full join (from cells where side = 2) as second using (task_id, content_hash, occurrence)
 order by effect, task_id, criterion_id;
 
 -- name: model_runs
@@ -127,7 +127,7 @@ inner join (select response_id, model_config_hash from responses) as model_confi
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 where judged_by_run.benchmark = $benchmark
-    and ($runs::varchar[] is null or list_contains($runs::varchar[], run_id))
+    and ($runs is null or list_contains($runs, run_id))
 group by judged_by_run.run_id, model_runs.model_run_id;
 
 -- name: values
@@ -144,14 +144,14 @@ with split_tasks as (
 run_values as (
     select model_run_id, task_id, mean_score as value
     from task_scores
-    where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
+    where list_contains($model_runs, model_run_id) and score_name = $score
 )
 
 select split, model_run_id, task_id, run_values.task_id is not null as has_response, value
 from intermediate.model_runs
 inner join split_tasks using (benchmark, dataset_revision)
 left join run_values using (model_run_id, task_id)
-where list_contains($model_runs::ubigint[], model_run_id)
+where list_contains($model_runs, model_run_id)
 order by split, task_id, model_run_id;
 
 -- name: models_on_random_parts
@@ -160,7 +160,7 @@ order by split, task_id, model_run_id;
 select distinct mean_scores.model
 from intermediate.random_parts
 inner join intermediate.mean_scores using (figure_id)
-where list_contains($model_runs::ubigint[], mean_scores.model_run_id)
+where list_contains($model_runs, mean_scores.model_run_id)
 order by mean_scores.model;
 
 -- name: condition_sets

@@ -145,10 +145,7 @@ members as (
     qualify
         bool_or(
             tonight.status is null
-            or (
-                list_contains($temporary_failures::varchar[], tonight.status)
-                and not tonight.is_settled
-            )
+            or (list_contains($temporary_failures, tonight.status) and not tonight.is_settled)
         ) over (
             partition by
                 control_set.response_id,
@@ -183,7 +180,7 @@ order by task_id, response_id, position, criterion_id;
 with sets as (
     select set_id, judge, count(*) as n_members
     from control_set
-    where list_contains($sets::varchar[], set_id)
+    where list_contains($sets, set_id)
     group by set_id, judge
 )
 

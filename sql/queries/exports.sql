@@ -40,7 +40,7 @@ judge_names as (
 select model_runs.*, rubric, is_imported, may_hide_failures, model_name, judge_name
 from intermediate.current_model_runs as model_runs
 semi join (
-    from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
+    from intermediate.wanted_responses where list_contains($task_ids, task_id)
 ) as wanted using (model_run_id)
 inner join (select judging_id, rubric, is_imported from intermediate.judge_configs)
     using (judging_id)
@@ -53,8 +53,8 @@ where benchmark = $benchmark
     and is_among($models, model)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
-        $vintage::varchar = 'all' or vintage = $vintage
-        or ($vintage::varchar is null and is_latest)
+        $vintage = 'all' or vintage = $vintage
+        or ($vintage is null and is_latest)
     )
 order by model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
     judge_trial;
@@ -71,7 +71,7 @@ with criterion as (
     from intermediate.judged_criteria as judged
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     left join verdicts using (verdict_id)
-    where judged.model_run_id = $model_run and list_contains($task_ids::varchar[], judged.task_id)
+    where judged.model_run_id = $model_run and list_contains($task_ids, judged.task_id)
 ),
 
 rubric as (
@@ -94,7 +94,7 @@ inner join tasks using (benchmark, dataset_revision, task_id)
 inner join responses using (response_id)
 left join rubric using (response_id)
 left join scored using (response_id)
-where model_run_id = $model_run and list_contains($task_ids::varchar[], wanted.task_id)
+where model_run_id = $model_run and list_contains($task_ids, wanted.task_id)
 order by responses.task_id, responses.trial, responses.response_id;
 
 -- name: inspect_results
@@ -128,9 +128,9 @@ order by is_primary desc, score_name, split;
 select response_id, task_id, model, trial, vintage
 from revision_responses
 where status = 'ok'
-    and list_contains($task_ids::varchar[], task_id)
-    and ($models::varchar[] is null or list_contains($models::varchar[], model))
-    and ($trials::bigint[] is null or list_contains($trials::bigint[], trial))
+    and list_contains($task_ids, task_id)
+    and ($models is null or list_contains($models, model))
+    and ($trials is null or list_contains($trials, trial))
 qualify count(*) over (partition by task_id, model, trial, vintage) = 1
 order by response_id;
 
@@ -143,8 +143,8 @@ select response_id, task_id as task, model, trial, vintage, criterion_id as crit
 from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where list_contains($response_ids::varchar[], response_id)
-order by list_position($response_ids::varchar[], response_id), criteria.position;
+where list_contains($response_ids, response_id)
+order by list_position($response_ids, response_id), criteria.position;
 
 -- name: review_population
 -- One row: a criterion that a sheet for reviewers can sample, task by task in
@@ -155,8 +155,8 @@ select task_id as task, criterion_id as criterion, criteria.content_hash as crit
     category, severity, weight, field, topic
 from revision_criteria as criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($task_ids::varchar[], task_id)
-order by list_position($task_ids::varchar[], task_id), criteria.position;
+where list_contains($task_ids, task_id)
+order by list_position($task_ids, task_id), criteria.position;
 
 -- name: figures_to_correct
 -- One row: a response that counts in a figure of a judge configuration, with a flag:
@@ -182,7 +182,7 @@ where mean_scores.benchmark = $benchmark
         select model_run_id
         from intermediate.wanted_responses
         where judging_id = $judging_id
-            and list_contains($response_ids::varchar[], response_id)
+            and list_contains($response_ids, response_id)
     )
     and mean_scores.score_name = $score
     and mean_scores.breakdown = $breakdown
@@ -200,11 +200,11 @@ select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
     case when grading = 'ternary' then 'ternary' else 'binary' end as steps,
     count(*) as n_verdicts
 from intermediate.graded_verdicts
-where list_contains($response_ids::varchar[], response_id)
+where list_contains($response_ids, response_id)
     and rubric = 'original'
     and value is not null
     and (benchmark, judge) not in (select (benchmark, judge) from labellers)
-    and ($judges::varchar[] is null or list_contains($judges::varchar[], judge))
+    and ($judges is null or list_contains($judges, judge))
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, judging_id;
 
@@ -224,7 +224,7 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 with judged as (
     select response_id, criterion_id, criterion_hash, judging_id, value
     from intermediate.graded_verdicts
-    where judging_id = $judging_id and list_contains($response_ids::varchar[], response_id)
+    where judging_id = $judging_id and list_contains($response_ids, response_id)
 ),
 
 others as (
@@ -260,7 +260,7 @@ covered as (
     from intermediate.covered_responses as sheets
     inner join responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id)
-    where list_contains($response_ids::varchar[], response_id)
+    where list_contains($response_ids, response_id)
         and sheets.steps = $steps
         and (
             -- Sheets cover all verdicts or a category (`tasks.exports.label_sampling`).
@@ -294,7 +294,7 @@ left join others using (response_id, criterion_id, criterion_hash)
 left join labelled using (response_id, criterion_id, criterion_hash)
 left join sampled using (response_id, criterion_id, criterion_hash)
 left join covered using (response_id, criterion_id)
-where list_contains($response_ids::varchar[], response_id)
+where list_contains($response_ids, response_id)
     and bounds.score_name = $score
     and breakdown = $breakdown
     and label = $label

@@ -17,9 +17,9 @@ where breakdown = 'all'
     and is_among($models, model)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
-        $vintage::varchar = 'all'
+        $vintage = 'all'
         or vintage = $vintage
-        or ($vintage::varchar is null and is_latest)
+        or ($vintage is null and is_latest)
     )
 order by split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage,
     raw_mean_score desc nulls last, model;
@@ -31,7 +31,7 @@ select split_members.split, task_values.model_run_id,
     list(task_values.value order by task_values.task_id) as task_values
 from split_members
 inner join intermediate.task_values using (benchmark, dataset_revision, task_id)
-semi join (from hard_subset where list_contains($selections::varchar[], selection_id)) as selected
+semi join (from hard_subset where list_contains($selections, selection_id)) as selected
     using (benchmark, dataset_revision, task_id)
 where breakdown = 'all' and score_name = $score and value is not null
 group by all;
@@ -64,7 +64,7 @@ select distinct
 from hard_subset
 inner join split_members using (benchmark, dataset_revision, task_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($selections::varchar[], hard_subset.selection_id) and tasks.is_admitted;
+where list_contains($selections, hard_subset.selection_id) and tasks.is_admitted;
 
 -- name: unchanged_runs
 -- No row: the means on other task sets are computed for every model run.

@@ -45,4 +45,4 @@ where not is_known
     and sheet_id in (select sheet_id from label_sheets where import_batch is null)
     and [response_id, criterion_id, criterion_hash] in (select unnest($subjects::varchar[][]))
 group by sheet_id
-having count(*) = len($subjects::varchar[][]);
+having count(*) = len($subjects);

@@ -75,7 +75,7 @@ with stored as (
     select verdict_id, status from neighbour_verdicts
 )
 
-select cell, bool_or(list_contains($decided::varchar[], status)) as is_decided
+select cell, bool_or(list_contains($decided, status)) as is_decided
 from stored
 where cell in (select unnest($cells::varchar[]))
 group by cell;

@@ -13,7 +13,7 @@ order by all;
 with figure_positions as (
     select
         unnest($figures::varchar[]) as figure_id,
-        unnest(range(len($figures::varchar[]))) as figure
+        unnest(range(len($figures))) as figure
 )
 
 select figure_positions.figure, {columns}

@@ -8,6 +8,6 @@ from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where status = 'ok'
     and is_admitted
-    and list_contains($tasks::varchar[], task_id)
+    and list_contains($tasks, task_id)
 order by md5(task_id || ' ' || md5(text)), response_id
 limit $number;

@@ -28,10 +28,10 @@ from judge_verdicts as verdicts
 inner join intermediate.rubric_criteria as criteria
     using (benchmark, dataset_revision, task_id, criterion_id)
 where verdicts.criterion_hash = criteria.content_hash
-    and list_contains($responses::varchar[], verdicts.response_id)
+    and list_contains($responses, verdicts.response_id)
     and criteria.rubric = $rubric
     and verdicts.escalated_because is not null
-    and list_contains($temporary_failures::varchar[], verdicts.status)
+    and list_contains($temporary_failures, verdicts.status)
 group by verdicts.response_id;
 
 -- name: control_calls
@@ -87,7 +87,7 @@ where task_scores.benchmark = $benchmark
     and task_scores.judge_trial = 1
     and task_scores.grading = $grading
     and task_scores.score_name = $score
-    and list_contains($models::varchar[], task_scores.model)
+    and list_contains($models, task_scores.model)
     and task_scores.mean_score is not null
 group by task_scores.model, task_scores.vintage, task_scores.task_id
 order by min(model_runs.first_response_at);

@@ -45,7 +45,7 @@ where value is not null
     or (
         not $retry_failed
         and (
-            not list_contains($temporary_failures::varchar[], status)
+            not list_contains($temporary_failures, status)
             or ends_with(coalesce(error, ''), $settled)
         )
         and not is_accepted(error, $accepted)
@@ -74,17 +74,17 @@ with wanted_responses as (
     from revision_responses
     anti join complete_responses using (response_id)
     where status = 'ok'
-        and list_contains($tasks::varchar[], task_id)
+        and list_contains($tasks, task_id)
         and [model, task_id] not in (select unnest($left_out::varchar[][]))
-        and list_contains($trials::bigint[], trial)
+        and list_contains($trials, trial)
         and (
             list_contains(
-                $configured::varchar[], vintage || ' ' || model_config_hash || ' ' || model
+                $configured, vintage || ' ' || model_config_hash || ' ' || model
             )
             or (
                 source = 'imported'
                 and vintage = $vintage
-                and ($is_any_import or list_contains($imported::varchar[], model))
+                and ($is_any_import or list_contains($imported, model))
             )
         )
 ),
@@ -127,7 +127,7 @@ from messages
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and list_contains($tasks::varchar[], task_id)
+    and list_contains($tasks, task_id)
 group by task_id, conversation_id;
 
 -- name: tried_cells
@@ -138,7 +138,7 @@ group by task_id, conversation_id;
 select task_id, trial,
     bool_or(
         not (
-            list_contains($temporary_failures::varchar[], status)
+            list_contains($temporary_failures, status)
             or ($retry_failed and status <> 'ok')
             or is_accepted(error, $accepted)
         )
@@ -163,7 +163,7 @@ with done as (
         and dataset_revision = $dataset_revision
         and rubric = $rubric
         and not (
-            list_contains($temporary_failures::varchar[], status)
+            list_contains($temporary_failures, status)
             or ($retry_failed and status <> 'ok')
             or is_accepted(error, $accepted)
         )
@@ -172,8 +172,8 @@ with done as (
 select task_id, criterion_id, content_hash as criterion_hash, title as criterion_text
 from revision_criteria
 anti join done using (task_id, criterion_id, content_hash)
-where list_contains($tasks::varchar[], task_id)
-order by list_position($tasks::varchar[], task_id), position;
+where list_contains($tasks, task_id)
+order by list_position($tasks, task_id), position;
 
 -- name: missing_verdicts
 -- One row: a criterion of some responses that a judge configuration has not
@@ -231,8 +231,8 @@ select model, trial, source, status,
     sum(n_criteria)::bigint as n_criteria
 from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
-    and list_contains($tasks::varchar[], task_id)
+where list_contains($counting, vintage || ' ' || model_config_hash || ' ' || model)
+    and list_contains($tasks, task_id)
 group by all;
 
 -- name: rows_of_run
@@ -248,7 +248,7 @@ select distinct judge, judge_config_hash, template_hash, grading, judge_trial
 from intermediate.model_runs
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
+    and list_contains($vintages, vintage)
     and ($is_any_source or judge_config_hash = 'imported')
     and grading <> 'ternary_as_binary'
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
@@ -261,8 +261,8 @@ order by all;
 -- with: revision/revision_responses
 select distinct on (model) model, vintage, model_config_hash
 from revision_responses
-where list_contains($vintages::varchar[], vintage)
-order by model, list_position($vintages::varchar[], vintage), created_at desc;
+where list_contains($vintages, vintage)
+order by model, list_position($vintages, vintage), created_at desc;
 
 -- name: stored_revisions
 -- One row: a data-set revision with stored rows, those with most verdicts first.
@@ -287,8 +287,8 @@ select split, task_id
 from revision_split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
 where is_admitted
-    and list_contains($splits::varchar[], split)
-order by list_position($splits::varchar[], split), position;
+    and list_contains($splits, split)
+order by list_position($splits, split), position;
 
 -- name: unadopted_responses
 -- The number of a model's responses under an earlier configuration that have no
@@ -329,9 +329,9 @@ with counted as (
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and list_contains(
-            $counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model
+            $counting, vintage || ' ' || model_config_hash || ' ' || model
         )
-        and list_contains($tasks::varchar[], task_id)
+        and list_contains($tasks, task_id)
 ),
 
 undecided as (

@@ -48,12 +48,12 @@ where benchmark = $benchmark
 -- not of the random part alone.
 with wanted_members as (
     select split, task_id,
-        list_contains($evaluated::varchar[], task_id) as is_evaluated,
-        list_contains($skipped::varchar[], task_id) as is_skipped
+        list_contains($evaluated, task_id) as is_evaluated,
+        list_contains($skipped, task_id) as is_skipped
     from split_members
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
-        and list_contains($tasks::varchar[], task_id)
+        and list_contains($tasks, task_id)
 ),
 
 split_sizes as (
@@ -88,6 +88,6 @@ order by all;
 -- with: queries/run/judge_config, queries/stopping/judged_scores
 select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value
 from judged_scores
-where list_contains($sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
-    or list_contains($sides::varchar[], vintage || ' imported ' || model)
+where list_contains($sides, vintage || ' ' || model_config_hash || ' ' || model)
+    or list_contains($sides, vintage || ' imported ' || model)
 group by model, vintage, task_id;

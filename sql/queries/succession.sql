@@ -18,7 +18,7 @@ semi join current_runs using (model_run_id)
 where breakdown = 'all'
     and score_name = $score
     and value is not null
-    and list_contains($tasks::varchar[], task_id);
+    and list_contains($tasks, task_id);
 
 -- name: frame
 -- One row: a criterion of a task that the old judge has scored in a current vintage, with its

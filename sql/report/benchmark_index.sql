@@ -45,7 +45,7 @@ with chosen as (
     from revision_leaderboard
     where is_primary
         and counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
-        and not list_contains($hidden_judges::varchar[], judge)
+        and not list_contains($hidden_judges, judge)
     group by judge, judge_config_hash, template_hash, grading, judge_trial
     order by judge_config_hash = 'imported', grading = 'ternary_as_binary', sum(n_tasks) desc,
         judge, judge_trial, grading, template_hash, judge_config_hash

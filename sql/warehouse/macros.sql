@@ -15,7 +15,7 @@ least(1, p_value * (n_tests - holm_rank + 1));
 
 -- True if a name is among those that the user gives, or if there are none.
 create macro is_among(names, name) as
-len(names::varchar[]) = 0 or list_contains(names::varchar[], name);
+len(names) = 0 or list_contains(names, name);
 
 -- True if the error of a failed row contains one of some texts (those of
 -- `tasks.run.missing_work.accepted_ends`).
