@@ -20,11 +20,13 @@ from tests.kit import ROOT, tracked_files
 TOKENS = {
     "source": 326_574,
     "SQL": 58_531,
-    "pages": 27_789,
+    "pages": 27_800,
     "tests": 429_741,
 }
-"""Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
-templates, scripts and styles of the report.
+"""Kind of code -> its bound; `pages` are the templates, scripts and styles of the report.
+
+Comments, docstrings and line breaks are no tokens; of comments in SQL and pages, only lines that
+begin as one are left out.
 """
 
 TOKENS_A_LINE = {"source": 7.5, "tests": 7.5}
@@ -80,20 +82,17 @@ WORD = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|[^\s\w]")
 """A token of SQL, of the report's scripts, styles and templates."""
 COMMENT_STARTS = {
     ".sql": ("--",),
-    ".js": ("//", "/*", "*"),
-    ".css": ("/*", "*"),
+    ".js": ("//", "/*"),
+    ".css": ("/*",),
     ".html": ("<!--", "{#"),
 }
 NO_NOUNS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        after above asked at before below beside both by called chosen common counted done each
-        every first found further given held how kept known last least left listed made missing
-        more most named new now of one other others own owned same shown some stored then there
-        told used wanted what which whole why
-        """,
-    )
+    """
+    after above asked at before below beside both by called chosen common counted done each
+    every first found further given held how kept known last least left listed made missing
+    more most named new now of one other others own owned same shown some stored then there
+    told used wanted what which whole why
+    """.split()
 )
 """Adjectives, participles, prepositions and pronouns that do not say what a variable holds."""
 
@@ -228,20 +227,18 @@ RULES: dict[str, Callable[[ast.AST], bool]] = {
 
 
 @cache
-def exceptions_of(kind: str) -> dict[str, list[str]]:
-    """Rule -> the places that break it."""
-    exceptions = defaultdict(list)
+def places_by_rule(kind: str) -> dict[str, list[str]]:
+    """Rule -> the places in the tree that break it."""
+    places = defaultdict(list)
     for file in files_of(kind):
         for rule, line in broken_rules((ROOT / file).read_text()):
-            exceptions[rule].append(f"{file}:{line}")
-    return exceptions
+            places[rule].append(f"{file}:{line}")
+    return places
 
 
 @pytest.mark.parametrize("kind", TOKENS)
 def test_the_tree_has_no_more_code_than_its_bound(kind):
-    sizes = {file: n_tokens(file) for file in files_of(kind)}
-
-    assert sum(sizes.values()) <= TOKENS[kind]
+    assert sum(map(n_tokens, files_of(kind))) <= TOKENS[kind]
 
 
 @pytest.mark.parametrize("kind", TOKENS_A_LINE)
@@ -256,12 +253,21 @@ def test_a_line_holds_no_more_tokens_than_the_bound(kind):
     assert n_code_tokens / n_lines <= TOKENS_A_LINE[kind]
 
 
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+def test_every_rule_has_a_bound(kind):
+    assert EXCEPTIONS[kind].keys() == {
+        *RULES,
+        "line over 100 characters",
+        "formatting switched off",
+        "function over 300 tokens",
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "rule"),
     [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds],
 )
 def test_no_more_places_break_a_rule_than_its_bound(kind, rule):
-    broken_at = exceptions_of(kind)[rule]
+    places = places_by_rule(kind)[rule]
 
-    message = "\n".join(["", *broken_at])
-    assert len(broken_at) <= EXCEPTIONS[kind][rule], message
+    assert len(places) <= EXCEPTIONS[kind][rule], "\n".join(["", *places])

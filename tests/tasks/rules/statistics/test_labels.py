@@ -72,7 +72,7 @@ def few_changes() -> dict[str, dict[str, LabelMeasure]]:
     return label_agreement(annotated, expected, LABELS)
 
 
-def test_a_figure_that_hardly_any_task_could_change_has_no_interval(few_changes):
+def test_a_measure_that_only_few_tasks_can_change_has_no_interval(few_changes):
     recall = few_changes["a"]["recall"]
     macro_f1 = few_changes[MACRO]["f1"]
 
@@ -81,9 +81,9 @@ def test_a_figure_that_hardly_any_task_could_change_has_no_interval(few_changes)
     assert np.isnan([macro_f1.ci_low, macro_f1.ci_high]).all()
 
 
-def test_a_measure_has_the_number_of_labels_that_it_is_a_share_of(few_changes):
-    measures = few_changes["a"]
-
-    assert measures["precision"].n_labels == 26
-    assert measures["recall"].n_labels == 30
-    assert measures["f1"].n_labels == 26
+def test_n_labels_are_given_ones_for_precision_expected_for_recall_else_both(
+    few_changes,
+):
+    assert few_changes["c"]["precision"].n_labels == 4
+    assert few_changes["a"]["recall"].n_labels == 30
+    assert few_changes["c"]["f1"].n_labels == 0
