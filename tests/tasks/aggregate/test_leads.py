@@ -10,10 +10,11 @@ from typing import Any
 from tests.kit import Rows, aggregated, at, combined, values_in
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
+# Powers of two, so that the bits of a number of points are the criteria that are met.
 WEIGHTS = [2**position for position in range(10)]
 RUBRIC: Rubric = [(weight, "Accuracy") for weight in WEIGHTS]
 RUBRICS = dict.fromkeys((f"t{number:02d}" for number in range(60)), RUBRIC)
-DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
+LEADER_POINTS = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
 
 
 def model_behind(
@@ -24,13 +25,13 @@ def model_behind(
     tasks: Any = tuple(RUBRICS),
     **columns: Any,
 ) -> Rows:
-    """A model whose score on each task is the task's own, less some points of 1023 and a little
-    noise.
+    """A model with some points less than the leader on each task, and a little noise; there are 1023
+    points.
     """
     decisions = {}
     for task in tasks:
         dice = random.Random(f"{task} {name}")
-        points_met = round(DIFFICULTIES[task] - points + dice.uniform(-noise, noise))
+        points_met = round(LEADER_POINTS[task] - points + dice.uniform(-noise, noise))
         decisions[task] = [float(bool(points_met & weight)) for weight in WEIGHTS]
     return judged(decisions, name, rubrics=RUBRICS, **columns)
 
@@ -55,6 +56,7 @@ def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the
         "beside": True,
         "leader": True,
     }
+    # By the intervals alone it may be first.
     ranks = "select rank_low from leaderboard where is_primary and model = 'behind'"
     assert values_in(tmp_path / "data", ranks) == [(1,)]
 
@@ -89,14 +91,14 @@ N_COMPARED = 10
 def test_the_p_values_of_a_board_are_corrected_together(tmp_path):
     """The difference is significant alone, but not as the smallest of ten p-values."""
     leader = model_behind(0, "leader", noise=0)
-    behind = model_behind(16, "slow", noise=90)
+    slow = model_behind(16, "slow", noise=90)
     rivals = [
         model_behind(25, f"other-{number}", noise=200)
         for number in range(N_COMPARED - 1)
     ]
 
-    alone = may_be_first(tmp_path / "alone", leader, behind)
-    beside_others = may_be_first(tmp_path / "beside", leader, behind, *rivals)
+    alone = may_be_first(tmp_path / "alone", leader, slow)
+    beside_others = may_be_first(tmp_path / "beside", leader, slow, *rivals)
 
     p_values = "select distinct p_value from measures where measure = 'lead'"
     ((p_alone,),) = values_in(tmp_path / "alone", p_values)

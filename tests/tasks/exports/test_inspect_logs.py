@@ -66,8 +66,8 @@ def sample(
     return log[f"samples/{task}_epoch_{trial}.json"]
 
 
-def expected(model: str, judge: str, task: int, trial: int) -> float | None:
-    """Equation 1: points / positive weights (10 + 5); None while a criterion is undecided.
+def expected_score(model: str, judge: str, task: int, trial: int) -> float:
+    """Equation 1: points / positive weights (10 + 5); NaN while a criterion is undecided.
 
     The fixture `outcomes_job` has no verdict of the judge `mild` on the seventh task, and only a
     failure of the model `poor` on the eighth.
@@ -76,7 +76,7 @@ def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     is_unjudged = judge == "mild" and task == 6
     has_failed = model == "poor" and task == 7
     if None in values or is_unjudged or has_failed:
-        return None
+        return math.nan
     points = map(mul, WEIGHTS, values)
     return sum(points) / 15
 
@@ -117,19 +117,15 @@ def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs):
     for (model, judge), log in logs.items():
         for (number, task), trial in product(enumerate(TASKS), (1, 2)):
             document = sample(log, task, trial)
-            expected_score = expected(model, judge, number, trial)
             has_failed = (model, task) == ("poor", "t7")
             assert bool(document["error"]) == has_failed
             if has_failed:
                 assert document["scores"] == {}
                 continue
+            value = expected_score(model, judge, number, trial)
             score = document["scores"]["score"]
-            if expected_score is None:
-                assert math.isnan(score["value"])
-                assert score["reason"] is not None
-            else:
-                assert score["value"] == pytest.approx(expected_score)
-                assert score["reason"] is None
+            assert score["value"] == pytest.approx(value, nan_ok=True)
+            assert (score["reason"] is None) != math.isnan(value)
 
 
 def test_a_score_carries_every_criterion_with_its_verdict(logs):
@@ -181,9 +177,7 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs, outcomes_job):
             assert score["metadata"][name] == row[name]
 
 
-def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(
-    logs,
-):
+def test_results_have_different_names_and_only_means_and_their_error_as_metrics(logs):
     scores = logs["good", "strict"]["header.json"]["results"]["scores"]
     names = [score["name"] for score in scores]
     metrics = {metric for score in scores for metric in score["metrics"]}
@@ -194,13 +188,14 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     n_scored = [
         score["scored_samples"] for score in scores if score["scorer"] == "score"
     ]
-    assert n_scored == [15, 5]  # two trials of 8 and of 3 tasks, one of t2 undecided
+    # Two trials of the 8 tasks, and of the 3 hard ones; one of `t2` is undecided.
+    assert n_scored == [15, 5]
 
 
 def test_tokens_and_cost_of_a_judge_are_as_reported(logs):
     usage = sample(logs["good", "strict"], "t1")["role_usage"]["grader"]
 
-    # Three calls as in `CALL`.
+    # Three calls (`CALL`), each with 40 of its 100 input tokens from the cache.
     assert usage["input_tokens"] == 180
     assert usage["input_tokens_cache_read"] == 120
     assert usage["output_tokens"] == 60
@@ -260,7 +255,8 @@ def test_samples_without_a_score_can_be_left_out(outcomes_job, tmp_path):
         for name, document in log.items():
             if name.startswith("samples/"):
                 scores.append(document["scores"]["score"]["value"])
-    # One undecided, two of `t6` and each model under `mild`, two of `t7` under each judge.
+    # One is undecided; `mild` did not judge two of `t6` of each model; two of `t7` failed, and are
+    # in the logs of both judges.
     assert full.line.endswith(
         "9 samples have no score; for tools that refuse these, add --scored"
     )
@@ -270,7 +266,7 @@ def test_samples_without_a_score_can_be_left_out(outcomes_job, tmp_path):
 
 
 def imported_verdict(job: Job, graded_response: kit.Row, judge: str) -> kit.Row:
-    """Return a verdict of a person on the first criterion of `t1`."""
+    """Return an imported verdict that the first criterion of `t1` is met."""
     return verdict(
         graded_response,
         criterion("t1", 0, 10),
@@ -288,8 +284,8 @@ def named_job(outcomes_job: Job, tmp_path_factory) -> Job:
     labelled a response.
     """
     job = kit.copied(outcomes_job, tmp_path_factory.mktemp("named") / "data")
-    imported = response("t1", "brief", model_config_hash="imported")
-    imported |= {"source": "imported", "dataset_revision": job.data.revision}
+    brief_response = response("t1", "brief", model_config_hash="imported")
+    brief_response |= {"source": "imported", "dataset_revision": job.data.revision}
     endpoints = {
         "models": [{"label": "good", "name": "gemini/gemini-3"}],
         "judges": [
@@ -298,9 +294,9 @@ def named_job(outcomes_job: Job, tmp_path_factory) -> Job:
         ],
     }
     rows = {
-        "responses": [imported],
+        "responses": [brief_response],
         "verdicts": [
-            imported_verdict(job, imported, "reader"),
+            imported_verdict(job, brief_response, "reader"),
             imported_verdict(job, response("t1", "good"), "eva"),
         ],
         "labellers": [kit.row("labellers", judge="eva", import_batch="a-sheet")],
@@ -361,7 +357,7 @@ def test_a_scorer_s_parameters_name_the_judge_s_model_and_template(named_logs):
     assert labelled["params"] == {"judge": "reader"}
 
 
-def without_name(log: Path):
+def rewrite_as_older(log: Path):
     """Rewrite a log as an older version wrote it: the label as the model, and no name beside it."""
     members = documents_of(log)
     for name in ("header.json", "_journal/start.json"):
@@ -383,7 +379,7 @@ def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
     export_inspect(outcomes_job.model_copy(update=names), tmp_path)
     [log] = tmp_path.iterdir()
     if is_old:
-        without_name(log)
+        rewrite_as_older(log)
     responses = {
         (response.task_id, response.trial): response
         for response in read_inspect(LogSource(log)).responses

@@ -2,7 +2,6 @@
 began.
 """
 
-import json
 import re
 from dataclasses import replace
 from datetime import date
@@ -26,13 +25,13 @@ from tests.tasks.report.drilldown.drilled import (
     response_rows_of,
     tiny_job,
 )
-from tests.tasks.report.synthetic.contenders import DROPPING, NIGHTS
+from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, DROPPING, NIGHTS
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
+@pytest.mark.parametrize("night", [DRIFT_NIGHT, NIGHTS[3]])
 def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifted(
     world_job,
     scope,
@@ -49,6 +48,7 @@ def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifte
 
     strict_rows = [row for row in rows if row["judge_config"] == "strict-judge"]
     assert {row["model"] for row in strict_rows} == {DROPPING, "elm-chat"}
+    # The night before the drift.
     assert {row["earlier"] for row in strict_rows} == {NIGHTS[1]}
     assert {row["later"] for row in strict_rows} == {night}
 
@@ -77,10 +77,10 @@ def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope):
     assert "elm-chat" not in "\n".join(texts(scope, "bad"))
 
 
-def with_judges(scope: Scope, **changes: Any) -> Scope:
+def with_judges(scope: Scope, **update: Any) -> Scope:
     """The scope of a job whose judges have other settings."""
     settings = scope.job.settings
-    judges = tuple(judge.model_copy(update=changes) for judge in settings.judges)
+    judges = tuple(judge.model_copy(update=update) for judge in settings.judges)
     settings = settings.model_copy(update={"judges": judges})
     return replace(scope, job=scope.job.model_copy(update={"settings": settings}))
 
@@ -94,12 +94,13 @@ def test_one_notice_names_all_judges_that_were_switched_off(scope):
     )
 
 
-def test_an_embedded_judge_is_the_gravest_notice(scope):
+def test_the_first_notice_says_that_an_embedded_judge_is_too_small(scope):
     embedded = with_judges(scope, name="embedded/smollm2-135m-instruct")
 
     text = notices(embedded)[0].text
-    beginning = "The embedded model (mild-judge, strict-judge) is far too small"
-    assert text.startswith(beginning)
+    assert text.startswith(
+        "The embedded model (mild-judge, strict-judge) is far too small"
+    )
 
 
 def test_names_of_files_have_nothing_from_the_data(hostile_site):
@@ -109,11 +110,6 @@ def test_names_of_files_have_nothing_from_the_data(hostile_site):
             path.relative_to(hostile_site).as_posix(),
             re.ASCII,
         )
-
-
-def test_a_file_marks_a_folder_as_a_report(hostile_site):
-    mark = json.loads((hostile_site / "report.json").read_text())
-    assert mark["format"] == "prbench-report"
 
 
 WAREHOUSE_FIGURES = set()
@@ -176,15 +172,15 @@ def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
 
     # A figure that the report of all splits leaves out, because it has no rows, is left out here
     # too.
-    n_pages = 0
+    n_with_rows = 0
     for figure in pooled_figures:
         assert not list((finance / "figures").glob(f"{figure.name}.*"))
-        n_pages += (world_site / f"figures/{figure.name}.csv").exists()
+        n_with_rows += (world_site / f"figures/{figure.name}.csv").exists()
     sentence = (
         "Measured over all splits at once, but this report shows only split finance."
     )
-    assert len(pooled_figures) > n_pages > 0
-    assert "".join(finance_pages.values()).count(sentence) == n_pages
+    assert n_with_rows > 0
+    assert "".join(finance_pages.values()).count(sentence) == n_with_rows
 
 
 def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
@@ -355,12 +351,13 @@ def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_pat
         "text": None,
         "error": "no reply within 600 s",
     }
-    refused = response_rows_of(["t0"], "m3")
-    for verdict_row in refused["verdicts"]:
+    further = response_rows_of(["t0"], "m3")
+    for verdict_row in further["verdicts"]:
         verdict_row |= {"value": None, "status": "refused"}
-    refused["responses"] += responses
+    further["responses"] += responses
+    # The twenty tasks of m1 are judged, so few of all verdicts failed.
     task_ids = [f"t{number}" for number in range(20)]
-    job = tiny_job(tmp_path, task_ids, models=("m1",), further=refused)
+    job = tiny_job(tmp_path, task_ids, models=("m1",), further=further)
 
     assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 

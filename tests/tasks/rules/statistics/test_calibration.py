@@ -42,6 +42,7 @@ def test_brier_score_and_calibration_error_are_those_of_scikit_learn(cases):
 
 def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
     hundredths = [n / 100 for n in range(101)]
+    # How the model computes a bin.
     [expression] = re.findall(
         r"(greatest.*) as bin", sql.read("intermediate/agreement/calibration_bins")
     )
@@ -54,17 +55,24 @@ def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
     assert bins.tolist() == np.searchsorted(EDGES, hundredths).tolist()
 
 
-@given(CASES)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, calibration.BINS - 1), st.booleans()),
+        min_size=1,
+        max_size=80,
+    )
+)
 def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(cases):
-    p, y = np.array(cases, dtype=float).T
-    middles = (
-        np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5
-    ) / calibration.BINS
+    bins, y = np.array(cases, dtype=float).T
+    middles = (bins + 0.5) / calibration.BINS
 
     sums = sums_of(middles[None], y[None])[0]
 
-    bins = calibration.reliability(sums) - calibration.resolution(sums)
-    total = bins + calibration.uncertainty(sums)
+    total = (
+        calibration.reliability(sums)
+        - calibration.resolution(sums)
+        + calibration.uncertainty(sums)
+    )
     assert calibration.brier(sums) == pytest.approx(total, abs=1e-9)
 
 
@@ -79,11 +87,10 @@ def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off():
     assert 0.0 <= low <= value <= high
 
 
-def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
+def judged(n_tasks: int, *, shared: float, factor: float, seed: int) -> np.ndarray:
     """The sums of a made-up judge by task; with the factor 1 it is calibrated."""
-    p, _, decided = world(
-        n_tasks, shared, factor, np.random.default_rng((20261126, seed))
-    )
+    generator = np.random.default_rng((20261126, seed))
+    p, _, decided = world(n_tasks, shared, factor, generator)
     return sums_of(p, decided)
 
 
@@ -95,26 +102,29 @@ def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a
     sampled = draws(n_tasks, 500, 1)
     n_miscalibrated = 0
     for seed in range(120):
-        _, low, _ = calibration.corrected_error(
-            judged(n_tasks, 1.0, shared, seed), sampled
-        )
+        sums = judged(n_tasks, shared=shared, factor=1.0, seed=seed)
+        _, low, _ = calibration.corrected_error(sums, sampled)
         n_miscalibrated += low > 0.0
 
-    # Three are expected.
+    # Of 120 intervals of 95 %, three are expected above the truth, which is 0.
     assert n_miscalibrated <= 8
 
 
 def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around_the_truth():
     sampled = draws(100, 500, 1)
-    p, true_p, _ = world(20_000, 0.2, 2.0, np.random.default_rng(1))
+    generator = np.random.default_rng(1)
+    p, true_p, _ = world(20_000, shared=0.2, factor=2.0, generator=generator)
     truth = float(calibration.calibration_error(sums_of(p, true_p).sum(axis=0)))
     errors = [
-        calibration.corrected_error(judged(100, 2.0, 0.2, seed), sampled)
+        calibration.corrected_error(
+            judged(100, shared=0.2, factor=2.0, seed=seed), sampled
+        )
         for seed in range(60)
     ]
 
     _, lows, highs = np.array(errors).T
     assert (lows > 0.0).all()
+    # Of 60 intervals of 95 %, 57 are expected to cover the truth.
     assert ((lows <= truth) & (truth <= highs)).sum() >= 53
 
 
