@@ -87,12 +87,15 @@ COMMENT_STARTS = {
     ".html": ("<!--", "{#"),
 }
 NO_NOUNS = frozenset(
-    """
-    after above asked at before below beside both by called chosen common counted done each
-    every first found further given held how kept known last least left listed made missing
-    more most named new now of one other others own owned same shown some stored then there
-    told used wanted what which whole why
-    """.split()
+    re.findall(
+        r"\w+",
+        """
+        after above asked at before below beside both by called chosen common counted done each
+        every first found further given held how kept known last least left listed made missing
+        more most named new now of one other others own owned same shown some stored then there
+        told used wanted what which whole why
+        """,
+    )
 )
 """Adjectives, participles, prepositions and pronouns that do not say what a variable holds."""
 

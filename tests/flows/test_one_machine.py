@@ -51,17 +51,14 @@ def started(
     folder: Path,
 ) -> Iterator[subprocess.Popen[str]]:
     """A piece of Python as a process, which is killed with the block."""
-    pipes = {
-        "stdin": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-    }
     with subprocess.Popen(
         [sys.executable, "-c", script, *arguments],
         cwd=folder,
         text=True,
-        **pipes,
-    ) as process:  # type: ignore[call-overload]
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         try:
             yield process
         finally:
@@ -103,6 +100,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     states = {finding["what"]: finding["state"] for finding in findings}
     assert states["another machine"] == "unknown"
     assert f"{data}: node7 no longer writes here; this machine takes over" in takeover
+    # The run that took over has stored the sample.
     assert len(command.sql("from tasks")) == 8
     assert not (data / "machine.lock").exists()
 
@@ -136,7 +134,7 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             run.send_signal(signal.SIGSTOP)
             node7 = Owner(data, NODE7)
             node7.begin(print)
-            files = changes_of_files(data)
+            times = times_of_files(data)
             run.send_signal(signal.SIGCONT)
             _, stderr = run.communicate(timeout=60)
 
@@ -146,19 +144,19 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
         " no other machine writes"
     )
     assert "Traceback" not in stderr
+    # The command has not taken the warehouse back.
     assert node7.renew() is None
     node7.end()
-    assert changes_of_files(data) == files
+    assert times_of_files(data) == times
 
 
-def changes_of_files(data: Path) -> dict[Path, int]:
+def times_of_files(data: Path) -> dict[Path, int]:
     """The times at which the stored parts, the published database and the ledger last changed."""
     paths = {
         *data.rglob("*.parquet"),
         *data.glob("*.duckdb"),
         *data.rglob("*.sqlite*"),
     }
-    paths -= {
-        *data.rglob("*-shm")
-    }  # SQLite's shared memory changes with every reader
+    # SQLite's shared memory changes with every reader.
+    paths -= {*data.rglob("*-shm")}
     return {path: path.stat().st_mtime_ns for path in paths}

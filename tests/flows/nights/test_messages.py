@@ -27,7 +27,7 @@ def messages_in_guide() -> list[str]:
 
 
 def message_of(night: NightRun, folder: Path) -> str:
-    """The only message of a night, as if its folder were /srv/prbench."""
+    """The only message of a night, with the folder, run, address and waiting time of the guide."""
     [message] = night.messages
     text = f"{message['title']}\n\n{message['message']}"
     text = text.replace(str(folder), "/srv/prbench")

@@ -29,16 +29,15 @@ def cell(
     **failures: int,
 ) -> CoverageCell:
     """A cell with the numbers of its failures by status."""
-    judge_trial = None if judge is None else 1
     return CoverageCell(
-        model,
-        "base",
-        1,
-        judge,
-        judge_trial,
-        due,
-        due,
-        n_done,
+        model=model,
+        vintage="base",
+        trial=1,
+        judge=judge,
+        judge_trial=None if judge is None else 1,
+        wanted=due,
+        due=due,
+        done=n_done,
         failures=Counter(failures),
     )
 
@@ -163,7 +162,7 @@ def test_a_label_without_imported_responses_is_an_alert():
     assert "prbench import responses" in alert.line
 
 
-def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is():
+def test_a_stop_is_of_the_model_or_judge_whose_calls_were_stopped():
     [model_stop] = stops("sample", gamma=SILENT)
     [judge_stop] = stops("judge", strict=SILENT)
 
@@ -208,18 +207,20 @@ def drawn_cell(draw: st.DrawFn) -> CoverageCell:
 
 @given(
     st.lists(drawn_cell(), max_size=12),
-    st.dictionaries(st.just("gamma"), st.just(SILENT)),
-    st.dictionaries(st.just("strict"), st.just(SILENT)),
+    st.booleans(),
+    st.booleans(),
 )
 def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(
-    cells, models, judges
+    cells, is_model_stopped, is_judge_stopped
 ):
     incomplete = low(*cells)
+    stopped = []
+    if is_model_stopped:
+        stopped += stops("sample", gamma=SILENT)
+    if is_judge_stopped:
+        stopped += stops("judge", strict=SILENT)
 
-    alerts = coverage_alerts(
-        incomplete,
-        stops("sample", **models) + stops("judge", **judges),
-    )
+    alerts = coverage_alerts(incomplete, stopped)
 
     assert bool(alerts) == bool(incomplete.cells)
     names = [alert.whom for alert in alerts]

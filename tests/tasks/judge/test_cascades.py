@@ -240,7 +240,7 @@ def outcomes_of(job: Job) -> dict[Key, Outcome]:
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
+def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_predicts(
     name,
     all_verdicts,
     provider,
@@ -375,11 +375,11 @@ def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and
     judged(job)
     n_before = len(server.book)
     judge = {**WITHOUT_LOGPROBS, "logprobs": True}
-    with_logprobs = job_at(server.api_base, tmp_path, judge)
+    later_job = job_at(server.api_base, tmp_path, judge)
 
-    report = judged(with_logprobs)
+    report = judged(later_job)
 
-    assert distinct(verdicts_of(job), "confidence") == {None}
+    assert distinct(verdicts_of(later_job), "confidence") == {None}
     assert report.rows == 0
     assert len(server.book) == n_before
 

@@ -90,23 +90,23 @@ class Calling:
                 )
                 yield gateway, ledger
 
-    def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Any]]) -> Any:
+    def run(self, work: Callable[[Gateway, Ledger], Awaitable[Any]]) -> Any:
         """Do some work with a gateway in one run, and return its result."""
 
-        async def run():
+        async def do_work():
             async with self.opened() as opened:
                 return await work(*opened)
 
-        return asyncio.run(run())
+        return asyncio.run(do_work())
 
-    def at_once(self, *calls: Call) -> list[Any]:
+    def call_at_once(self, *calls: Call) -> list[Any]:
         """Make calls at the same time, and return the reply or the exception of each."""
 
         async def complete_all(gateway, _):
             replies = [gateway.complete(call) for call in calls]
             return await asyncio.gather(*replies, return_exceptions=True)
 
-        return self.inside(complete_all)
+        return self.run(complete_all)
 
     async def batched(
         self,
@@ -121,7 +121,7 @@ class Calling:
             await batching.submit_and_collect(calls, wait_s)
             return batching
 
-    def spend(self, reply: Reply):
+    def mark_spent(self, reply: Reply):
         """Record that a reply has become a failed row on disk."""
         with closing(Ledger(self.folder)) as ledger:
             ledger.mark_spent(list(reply.ledger_keys))
@@ -133,7 +133,7 @@ class Calling:
         return endpoint.stopped
 
     def __call__(self, call: Call) -> Reply:
-        return self.inside(lambda gateway, _: gateway.complete(call))
+        return self.run(lambda gateway, _: gateway.complete(call))
 
 
 def call_to(
@@ -167,7 +167,7 @@ def json_body(body: object, status: int = 200) -> HttpResponse:
     return HttpResponse(status=status, raw=json.dumps(body).encode())
 
 
-async def until(is_so: Callable[[], object]):
+async def wait_until(is_so: Callable[[], object]):
     """Wait until something is so."""
     while not is_so():  # noqa: ASYNC110 - nothing notifies of it
         await asyncio.sleep(0.01)
@@ -175,7 +175,7 @@ async def until(is_so: Callable[[], object]):
 
 async def first_request_at(server: FaultServer):
     """Wait until a request has arrived at a server."""
-    await until(lambda: server.book)
+    await wait_until(lambda: server.book)
 
 
 def prompts_at(server: FaultServer) -> list[str]:

@@ -427,7 +427,9 @@ def test_the_wait_for_its_turn_is_no_part_of_a_call_s_deadline(
 
     server = serve(fail_late)
 
-    replies = calling.at_once(call_to(server), call_to(server, "Another prompt."))
+    replies = calling.call_at_once(
+        call_to(server), call_to(server, "Another prompt.")
+    )
 
     assert [reply.attempts for reply in replies] == [2, 2]
 
@@ -499,7 +501,7 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
 ):
     server = serve(only_low)
 
-    replies = calling.at_once(
+    replies = calling.call_at_once(
         call_to(server, cell="a", **HIGH),
         call_to(server, cell="b", **HIGH),
     )
@@ -515,7 +517,7 @@ def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
 ):
     server = serve(failed(500))
     failure = calling(call_to(server, **HIGH))
-    calling.spend(failure)
+    calling.mark_spent(failure)
     server.behaviour = lambda _request, _number: HttpResponse("now")
 
     reply = calling(call_to(server, **HIGH))

@@ -179,7 +179,7 @@ def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling, se
     calling.concurrency = 1
     target = {"prices": PRICES, "parameters": {"max_tokens": 1_500}}
 
-    _, *later_replies = calling.at_once(*calls_to(server, 4, **target))
+    _, *later_replies = calling.call_at_once(*calls_to(server, 4, **target))
 
     assert len(server.book) == 1
     assert all(isinstance(reply, BudgetSpent) for reply in later_replies)

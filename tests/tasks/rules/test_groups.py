@@ -89,7 +89,7 @@ def test_an_entry_with_a_duplicate_key_is_no_verdict(entry):
         '[{"number": 1, "criteria_met": true, "confidence": NaN}]',
     ],
 )
-def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply):
+def test_a_reply_with_two_lists_or_with_nan_decides_nothing(reply):
     with pytest.raises(VerdictError):
         parse_group_of_one(reply, "binary")
 
@@ -149,8 +149,8 @@ def test_decisions_that_are_stated_twice_decide_nothing():
 
 def test_a_criterion_with_two_decisions_is_undecided_alone():
     reply = (
-        '{"answers": {"c1": {"noul": 1}, "c1": {"noul": '
-        '0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
+        '{"answers": {"c1": {"noul": 1}, "c1": {"noul": 0},'
+        ' "c2": {"noul": 0}, "c3": {"noul": 1}}}'
     )
 
     assert values_of(parse_decisions(reply, 3, "binary", 0.5)) == [None, 0.0, 1.0]
@@ -168,10 +168,10 @@ def test_a_criterion_with_two_decisions_is_undecided_alone():
         float("inf"),
         [0.5],
         {"value": 0.5},
-        10**400,
+        10**400,  # more than a float can be
     ],
 )
-def test_a_probability_that_is_none_fails_its_criterion_alone(probability):
+def test_what_is_no_probability_fails_its_criterion_alone(probability):
     decision = UNLIKELY | {"probability": probability}
     noul_by_name = {
         "c1": {"noul": 0.9},

@@ -69,8 +69,8 @@ def test_the_next_run_repeats_no_successful_call(calling, serve):
     server = serve(HttpResponse(text, fingerprint="fp_1", reasoning_tokens=3))
     calls = calls_to(server, 5, name="openai/c", prices=DOLLAR_A_TOKEN)
 
-    replies = calling.at_once(*calls)
-    later_replies = calling.at_once(*calls)
+    replies = calling.call_at_once(*calls)
+    later_replies = calling.call_at_once(*calls)
 
     assert later_replies == replies
     assert len(server.book) == 5
@@ -97,7 +97,7 @@ def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
     first_reply = calling(call)
     second_reply = calling(call)
     n_requests = len(server.book)
-    calling.spend(first_reply)
+    calling.mark_spent(first_reply)
     server.behaviour = responding_with(HttpResponse("now"))
     reply_after_row = calling(call)
 
@@ -112,7 +112,7 @@ def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
 def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling, serve):
     server = serve(failed(503))
     call = call_to(server, cell="a-cell")
-    calling.spend(calling(call))
+    calling.mark_spent(calling(call))
 
     server.behaviour = responding_with(HttpResponse(""), HttpResponse("now"))
     calling(call)
@@ -155,8 +155,8 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
         call_to(server, "a b c", cell=cell, prices=DOLLAR_A_TOKEN) for cell in "abc"
     ]
 
-    replies = calling.at_once(*calls)
-    later_replies = calling.at_once(*calls)
+    replies = calling.call_at_once(*calls)
+    later_replies = calling.call_at_once(*calls)
 
     assert later_replies == replies
     assert len(server.book) == 1
@@ -188,8 +188,8 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling, serve):
     server = serve(HttpResponse("x"))
 
-    calling.at_once(call_to(server))
-    calling.at_once(
+    calling.call_at_once(call_to(server))
+    calling.call_at_once(
         call_to(server, timeout_s=99.0),
         call_to(server, is_streamed=True),
         call_to(server, fallback={"temperature": 0}),
@@ -326,7 +326,7 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling, serve):
     silent_server = serve(HttpResponse("x", usage=None))
 
     calling.attempts = 1
-    calling.at_once(
+    calling.call_at_once(
         call_to(late_server, timeout_s=0.2, prices=DOLLAR_A_TOKEN),  # may be billed
         call_to(serve(failed(429)), prices=DOLLAR_A_TOKEN),  # free
         call_to(silent_server, "no report", prices=DOLLAR_A_TOKEN),

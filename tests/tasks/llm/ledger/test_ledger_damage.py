@@ -306,12 +306,12 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
 ):
     server = serve(HttpResponse("The result is 42."))
     calls = calls_to(server, 60)
-    calling.at_once(*calls)
+    calling.call_at_once(*calls)
     path = calling.folder / "calls.sqlite"
     content = path.read_bytes()
     path.write_bytes(content.replace(b"The result is 42.", b"The result is 43.", 1))
 
-    replies = [*calling.at_once(*calls), *calling.at_once(*calls)]
+    replies = [*calling.call_at_once(*calls), *calling.call_at_once(*calls)]
 
     assert {reply.text for reply in replies} == {"The result is 42."}
     assert len(server.book) == 61

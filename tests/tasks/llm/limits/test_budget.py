@@ -21,7 +21,7 @@ from tests.tasks.llm.conftest import (
     first_request_at,
     prompts_at,
     responding_with,
-    until,
+    wait_until,
 )
 
 # The event loop's own time limits do not end a blocked process.
@@ -105,7 +105,7 @@ def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
     }
     prompts = ["täglich" + "ü" * number for number in range(60)]
 
-    replies = calling.at_once(
+    replies = calling.call_at_once(
         *(call_to(server, prompt, **target) for prompt in prompts)
     )
 
@@ -186,7 +186,7 @@ def test_a_call_that_is_cancelled_under_way_counts_as_its_reservation(calling, s
         with pytest.raises(asyncio.CancelledError):
             await completing
 
-    calling.inside(cancel_under_way)
+    calling.run(cancel_under_way)
 
     assert len(server.book) == 1
     assert calling.limiter.budget.used_tokens >= 90
@@ -248,7 +248,7 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling, serve)
         collecting = asyncio.create_task(
             calling.batched(batched_calls(server), budget)
         )
-        await until(lambda: reserve.called)
+        await wait_until(lambda: reserve.called)
         limiter.release(admission)
         batching = await collecting
 

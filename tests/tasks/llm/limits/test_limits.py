@@ -161,7 +161,7 @@ def test_tokens_per_minute_count_the_reported_usage(calling, serve):
     calling.limits = {"tpm": 240_000}
 
     began_s = time.monotonic()
-    calling.at_once(*calls_to(server, 6))
+    calling.call_at_once(*calls_to(server, 6))
 
     elapsed_times_s = [entry.arrived_at_s - began_s for entry in server.entries]
     assert elapsed_times_s[-1] > 1.0
@@ -208,7 +208,7 @@ def test_no_more_calls_are_under_way_than_allowed(concurrency, calling, serve):
         *calls_to(server, 6, name="hosted_vllm/b"),
     ]
 
-    calling.at_once(*calls)
+    calling.call_at_once(*calls)
 
     assert len(server.book) == 12
     assert server.most_in_hand == concurrency
@@ -228,7 +228,7 @@ def test_calls_go_by_priority_and_then_by_arrival_across_models(calling, serve):
         replace(call_to(other_server, "f"), priority=(2, 1)),
     ]
 
-    calling.at_once(*calls)
+    calling.call_at_once(*calls)
 
     entries = sorted(
         server.entries + other_server.entries, key=lambda entry: entry.arrived_at_s
@@ -446,7 +446,7 @@ def test_a_bad_request_fails_its_cell_alone(calling, serve):
     server = serve(respond)
     calling.concurrency = 1
 
-    replies = calling.at_once(call_to(server, "good"), *calls_to(server, 9))
+    replies = calling.call_at_once(call_to(server, "good"), *calls_to(server, 9))
 
     assert [reply.status for reply in replies] == ["ok"] + ["provider_error"] * 9
     assert len(server.book) == 10
@@ -457,7 +457,7 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling, serve):
     server = serve(failed(400, "no such parameter"))
     calling.concurrency = 1
 
-    replies = calling.at_once(*calls_to(server, 30))
+    replies = calling.call_at_once(*calls_to(server, 30))
 
     n_calls = len(server.book) - 1  # one is the harmless request
     assert 1 <= n_calls < 9
@@ -475,7 +475,7 @@ def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
     calling.concurrency = 8
     dead_calls = calls_to(DEAD_ADDRESS, 200)
 
-    replies = calling.at_once(*dead_calls, *calls_to(server, 200))
+    replies = calling.call_at_once(*dead_calls, *calls_to(server, 200))
 
     failed_replies = [reply for reply in replies[:200] if isinstance(reply, Reply)]
     n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies)

@@ -113,7 +113,9 @@ def replies_to(
     **target: Any,
 ) -> list[Any]:
     """Return the replies to prompts, or the exceptions in their place, of calls at the same time."""
-    return calling.at_once(*(call_to(server, prompt, **target) for prompt in prompts))
+    return calling.call_at_once(
+        *(call_to(server, prompt, **target) for prompt in prompts)
+    )
 
 
 def statuses_of(replies: Iterable[Any]) -> list[str]:
@@ -165,8 +167,8 @@ def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
 
     server = serve(refuse_at_first)
 
-    replies = calling.at_once(*calls_to(server, 8))
-    later_replies = calling.at_once(*calls_to(server, 8))
+    replies = calling.call_at_once(*calls_to(server, 8))
+    later_replies = calling.call_at_once(*calls_to(server, 8))
 
     assert statuses_of(replies) == ["ok"] * 8
     assert [reply.attempts for reply in replies] == [2] * 8
@@ -208,7 +210,7 @@ def test_a_failure_that_may_be_of_the_account_is_tried_again_by_the_next_run(
     replies = replies_to(["a", "bad", "b"], calling, server)
     reason_to_stop = calling.reason_to_stop
     server.behaviour = responding_with(GOOD)
-    calling.spend(replies[1])
+    calling.mark_spent(replies[1])
     later_reply = calling(call_to(server, "bad"))
 
     assert statuses_of(replies) == ["ok", "provider_error", "ok"]
@@ -345,7 +347,7 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     server = serve(ALL_REFUSALS[refusal])
     calling.concurrency = 1
 
-    replies = calling.at_once(*calls_to(server, 20, **ROUTES[route]))
+    replies = calling.call_at_once(*calls_to(server, 20, **ROUTES[route]))
 
     assert set(statuses_of(replies)) == {"provider_error", "missing"}
     n_calls = len(server.book) - 1  # one is the harmless request

@@ -42,7 +42,7 @@ from tests.tasks.llm.conftest import (
     calls_to,
     failed,
     responding_with,
-    until,
+    wait_until,
 )
 
 SECRET = "sk-planted-0123456789abcdef"
@@ -158,11 +158,11 @@ async def kill_one(
     pids = {sender.equipment.pid for sender in pool.senders}
     killed_pid = min(pids)
     tasks = [asyncio.create_task(gateway.complete(call)) for call in calls]
-    await until(lambda: sum(task.done() for task in tasks) >= 10)
-    await until(lambda: all(sender.in_hand for sender in pool.senders))
+    await wait_until(lambda: sum(task.done() for task in tasks) >= 10)
+    await wait_until(lambda: all(sender.in_hand for sender in pool.senders))
     os.kill(killed_pid, signal.SIGKILL)
     replies = await asyncio.gather(*tasks)
-    await until(
+    await wait_until(
         lambda: (
             sum(sender.equipment.pid != killed_pid for sender in pool.senders) == 2
         )
@@ -193,13 +193,13 @@ def observed(tmp_path_factory) -> Observed:
         patches.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
         odd_calls = odd_calls_to(odd_server)
         calls = calls_to(server, 60)
-        replies_here = Calling(folder / "here", concurrency=CONCURRENCY).at_once(
+        replies_here = Calling(folder / "here", concurrency=CONCURRENCY).call_at_once(
             *odd_calls
         )
 
         async def observe(gateway, pool):
             replies = await asyncio.gather(*map(gateway.complete, odd_calls))
-            await until(lambda: len(pool.senders) == 2)
+            await wait_until(lambda: len(pool.senders) == 2)
             addresses = addresses_listened_on()
             return Observed(
                 replies_here,

@@ -176,11 +176,11 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
             call_to(server, str(number), timeout_s=60.0, **target)
             for number in range(len(bodies))
         ]
-        replies = calling.at_once(*calls)
+        replies = calling.call_at_once(*calls)
         n_calls = len(server.book)
         are_final = [getattr(reply, "is_final", False) for reply in replies]
         final_replies = list(compress(replies, are_final))
-        stored_replies = calling.at_once(*compress(calls, are_final))
+        stored_replies = calling.call_at_once(*compress(calls, are_final))
         assert len(server.book) == n_calls
     for reply, stored_reply in zip(final_replies, stored_replies, strict=True):
         assert stored_reply.status == reply.status

@@ -277,7 +277,7 @@ def test_a_word_that_is_accepted_later_needs_no_call(route, calling, serve):
     server = serve(HttpResponse("A debt.", finish_reason="Weird End"))
     first_call = call_to(server, **ROUTES[route])
     failure = calling(first_call)
-    calling.spend(failure)
+    calling.mark_spent(failure)
     call = call_to(server, ends_ok=("weird end",), **ROUTES[route])
 
     reply = calling(call)

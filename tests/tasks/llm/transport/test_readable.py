@@ -166,7 +166,7 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling, serv
     }
     server = serve(json_body(body))
 
-    replies = calling.at_once(*calls_to(server, 12))
+    replies = calling.call_at_once(*calls_to(server, 12))
 
     assert {reply.status for reply in replies} == {"provider_error"}
     assert calling.reason_to_stop is None

@@ -164,7 +164,7 @@ def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(
     odd_call = call_to(server, name="openai/candidate", prompt="odd")
     call = call_to(server, name="openai/candidate", prompt="plain")
 
-    odd_reply, reply = calling.at_once(odd_call, call)
+    odd_reply, reply = calling.call_at_once(odd_call, call)
     stored_reply = calling(call)
 
     assert isinstance(odd_reply, Reply)
@@ -225,7 +225,7 @@ def decide(
         call = criterion_judge.call(reply_spec, "Is it met?", "a-cell")
         return call_and_parse(gateway, call, reply_spec)
 
-    return calling.inside(work)
+    return calling.run(work)
 
 
 @pytest.mark.parametrize("kind", VERDICTS)

@@ -117,7 +117,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
     calling.concurrency = 1
 
     with AnyServer(away(307, elsewhere.address)) as server:
-        replies = calling.at_once(*calls_to(f"{server.address}/v1", 9))
+        replies = calling.call_at_once(*calls_to(f"{server.address}/v1", 9))
 
     assert len(server.seen) == 1
     assert all(isinstance(reply, ModelStopped) for reply in replies[1:])

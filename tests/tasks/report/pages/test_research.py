@@ -13,6 +13,7 @@ from tasks.figures.figure import grouped
 from tasks.figures.page import formula
 from tasks.figures.shown import PAGES
 from tasks.rules.records import ScoreDefinition
+from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.synthetic.research import JUDGES, PERSON, VALUES
 
@@ -142,3 +143,61 @@ def test_verdicts_read_as_binary_repeat_no_explanation(
     assert {verdict["status"] for verdict in ternary} == set(VALUES)
     assert {verdict["status"] for verdict in binary} == {"met", "unmet"}
     assert {verdict["explanation"] for verdict in binary} == {None}
+
+
+@pytest.mark.slow
+def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser, research_site):
+    with visiting(browser, research_site) as visit:
+        visit.open("tasks.html")
+        assert visit.page.get_by_label("Topic").is_hidden()
+        visit.page.get_by_label("Exploration").select_option("Low")
+        assert visit.locator("#count").inner_text() == "4 of 12 tasks"
+        visit.page.get_by_role("button", name="Reset").click()
+        visit.page.get_by_label("Words").fill("shallow")
+        visit.page.wait_for_function(
+            "() => document.getElementById('count').textContent === '4 of 12 tasks'"
+        )
+        assert visit.faults == []
+
+
+@pytest.mark.slow
+def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
+    browser, research_site
+):
+    with visiting(browser, research_site) as visit:
+        visit.open("task.html")
+
+        assert "Conceptual breadth" in visit.locator("#about").inner_text()
+        assert visit.locator("#criteria .tag", has_text="mandatory").count() == 8
+        assert visit.faults == []
+
+
+def decisions(visit: Visit, number: int) -> dict[str, str]:
+    """Return the decision of each judge that is listed for a criterion."""
+    criterion = visit.locator("#criteria tbody").nth(number)
+    rows = criterion.locator("tr:not(.criterion)")
+    decision_by_judge = {}
+    for row in rows.all():
+        badge = row.locator(".badge").first.inner_text()
+        decision_by_judge[row.locator("th").inner_text()] = badge.split(maxsplit=1)[1]
+    return decision_by_judge
+
+
+@pytest.mark.slow
+def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(
+    browser, research_site
+):
+    with visiting(browser, research_site) as visit:
+        visit.open("task.html")
+
+        n_disputed = 0
+        for number in range(20):
+            decision_by_judge = decisions(visit, number)
+            ternary = {decision_by_judge[judge] for judge in (*JUDGES, PERSON)}
+            n_disputed += len(ternary) > 1
+            for judge in (*JUDGES, PERSON):
+                is_partly_met = decision_by_judge[judge] == "partly met"
+                binary = decision_by_judge.get(f"{judge} (as binary)")
+                assert binary == ("not met" if is_partly_met else None)
+        assert visit.locator("#criteria .tag.dispute").count() == n_disputed
+        assert visit.faults == []

@@ -167,7 +167,9 @@ def test_each_unit_of_a_systematic_sample_is_drawn_as_often_as_its_probability_s
     n_draws = 1_000
     counts = np.zeros(60)
     for seed in range(n_draws):
-        counts[sampling.systematic_sample(probabilities, keys, seed, last_digits)] += 1
+        counts[
+            sampling.systematic_sample(probabilities, keys, seed, last_digits)
+        ] += 1
 
     is_certain = probabilities == 1
     errors = np.sqrt(probabilities * (1 - probabilities) / n_draws)
