@@ -16,7 +16,7 @@ from flows.run.outcomes import (
     FAILED,
     INTERRUPTED,
     RUNNING,
-    no_call_was_answered,
+    no_call_was_served,
     outcome_of,
 )
 from flows.run.record import mark_killed, run_row
@@ -61,7 +61,7 @@ class Execution:
     @property
     def has_no_scores(self) -> bool:
         """True if the run failed because no call succeeded: it has no new score to show."""
-        return self.outcome == FAILED and no_call_was_answered(self.reports)
+        return self.outcome == FAILED and no_call_was_served(self.reports)
 
     @property
     def database(self) -> Path:

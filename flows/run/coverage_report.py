@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flows.run.outcomes import no_call_was_answered
+from flows.run.outcomes import no_call_was_served
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.run.coverage import low_coverage
@@ -21,7 +21,7 @@ def coverage_report(
     """
     report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
     report.is_below_bar = bool(report.warnings)
-    is_explained = is_at_stop(earlier_reports) or no_call_was_answered(earlier_reports)
+    is_explained = is_at_stop(earlier_reports) or no_call_was_served(earlier_reports)
     if not job.is_quiet and not is_explained:
         for warning in report.warnings:
             notice(f"  {warning}")

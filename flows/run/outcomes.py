@@ -71,7 +71,7 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
     return any(report.has_failed for report in reports)
 
 
-def no_call_was_answered(reports: Iterable["StageReport"]) -> bool:
+def no_call_was_served(reports: Iterable["StageReport"]) -> bool:
     """Return whether calls were made and endpoints served none of them (`UNANSWERED`)."""
     from tasks.llm.replies import UNANSWERED
     from tasks.run.writing import STAGES
@@ -96,9 +96,9 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
         return STOPPED_AT_TIME
     is_below = any(report.is_below_bar for report in reports)
     # The last few calls of a nearly complete run may fail every time, so a run in which no call was
-    # answered is no failure if it is above the bar and no model was stopped.
+    # served is no failure if it is above the bar and no model was stopped.
     is_incomplete = is_below or any(report.stopped for report in reports)
-    if any_failed(reports) or (is_incomplete and no_call_was_answered(reports)):
+    if any_failed(reports) or (is_incomplete and no_call_was_served(reports)):
         return FAILED
     return BELOW_BAR if is_below else DONE
 

@@ -606,8 +606,8 @@ def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
     reason = f"is {number!r}; it is a whole number from "
 
     log = brief_log(tmp_path / "x.json", lambda sample: sample.update(epoch=number))
-    place = f"x.json: sample sample-fin-2, epoch {number}"
-    assert f"{place}: `epoch` {reason}1 to 10000" in refused(finance, [log])
+    location = f"x.json: sample sample-fin-2, epoch {number}"
+    assert f"{location}: `epoch` {reason}1 to 10000" in refused(finance, [log])
 
     log = published(tmp_path / "p.json", trial_number=number)
     assert f"p.json: `trial_number` {reason}0" in refused(finance, [log])
@@ -616,8 +616,8 @@ def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
     file = log / REVIEWS
     repetition = f'"repeat_id": {json.dumps(number)}'
     file.write_text(re.sub('"repeat_id": [0-9]+', repetition, file.read_text()))
-    place = "brief, prbench_finance, index 0"
-    assert f"{place}: `repeat_id` {reason}0 to 9999" in refused(finance, [log])
+    location = "brief, prbench_finance, index 0"
+    assert f"{location}: `repeat_id` {reason}0 to 9999" in refused(finance, [log])
 
 
 def test_what_does_not_fit_can_be_skipped_and_is_listed(job, tmp_path):
