@@ -35,8 +35,8 @@ from warehouse import Warehouse, lines_on, pop_notices
 class Execution:
     """The result of a run.
 
-    `flow` names the flow of a run that a command started, and is empty for other work; `seconds` is
-    how long it took.
+    `message` is about all `alerts`. `flow` names the flow of a run that a command started, and is
+    empty for other work; `seconds` is how long it took.
     """
 
     job: Job
@@ -44,7 +44,6 @@ class Execution:
     reports: list[StageReport] = field(default_factory=list)
     alerts: list[dict[str, Any]] = field(default_factory=list)
     message: Message | None = None
-    """About all alerts."""
     flow: str = ""
     seconds: float = 0.0
 
@@ -185,7 +184,7 @@ _VERBOSE = _QUIET | {
 }
 
 
-def prepare(*, is_verbose: bool = False) -> None:
+def prepare(*, is_verbose: bool) -> None:
     """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
     for name, value in (_VERBOSE if is_verbose else _QUIET).items():
         os.environ.setdefault(name, value)

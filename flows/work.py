@@ -14,6 +14,8 @@ from flows.execution import Execution, execute, prepare
 from flows.report import is_up_to_date
 from flows.run.config import refuse_every_vintage, refuse_unknown_names
 from flows.run.coverage_report import coverage_report
+from flows.run.outcomes import BELOW_BAR, DONE
+from flows.run.record import runs_of_night
 from flows.run.signals import run_interruptibly
 from flows.server import server_of
 from tasks.aggregate import has_stale_measures
@@ -85,12 +87,8 @@ def _lacks_report(job: Job, _: Reader) -> bool:
     return job.settings.report.enabled and not is_up_to_date(job)
 
 
-def _lacks_night(job: Job, reader: Reader) -> bool:
-    finished_night = (
-        "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->>"
-        " 'benchmark' = ?"
-    )
-    return not reader.rows(finished_night, [job.night, job.benchmark])
+def _lacks_night(job: Job, _: Reader) -> bool:
+    return not runs_of_night(job, outcome=[DONE, BELOW_BAR])
 
 
 def _lacks_analysis(analysis: Analysis, job: Job, reader: Reader) -> bool:
@@ -244,10 +242,9 @@ def has_work(job: Job, name: str) -> bool:
 def without_work(job: Job, name: str) -> list[StageReport]:
     """Return the reports of a run without work: data and coverage may still be below the bar."""
     flow = FLOWS[name]
-    report = StageReport(name.replace("_", "-"))
-    report.notes.append("nothing is missing, no model call made")
+    stage = "ingest" if flow.loads_data else name.replace("_", "-")
+    report = StageReport(stage, notes=["nothing is missing, no model call made"])
     if flow.loads_data:
-        report.stage = "ingest"
         report.add_messages(check(job, ("ingest",), reuse=True))
     if not job.is_quiet:
         notice(report.line)

@@ -9,12 +9,12 @@ from warehouse.errors import (
     WarehouseError,
     WarehouseOutdated,
     advice_if_writable,
+    existing_folder,
     nothing_in,
 )
 from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.locks import file_lock, refuse_if_lost, why_lost
 from warehouse.parts import DATABASE, FILE, lines_on, refuse_other_version
-from warehouse.publish import DAMAGED
 from warehouse.reader import Reader, Row, quoted, reporting_damage
 from warehouse.samples import sample_path
 from warehouse.tables import DECIDED_STATUSES, TABLES
@@ -22,7 +22,6 @@ from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
     "COLUMNS",
-    "DAMAGED",
     "DATABASE",
     "DECIDED_STATUSES",
     "FILE",
@@ -35,6 +34,7 @@ __all__ = [
     "WarehouseOutdated",
     "advice_if_writable",
     "content_of",
+    "existing_folder",
     "file_lock",
     "lines_on",
     "nothing_in",

@@ -55,6 +55,11 @@ def remedy_of(error: OSError) -> str:
     return "make it writable, or choose another --warehouse"
 
 
+def existing_folder(folder: Path) -> Path:
+    """Return a folder, or if it does not exist, the nearest path above it that does."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
 def advice_if_writable(folder: Path, advice: str) -> str:
     """Return advice to run a command that writes to a folder; if nothing can be written there, the
     reason instead.
@@ -63,8 +68,7 @@ def advice_if_writable(folder: Path, advice: str) -> str:
     the nearest one above it that does.
     """
     try:
-        existing = next(path for path in (folder, *folder.parents) if path.exists())
-        with tempfile.TemporaryFile(dir=existing) as file:
+        with tempfile.TemporaryFile(dir=existing_folder(folder)) as file:
             file.write(bytes(_LEAST_BYTES))
             file.flush()
             os.fsync(file.fileno())

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import duckdb
@@ -35,7 +34,7 @@ from tasks.llm.variables import (
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER, Callee, callees, retirements
-from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
+from warehouse import Warehouse, WarehouseError, existing_folder, lines_on, refuse_other_version
 
 
 @dataclass(frozen=True)
@@ -169,18 +168,17 @@ def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
 
 
 def _probe(job: Job, targets: Sequence[Target]) -> list[tuple[bool | None, str]]:
-    """Call each of these models once."""
+    """Call each of these models once; return for each whether it works, and a sentence about it."""
     if not targets:
         return []
     notice(
         f"calling {counted(len(targets), 'model')}, 1 call of 1 token each (--no-call leaves them"
         " out)"
     )
-    ledger: Path | None = job.warehouse / LEDGER
+    ledger = job.warehouse / LEDGER
     # Two machines must not open the same ledger.
-    if not (job.warehouse / LEDGER).is_dir() or Warehouse(job.warehouse).other_host():
-        ledger = None
-    return asyncio.run(probe(targets, ledger, job.run_id))
+    may_open = ledger.is_dir() and not Warehouse(job.warehouse).other_host()
+    return asyncio.run(probe(targets, ledger if may_open else None, job.run_id))
 
 
 def _model(target: Target) -> str:
@@ -285,9 +283,7 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     warehouse = Warehouse(job.warehouse)
     detail = f"{warehouse.root} ({job.warehouse_source})"
     subject = f"warehouse {warehouse.root}"
-    existing = next(
-        folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists()
-    )
+    existing = existing_folder(warehouse.root)
     can_write = os.access(existing, os.W_OK)
     if not can_write:
         detail += f": {existing} cannot be written to; choose another --warehouse"

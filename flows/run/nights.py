@@ -30,9 +30,9 @@ def refuse_invalid_night(label: str) -> None:
     Raises:
         UsageError: the label is not a date, with or without a time.
     """
-    is_night = re.search(NIGHT, label) is not None
     try:
         datetime.fromisoformat(label)
+        is_night = re.search(NIGHT, label) is not None
     except ValueError:
         is_night = False
     if not is_night:

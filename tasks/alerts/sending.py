@@ -153,11 +153,8 @@ def _send_with_retries(send: Send, settings: Alerts) -> tuple[int, str | None]:
         thread = Thread(target=lambda: outcome.append(_send_once(send)), daemon=True)  # noqa: B023
         thread.start()
         thread.join(settings.timeout_s)
-        error: Exception | None = NotDelivered(
-            f"no response within {settings.timeout_s:g} s", may_pass=True
-        )
-        if outcome:
-            error = outcome[0]
+        silence = NotDelivered(f"no response within {settings.timeout_s:g} s", may_pass=True)
+        error = outcome[0] if outcome else silence
         may_pass = isinstance(error, NotDelivered) and error.may_pass
         if not may_pass or attempt == settings.attempts:
             break
@@ -338,7 +335,7 @@ class History:
     def has_heard(self, receiver: str, alerts: Sequence[Alert]) -> bool:
         """Return whether a message without a new alert would tell a receiver nothing new.
 
-        That is so after any message of this night if it has `alerts`, else after one without an
+        If the night has alerts, that is so after any message of it, else after one without an
         alert.
         """
         return receiver in (self.notified if alerts else self.reassured)
@@ -419,9 +416,7 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
         "night": job.night,
         "created_at": datetime.now(UTC),
     }
-    stored_ids = set()
-    if alerts:
-        stored_ids = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")}
+    stored_ids = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")}
     rows = []
     for alert in alerts:
         row = {

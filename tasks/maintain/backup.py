@@ -35,8 +35,8 @@ from tasks.llm.ledger.files import readable_path
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import DAMAGED, Warehouse, content_of, refuse_if_lost, refuse_other_version
 from warehouse import FILE as VERSION_FILE
+from warehouse import Warehouse, content_of, refuse_if_lost, refuse_other_version
 from warehouse.files import is_named_after, sync
 from warehouse.locks import file_lock
 
@@ -267,7 +267,7 @@ def _install(stage: Path, root: Path) -> None:
     """Move the verified files into the warehouse; the parts come last, because they make it a
     warehouse.
     """
-    for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
+    for name in (VERSION_FILE, LEDGER, "parts"):
         if (stage / name).exists():
             (stage / name).replace(root / name)
     sync(root)
