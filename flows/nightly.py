@@ -135,7 +135,7 @@ def skip_night(job: Job, reason: str, outcome: str = SKIPPED) -> Execution:
 
 
 def _alerts_of_killed(job: Job) -> list[Alert]:
-    """Return alerts for nights that were killed since the last one, since those sent none."""
+    """Record the runs that were killed, and return an alert for each that was a night: it sent none."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing(notice):
         warehouse.verify()
@@ -181,7 +181,7 @@ def _with_effects(scope: Scope, end: Retirement) -> Retirement:
     if end.callee.kind != JUDGE:
         return end
     effects = shown_effects(scope, end.callee.label)
-    return end._replace(line=". ".join(filter(None, (end.line, effects))))
+    return end._replace(line=f"{end.line}. {effects}") if effects else end
 
 
 def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
@@ -323,7 +323,7 @@ def _deliver(job: Job, alerts: Sequence[Alert], results: Results | None = None) 
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
-    """Store and publish the alerts; they are sent even if that fails."""
+    """Store and publish alerts and deliveries; an error is printed, because the night goes on."""
     if not alerts and not deliveries:
         return
     try:
@@ -351,7 +351,7 @@ def comparisons(job: Job) -> list[Row]:
     """
     assert job.night is not None
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
-    judges = {judge.label for judge in job.settings.judges}
+    judges = job.settings.judge_labels
     compared = []
     with Warehouse(job.warehouse).reader() as reader:
         for pair in comparable_pairs(job, reader, job.night):

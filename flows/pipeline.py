@@ -69,8 +69,7 @@ async def backfill(job: Job) -> list[StageReport]:
     reports = await _prepare(job)
     with Warehouse(job.warehouse).reader() as reader:
         imported_labels = imported_models(job, wanted_tasks(job, reader), reader)
-    configured_labels = [model.label for model in job.settings.models]
-    labels = dict.fromkeys([*configured_labels, *imported_labels])
+    labels = dict.fromkeys([*job.settings.model_labels, *imported_labels])
     async with open_run_context(job):
         reports += await _derive(job)
         block_reports = await _run_blocks(job)

@@ -133,7 +133,7 @@ def recorded_flow(
 def _run_name() -> str:
     """Return the name of the new flow run: the flow, the data, the night or vintage, the models."""
     job = flow_run.parameters["job"]
-    labels = list(job.named_models or [model.label for model in job.settings.models])
+    labels = job.named_models or job.settings.model_labels
     models = ", ".join(labels[:_NAMED_MODELS])
     if len(labels) > _NAMED_MODELS:
         models += f" +{len(labels) - _NAMED_MODELS}"

@@ -142,7 +142,7 @@ def _progress(execution: Execution) -> tuple[str, str]:
 def _cells_by_stage(job: Job) -> dict[str, list[CoverageCell]]:
     """Return the cells of responses and of verdicts, by the stage that makes these."""
     cells = coverage(job)
-    judges = {judge.label for judge in job.settings.judges}
+    judges = job.settings.judge_labels
     return {
         "sample": [cell for cell in cells if cell.judge is None],
         "judge": [cell for cell in cells if cell.judge in judges],

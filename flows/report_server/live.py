@@ -169,7 +169,7 @@ class LiveView:
         try:
             job = job_of_run(self._job, row)
             state.job = job
-            judges = {None, *(judge.label for judge in job.settings.judges)}
+            judges = {None, *job.settings.judge_labels}
             # Work of other judges, and work that is not due, does not belong to the run.
             state.cells = [cell for cell in coverage(job) if cell.due and cell.judge in judges]
         except ValueError:

@@ -25,7 +25,7 @@ from tasks.rules.identity import EVERY_VINTAGE, IMPORTED, is_impossible_date
 from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.json_text import refuse_deep
 from tasks.run.judge_configs import refuse_unlike_gradings, template_of
-from warehouse import Warehouse, other_content
+from warehouse import Warehouse, existing_folder, other_content
 
 
 def load_job(arguments: Arguments) -> Job:
@@ -85,8 +85,8 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     values["location_options"] = _location_options(arguments, file, warehouse, source)
     values["compared_models"] = settings.models if settings.stopping else ()
     values["configured_labels"] = {
-        "model": tuple(model.label for model in settings.models),
-        "judge": tuple(judge.label for judge in settings.judges),
+        "model": settings.model_labels,
+        "judge": settings.judge_labels,
     }
     values["settings"] = _narrowed_settings(settings, arguments, file)
     return with_revision(Job(**values))
@@ -222,7 +222,7 @@ def read_document(path: Path | None) -> dict[str, Any]:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
-    return dict(document)
+    return document
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -283,7 +283,7 @@ def _refuse_unknown_benchmarks(settings_by_benchmark: Any, source: str) -> None:
             f"{source}: {_BENCHMARKS}: must map each benchmark to its settings; see"
             " prbench.example.yaml"
         )
-    known_names = benchmark_names() if settings_by_benchmark else []
+    known_names = benchmark_names()
     unknown = set(settings_by_benchmark) - set(known_names)
     if unknown:
         name = min(map(str, unknown))
@@ -325,7 +325,7 @@ def warehouse_folder(
     if file is not None and source not in _GIVEN_SOURCES:
         base = file.parent
     folder = (base / from_home(path, source)).absolute()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    existing = existing_folder(folder)
     if not existing.is_dir():
         raise UsageError(
             f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse"
@@ -366,7 +366,8 @@ def refuse_impossible(job: Job) -> None:
     """Refuse settings that do not fit the benchmark.
 
     Raises:
-        UsageError: the benchmark, a check or a field is unknown, or a template is missing.
+        UsageError: the benchmark, a check or a field is unknown, a template is missing, or the
+            judges of a panel or a cascade grade in different ways.
     """
     benchmark = load_benchmark(job.benchmark)
     policies_of(job, expectations_of(benchmark))
@@ -405,8 +406,7 @@ def refuse_unknown_names(job: Job) -> None:
     """
     refuse_every_vintage(job)
     _refuse_unknown_models(job)
-    configured_judges = {judge.label for judge in job.settings.judges}
-    unknown = set(job.named_judges or ()) - configured_judges
+    unknown = set(job.named_judges or ()).difference(job.settings.judge_labels)
     if unknown:
         hint = did_you_mean(min(unknown), job.configured_labels.get("judge", ()))
         raise UsageError(
@@ -415,7 +415,7 @@ def refuse_unknown_names(job: Job) -> None:
 
 
 def _refuse_unknown_models(job: Job) -> None:
-    unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}
+    unknown = set(job.named_models or ()).difference(job.settings.model_labels)
     known_labels = {*job.configured_labels.get("model", ())}
     warehouse = Warehouse(job.warehouse)
     if unknown and warehouse.database.exists():

@@ -57,7 +57,7 @@ def _problems_of_stopping(settings: Settings) -> list[str]:
     problems = []
     if not settings.judges:
         problems.append("stopping: needs a judge, whose scores are compared")
-    labels = [model.label for model in settings.models]
+    labels = settings.model_labels
     pairs = stopping.pairs
     if pairs == EVERY_PAIR:
         if len(labels) < 2:

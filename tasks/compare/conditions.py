@@ -70,7 +70,7 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     response.
     """
     rows = reader.select("responses", "distinct model", benchmark=job.benchmark)
-    labels = [model.label for model in job.settings.models]
+    labels = list(job.settings.model_labels)
     labels += job.named_models or ()
     labels += [row["model"] for row in rows]
     lines = []

@@ -474,13 +474,22 @@ class Settings(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield majorities that are panels."""
-        labels = {judge.label for judge in self.judges}
         for name, members in self.majorities.items():
-            if len(members) % 2 and labels.issuperset(members):
+            if len(members) % 2 and set(members).issubset(self.judge_labels):
                 yield (
                     f"majorities.{name}: an odd number of judges is a panel; configure it as"
                     f" `{{label: {name}, majority: [{', '.join(members)}]}}` under `judges`"
                 )
+
+    @property
+    def model_labels(self) -> tuple[str, ...]:
+        """The labels of the models."""
+        return tuple(model.label for model in self.models)
+
+    @property
+    def judge_labels(self) -> tuple[str, ...]:
+        """The labels of the judges and panels whose verdicts are wanted."""
+        return tuple(judge.label for judge in self.judges)
 
     @property
     def capability_model(self) -> Analysts:

@@ -566,7 +566,7 @@ def store_batch(
     if was_retracted:
         note = f"{published_batch(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
-    configured_labels = {model.label for model in job.settings.models}
+    configured_labels = job.settings.model_labels
     labels = [label for label in imported_labels if label not in configured_labels]
     if configured_labels and labels:
         report.warnings.append(

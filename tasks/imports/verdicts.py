@@ -155,7 +155,7 @@ def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredR
     """
     benchmark = job.benchmark
     labellers = {row["judge"] for row in reader.select("labellers", "judge", benchmark=benchmark)}
-    judges = {judge.label for judge in job.settings.judges}
+    judges = set(job.settings.judge_labels)
     for row in reader.select("verdicts", "distinct judge, import_batch", benchmark=benchmark):
         if row["import_batch"] != batch and row["judge"] not in labellers:
             judges.add(row["judge"])

@@ -111,11 +111,10 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     """Return what is below the coverage bar after a stage (or after all stages)."""
     matrix = coverage(job)
     bar = job.settings.coverage.min
-    configured_judges = {judge.label for judge in job.settings.judges}
     cells = []
     for cell in matrix:
         if cell.judge:
-            is_counted = cell.judge in configured_judges and stage != "sample"
+            is_counted = cell.judge in job.settings.judge_labels and stage != "sample"
         else:
             is_counted = stage != "judge"
         if is_counted and cell.due_share < bar:

@@ -99,7 +99,7 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
         labels = _labels_with_calls(job, reader, {callee.kind for callee in candidates})
     if any(labels[kind] for kind in {MODEL, RUBRIC_WRITER}.intersection(kinds)):
         # All judges are to judge what these models write.
-        labels[JUDGE] = {judge.label for judge in job.settings.judges}
+        labels[JUDGE] = set(job.settings.judge_labels)
     # Analysts are asked for only when some of their items are missing.
     return [
         callee

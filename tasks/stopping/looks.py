@@ -89,13 +89,12 @@ def upcoming_block(
     last_number: int = 0,
 ) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part (see `next_block`)."""
-    labels = _labels_of(job)
-    progress = [state for state in job_comparisons.progress if state.comparison.labels & labels]
+    progress = [
+        state
+        for state in job_comparisons.progress
+        if state.comparison.labels.intersection(job.settings.model_labels)
+    ]
     return next_block(progress, last_number)
-
-
-def _labels_of(job: Job) -> set[str]:
-    return {model.label for model in job.settings.models}
 
 
 def is_unfinished(job: Job, job_comparisons: JobComparisons, reader: Reader) -> bool:
@@ -123,7 +122,9 @@ def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
         first_scores, second_scores = _scores_of_sides(values, comparison, task_ids)
         # Models of this run count as evaluated even if some of their calls failed.
         coverage = min(np.isfinite(first_scores).mean(), np.isfinite(second_scores).mean())
-        if coverage >= job.settings.coverage.min or comparison.labels <= _labels_of(job):
+        if coverage >= job.settings.coverage.min or comparison.labels.issubset(
+            job.settings.model_labels
+        ):
             look = _look(job_comparisons, comparison, block.number, second_scores - first_scores)
             look["run_id"] = job.run_id
             look["created_at"] = datetime.now(UTC)

@@ -369,14 +369,13 @@ def repetition_lines(scope: Scope) -> list[str]:
         "trials": settings.trials > 1,
         "judge trials": any(judge.trials > 1 for judge in settings.judges),
     }
-    models = [model.label for model in settings.models]
     rows = []
     if any(is_repeated.values()):
         rows = [row for row in scope.rows_of(UNCERTAINTY) if row["single_width"] is not None]
     names_by_source: dict[str, list[str]] = {}
     for (source, model), model_rows in grouped(rows, "source", "model_label").items():
         is_weak = all(row["width"] > _WORTHWHILE * row["single_width"] for row in model_rows)
-        if is_weak and is_repeated[source] and model in models:
+        if is_weak and is_repeated[source] and model in settings.model_labels:
             names_by_source.setdefault(source, []).append(model)
     parts = [f"{source} of {list_text(names)}" for source, names in names_by_source.items()]
     if not parts:

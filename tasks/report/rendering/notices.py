@@ -95,7 +95,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     judged = [row for row in rows if row.get("is_judged") is not False]
     # The bar applies only to judges that are called on all criteria, not to people or to imported
     # verdicts.
-    configured = {judge.label for judge in job.settings.judges}
+    configured = job.settings.judge_labels
     called_rows = [
         row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
     ]
