@@ -149,11 +149,10 @@ def layout(
     hidden = []
     candidates = []
     for column in columns:
-        if column.is_essential or not column.is_shared:
-            candidates.append(column)
-        elif column.is_absent:
+        if column.is_absent and not column.is_essential:
             continue
-        elif len(column.cells) == 1:  # in a table of one row, all columns would be in the heading
+        # In a table of one row, all columns would be in the heading.
+        if column.is_essential or not column.is_shared or len(column.cells) == 1:
             candidates.append(column)
         elif cell_len(SEPARATOR.join([*parts, column.as_heading])) <= width:
             parts.append(column.as_heading)

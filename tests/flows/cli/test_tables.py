@@ -212,6 +212,14 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
     assert " Tasks " in "\n".join(lines)
 
 
+def test_a_terminal_leaves_out_a_column_without_any_value(monkeypatch, capsys):
+    on_terminal(monkeypatch, 80)
+
+    show_table(["name", "note"], [["a", ""], ["b", None]])
+
+    assert "note" not in printed(capsys)
+
+
 def test_rows_of_several_boards_stand_under_their_headings(capsys):
     board = FIGURES["leaderboard"]
     rows = []
