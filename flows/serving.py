@@ -224,7 +224,8 @@ async def _deployments(
 ) -> list[RunnerDeployment]:
     """Return the deployments, the nightly one first.
 
-    They have plain names, or if another warehouse has these, names that end with this one's.
+    Their names end with the given name; without one they are plain, or, if another warehouse has
+    the plain names, end with this warehouse's.
 
     Raises:
         UsageError: all these names belong to another warehouse or benchmark.

@@ -527,7 +527,7 @@ def leaderboard(context: Context, is_debiased: bool, **choices: Any) -> None:
 
 
 def leaderboard_of(context: Context, job: "Job", **choices: Any) -> "Rows":
-    """Return the leaderboard of a job in the chosen vintage, by default on its splits."""
+    """Return the leaderboard of a job in the vintage of --vintage (see `leaderboard`)."""
     from tasks.figures.shown.leaderboard import leaderboard as ranked
 
     return ranked(job, vintage=context.arguments.vintage, **choices)

@@ -124,7 +124,7 @@ def entry() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code; an error of the user is shown in one line."""
+    """Run the command and return its exit code; an error is shown in one line."""
     with shown_visibly():
         exit_code, line = _run_command(list(arguments))
         # If no warehouse was opened, there is no damage to report, and importing its libraries

@@ -25,7 +25,8 @@ _key_of = itemgetter(*SPEND_KEY)
 
 
 def store_calls(job: Job) -> int:
-    """Store the new spend and attempts in the ledger, of all runs; return the rows of spend.
+    """Store the spend and attempts in the ledger that are new, of all runs; return the number of new
+    rows of spend.
 
     The rows can be read after the next `publish`. If the ledger has fewer calls than a published
     row, because it was deleted or damaged, the published row stays.
