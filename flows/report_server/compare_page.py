@@ -134,7 +134,7 @@ def _side_fields(
     groups: Sequence[Sequence[Side]],
 ) -> list[Field]:
     options = _options(reader, kind, groups)
-    likely = dict(zip(_SIDES, _likely(kind, list(options), groups), strict=False))
+    likely = dict(zip(_SIDES, _suggested_names(kind, list(options), groups), strict=False))
     return [
         Field(side, options.items(), choices.get(side) or likely.get(side, "")) for side in _SIDES
     ]
@@ -151,7 +151,9 @@ def _splits(job: Job, reader: Reader) -> list[str]:
     return [row["split"] for row in rows]
 
 
-def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) -> list[str]:
+def _suggested_names(
+    kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]
+) -> list[str]:
     """Return the two names to begin with, of the largest group.
 
     If vintages are compared, the second name is the current vintage.
