@@ -27,8 +27,8 @@ from tasks.rules.text.numbers import counted, coverage_text
 from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Row, Warehouse, WarehouseError
 
-_SCORED = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
-_identity = itemgetter("model_label", *_SCORED)
+_SCORE_KEY = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
+_score_key_of = itemgetter("model_label", *_SCORE_KEY)
 """Identifies a mean score."""
 
 
@@ -43,7 +43,7 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     ranking = []
     for row in scope.rows_of(LEADERBOARD, {"is_hard": False}):
         if row["n_tasks"]:
-            interval = intervals.get(_identity(row), {}) if row["ci_low"] is None else {}
+            interval = intervals.get(_score_key_of(row), {}) if row["ci_low"] is None else {}
             ranking.append({**row, **interval})
     return ranking
 
@@ -57,7 +57,7 @@ def _fresh_intervals(scope: Scope) -> dict[Any, Row]:
             measures[row["figure_id"]] = row
     mean_scores = scope.reader.select(
         "intermediate.mean_scores",
-        f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
+        f"figure_id, mean_floor, model as model_label, {', '.join(_SCORE_KEY)}",
         **scope.job.key,
         figure_id=list(measures),
     )
@@ -68,7 +68,7 @@ def _fresh_intervals(scope: Scope) -> dict[Any, Row]:
         for end in ("ci_low", "ci_high"):
             if measure[end] is not None:
                 interval[end] = max(measure[end], mean_score["mean_floor"])
-        intervals[_identity(mean_score)] = interval
+        intervals[_score_key_of(mean_score)] = interval
     return intervals
 
 
