@@ -66,7 +66,7 @@ def show_plan(context: Context, *, with_stopping: bool = False) -> int:
         job = context.job
         refuse_early(context)
         refuse_unknown_names(job)
-        exit_code = _prepare(job)
+        exit_code = _load_data_set(job)
         if exit_code:
             return exit_code
         if with_stopping:
@@ -197,7 +197,7 @@ def _lines_on(planned: "Planned") -> Iterator[str]:
         yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
-def _prepare(job: "Job") -> int:
+def _load_data_set(job: "Job") -> int:
     """Load the data set in a run of its own, unless it is loaded.
 
     Returns:
@@ -208,20 +208,20 @@ def _prepare(job: "Job") -> int:
     from tasks.console import notice
     from tasks.ingest import ingest_and_check
 
-    if _is_prepared(job):
+    if _is_loaded(job):
         return 0
     notice("loading and checking the data set first; this makes no model call")
     # Loading is not part of the planned night.
-    prepared = execute(
+    execution = execute(
         job.model_copy(update={"night": None}), lambda: [ingest_and_check(job), assemble(job)]
     )
-    for report in prepared.reports:
+    for report in execution.reports:
         for warning in report.warnings:
             notice(f"  {warning}")
-    return prepared.exit_code if prepared.was_interrupted else 0
+    return execution.exit_code if execution.was_interrupted else 0
 
 
-def _is_prepared(job: "Job") -> bool:
+def _is_loaded(job: "Job") -> bool:
     """Return whether the job's tasks are ingested and their conversations assembled."""
     from tasks.assemble import turns_to_assemble
     from tasks.run.missing_work import missing_splits, wanted_tasks
