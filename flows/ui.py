@@ -41,7 +41,7 @@ from warehouse import Warehouse
 
 _CANCEL_CHECK_S = 3.0
 _RENEW_EVERY_S = 5.0
-_NAMED_MODELS = 3
+_MOST_NAMED_MODELS = 3
 
 
 # The run as a whole
@@ -134,9 +134,9 @@ def _run_name() -> str:
     """Return the name of the new flow run: the flow, the data, the night or vintage, the models."""
     job = flow_run.parameters["job"]
     labels = job.named_models or job.settings.model_labels
-    models = ", ".join(labels[:_NAMED_MODELS])
-    if len(labels) > _NAMED_MODELS:
-        models += f" +{len(labels) - _NAMED_MODELS}"
+    models = ", ".join(labels[:_MOST_NAMED_MODELS])
+    if len(labels) > _MOST_NAMED_MODELS:
+        models += f" +{len(labels) - _MOST_NAMED_MODELS}"
     sampling = job.night or job.vintage
     if sampling == BASE_VINTAGE:
         sampling = ""
@@ -160,10 +160,10 @@ def warehouse_name(folder: Path) -> str:
 # Artifacts of a run
 
 
-async def _show(
+async def _show_artifact(
     job: Job,
     subject: str,
-    kind: type[artifacts.Artifact],
+    artifact_type: type[artifacts.Artifact],
     description: str,
     **content: Any,
 ) -> None:
@@ -176,7 +176,7 @@ async def _show(
     readable = re.sub(r"[^a-z0-9]+", "-", name).strip("-")
     path_hash = hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
     with ignoring_ui_errors():
-        await kind(key=f"{readable}-{path_hash}", description=description, **content).acreate()
+        await artifact_type(key=f"{readable}-{path_hash}", description=description, **content).acreate()
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:
@@ -186,7 +186,7 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
     for warning in report.warnings:
         log.warning(warning)
     cells = [markdown_cell(visible(text)) for text in (line, *report.warnings)]
-    await _show(
+    await _show_artifact(
         job,
         report.stage,
         artifacts.MarkdownArtifact,
@@ -197,7 +197,7 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
 
 async def show_link(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    await _show(
+    await _show_artifact(
         job,
         "report-link",
         artifacts.LinkArtifact,
@@ -225,7 +225,7 @@ async def show_results(job: Job) -> None:
     """Show a table with the leaderboard, if it has rows."""
     table = [_board_row(row) for row in leaderboard(job)[:200]]
     if table:
-        await _show(
+        await _show_artifact(
             job,
             "leaderboard",
             artifacts.TableArtifact,
