@@ -176,7 +176,9 @@ async def _show_artifact(
     readable = re.sub(r"[^a-z0-9]+", "-", name).strip("-")
     path_hash = hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
     with ignoring_ui_errors():
-        await artifact_type(key=f"{readable}-{path_hash}", description=description, **content).acreate()
+        await artifact_type(
+            key=f"{readable}-{path_hash}", description=description, **content
+        ).acreate()
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:

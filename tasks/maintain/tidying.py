@@ -46,7 +46,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
         warehouse.publish()
         with warehouse.reader() as reader:
             oldest_s = time.time() - days * 86_400
-            pruned = prune(job.warehouse / LEDGER, oldest_s, partial(_is_decided_by_call, reader))
+            pruned = prune(job.warehouse / LEDGER, oldest_s, partial(_decisions_by_cell, reader))
         report.notes.append(
             f"{pruned.entries} raw replies older than {days} days deleted"
             f" ({_megabytes(pruned.freed_bytes)})"
@@ -56,8 +56,8 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     return report
 
 
-def _is_decided_by_call(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
-    """Return the calls (`cells`) with a stored row -> whether this row is decided."""
+def _decisions_by_cell(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
+    """Return each of the cells that has a stored row -> whether that row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
     rows = reader.query("queries/maintain/stored_calls", parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
