@@ -42,7 +42,7 @@ def load_job(arguments: Arguments) -> Job:
     source = str(file or "the embedded default")
     document = benchmark_document(document, source, arguments.benchmark)
     _refuse_other_split(document, arguments.splits)
-    settings, problems = sound_settings(_narrowed(document, arguments))
+    settings, problems = sound_settings(_narrowed_document(document, arguments))
     if settings is None or problems:
         raise UsageError(f"{source}: {'; '.join(problems)}")
     job = _job(settings, arguments, file)
@@ -97,7 +97,7 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
 
     A named label that is not configured may belong to imported rows.
     """
-    changes: dict[str, Any] = {"report": _report(settings, file)}
+    changes: dict[str, Any] = {"report": _report_settings(settings, file)}
     if arguments.named_models:
         models = [model for model in settings.models if model.label in arguments.named_models]
         changes["models"] = tuple(models)
@@ -130,7 +130,7 @@ def _location_options(
     return tuple(options)
 
 
-def _report(settings: Settings, file: Path | None) -> Report:
+def _report_settings(settings: Settings, file: Path | None) -> Report:
     """Return the settings of the report; its folder is relative to the configuration file."""
     report = settings.report
     if file is None or report.folder is None:
@@ -139,15 +139,15 @@ def _report(settings: Settings, file: Path | None) -> Report:
     return report.model_copy(update={"folder": folder})
 
 
-def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
+def _narrowed_document(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     """Return the document with the values of arguments; they are validated together."""
     narrowed = dict(document)
     if arguments.splits:
-        _set(narrowed, "dataset", "splits", list(arguments.splits))
+        _change_setting(narrowed, "dataset", "splits", list(arguments.splits))
     for name in ("max_usd", "max_tokens"):
         cap = getattr(arguments, name)
         if cap is not None:
-            _set(narrowed, "limits", name, cap)
+            _change_setting(narrowed, "limits", name, cap)
     if arguments.trials is not None:
         narrowed["trials"] = arguments.trials
     if arguments.is_unrecorded:
@@ -155,7 +155,7 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     return narrowed
 
 
-def _set(document: dict[str, Any], section: str, name: str, value: object) -> None:
+def _change_setting(document: dict[str, Any], section: str, name: str, value: object) -> None:
     """Give a section a setting; a section that is no mapping stays, for the validation to refuse."""
     settings = document.get(section) or {}
     if isinstance(settings, dict):
@@ -186,14 +186,14 @@ def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> No
 
 _BENCHMARKS = "benchmarks"
 """The key of settings for single benchmarks."""
-_DEFAULT = Path("prbench.yaml")
+_DEFAULT_FILE = Path("prbench.yaml")
 
 
 def config_file(path: Path | str | None) -> Path | None:
     """Return the named configuration file, else `prbench.yaml` in this folder, if it exists."""
     if path is not None:
         return from_home(path, "--config")
-    return _DEFAULT if _DEFAULT.exists() else None
+    return _DEFAULT_FILE if _DEFAULT_FILE.exists() else None
 
 
 def read_document(path: Path | None) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def _refuse_unknown_benchmarks(settings_by_benchmark: Any, source: str) -> None:
 
 VARIABLE = "PRBENCH_WAREHOUSE"
 _GIVEN_SOURCES = {"--warehouse", VARIABLE}
-_DATA = Path("warehouse/data")
+_DEFAULT_DATA = Path("warehouse/data")
 _EMBEDDED_DATA = Path("warehouse/embedded")
 """The default folder without a configuration: the sample's rows are never beside one's own."""
 
@@ -353,9 +353,9 @@ def _chosen_folder(
     if variable:
         return variable, VARIABLE
     if file is not None:
-        return _DATA, f"default, beside {file}"
-    if _DATA.exists():
-        return _DATA, "default"
+        return _DEFAULT_DATA, f"default, beside {file}"
+    if _DEFAULT_DATA.exists():
+        return _DEFAULT_DATA, "default"
     return _EMBEDDED_DATA, "default without a configuration"
 
 
