@@ -372,9 +372,9 @@ def check_server() -> tuple[bool | None, str]:
 
 # The server's process
 
-_NAMES = {HOST, "localhost", "[::1]"}
+_LOCAL_NAMES = {HOST, "localhost", "[::1]"}
 """The names of this machine in a Host header."""
-_SETTINGS = {
+_PROCESS_SETTINGS = {
     # On shutdown Prefect would log the events that it could not store.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
@@ -399,7 +399,7 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
         return False
     # A browser leaves out the port 80; a name is the same in capitals, and may end with a dot.
     host = hosts[0].lower()
-    is_this_machine = re.sub(r":\d*\Z", "", host).removesuffix(".") in _NAMES
+    is_this_machine = re.sub(r":\d*\Z", "", host).removesuffix(".") in _LOCAL_NAMES
     return is_this_machine and all(origin.lower() == f"http://{host}" for origin in origins)
 
 
@@ -441,7 +441,7 @@ def main() -> None:
         "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
         "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": f"http://{HOST}:{listening.getsockname()[1]}",
     }
-    settings = _SETTINGS | {
+    settings = _PROCESS_SETTINGS | {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
         # Prefect copies its pages before it serves them, by default into its installed package.
         "PREFECT_UI_STATIC_DIRECTORY": str(secret_path(folder).with_name("ui")),
