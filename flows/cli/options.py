@@ -301,7 +301,7 @@ class Context:
     def working(self) -> AbstractContextManager[None]:
         """Show that the command is at work until the block ends, also while libraries load."""
         name = click.get_current_context().command_path.removeprefix("prbench ")
-        return working(name, is_quiet=self.arguments.is_quiet, is_whole=True)
+        return working(name, is_quiet=self.arguments.is_quiet, is_command=True)
 
     def value_of(self, option: str) -> Any:
         """Return the value of a shared option by its name in `_OPTIONS`."""

@@ -224,17 +224,17 @@ def progress(
 
 
 @contextmanager
-def working(name: str, *, is_quiet: bool = False, is_whole: bool = False) -> Iterator[None]:
+def working(name: str, *, is_quiet: bool = False, is_command: bool = False) -> Iterator[None]:
     """Show a step of unknown length until the block ends.
 
-    On a terminal it is a row with the elapsed time. Elsewhere only a step that `is_whole` (a
+    On a terminal it is a row with the elapsed time. Elsewhere only a step that `is_command` (a
     command, with all other steps in it) has a line at once; from then on, a line names the
     innermost work from time to time.
     """
     step = Tally(name, None, is_quiet)
     ended = threading.Event()
     with _showing([step]):
-        if is_whole and not is_quiet and not _bars:
+        if is_command and not is_quiet and not _bars:
             notice(f"{name}: started")
             threading.Thread(target=_break_silence, args=(step, ended), daemon=True).start()
         try:

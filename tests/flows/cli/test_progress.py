@@ -63,7 +63,7 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries():
 def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch, capsys):
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
-    with working("a command", is_whole=True):
+    with working("a command", is_command=True):
         output_of_command = terminal.getvalue()
         with working("a slow import"):
             output_of_import = terminal.getvalue()
@@ -81,7 +81,7 @@ def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch, ca
 def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch):
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
-    with working("a command", is_whole=True), progress("sample", {"a-model": 1}):
+    with working("a command", is_command=True), progress("sample", {"a-model": 1}):
         advance("sample", "a-model", succeeded=True)
 
     beginning, _, end = terminal.getvalue().rpartition("sample a-model")
@@ -97,7 +97,7 @@ def test_a_quiet_command_shows_no_step(is_terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
 
     with (
-        working("a command", is_quiet=True, is_whole=True),
+        working("a command", is_quiet=True, is_command=True),
         progress("sample", {"a": 1}, is_quiet=True),
     ):
         advance("sample", "a", succeeded=True)
