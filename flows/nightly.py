@@ -25,7 +25,7 @@ from tasks.alerts.findings import (
     switched_off,
 )
 from tasks.alerts.message import Message, Results, night_message
-from tasks.alerts.sending import Delivery, deliver, history_of, ping, store
+from tasks.alerts.sending import Delivery, deliver, history_of, ping, store_alerts
 from tasks.benchmarks import load_benchmark
 from tasks.compare.vintages import comparable_pairs, differences_of
 from tasks.config.job import Job
@@ -327,7 +327,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
     if not alerts and not deliveries:
         return
     try:
-        store(job, alerts, deliveries)
+        store_alerts(job, alerts, deliveries)
         Warehouse(job.warehouse).publish()
     except (WarehouseError, OSError) as error:
         notice(f"alerts are not stored: {explained(error).line}")

@@ -409,7 +409,7 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
         return []
 
 
-def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
+def store_alerts(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
     shared_columns = {
         "run_id": job.run_id,

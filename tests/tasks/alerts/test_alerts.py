@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.alerts import findings
 from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops
-from tasks.alerts.sending import Delivery, store
+from tasks.alerts.sending import Delivery, store_alerts
 from tasks.run.writing import StageReport
 from tests.kit import rows_in, values_in
 from tests.tasks.alerts.conftest import DRIFT, DRIFTED, DROP, FELL, night_job
@@ -204,8 +204,8 @@ FAILED = Delivery("slack 2", "failed", 4, "no connection", 3)
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path):
     job = night_job(tmp_path)
 
-    store(job, [])
-    store(job, [DROP, DRIFT], [SENT, FAILED])
+    store_alerts(job, [])
+    store_alerts(job, [DROP, DRIFT], [SENT, FAILED])
 
     Warehouse(tmp_path).publish()
     drift, drop = rows_in(tmp_path, "from alerts order by kind")
@@ -239,7 +239,7 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         ("2026-11-22", "run-2"),
         ("2026-11-23", "run-3"),
     ):
-        store(night_job(tmp_path, night, run_id), alerts)
+        store_alerts(night_job(tmp_path, night, run_id), alerts)
         Warehouse(tmp_path).publish()
 
     query = (

@@ -19,7 +19,7 @@ from tasks.alerts.findings import (
     stopping_drops,
 )
 from tasks.alerts.message import Results, escaped, night_message
-from tasks.alerts.sending import Delivery, deliver, history_of, store
+from tasks.alerts.sending import Delivery, deliver, history_of, store_alerts
 from tasks.config.job import Job
 from tests.kit import row, written
 from tests.tasks.alerts.conftest import DRIFTED, FELL, NIGHT, alerts_to, night_job
@@ -299,9 +299,9 @@ def hold_nights(
     for day, alerts in enumerate(nights, start=1):
         job = night_of(folder, day)
         store_run(job)
-        store(job, alerts)
+        store_alerts(job, alerts)
         history = history_of(job, alerts)
-        store(
+        store_alerts(
             job,
             [],
             deliver(settings, alerts, job, RESULTS, history=history),
@@ -358,7 +358,7 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path):
     store_run(job)
     ids = (alert_id(job, GAMMA),)
     failed = Delivery("webhook 1", "failed", 4, "no connection", 1, ids)
-    store(job, [GAMMA], [failed])
+    store_alerts(job, [GAMMA], [failed])
     Warehouse(tmp_path).publish()
 
     tonight = night_of(tmp_path, 2)

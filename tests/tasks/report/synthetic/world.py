@@ -276,4 +276,4 @@ def _alert(job: Job, night: str, label: str):
         alpha=0.05,
         drifted_judges={judge["judge"]: judge["judge"] for judge in judges},
     )
-    sending.store(night_job, alerts)
+    sending.store_alerts(night_job, alerts)
