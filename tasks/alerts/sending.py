@@ -110,7 +110,7 @@ def ping(settings: Alerts) -> Delivery | None:
     """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
-    return _deliver_to("ping", [partial(_call, settings.ping, settings.timeout_s)], settings, ())
+    return _deliver_to("ping", [partial(_send_request, settings.ping, settings.timeout_s)], settings, ())
 
 
 def _deliver_to(
@@ -236,11 +236,11 @@ def _sends_to(receiver: Receiver, message: Message, timeout_s: float) -> list[Se
             partial(_send_by_apprise, partial(_url_plugin, receiver.apprise), message, timeout_s)
         ]
     if receiver.slack is not None:
-        return [partial(_call, receiver.slack, timeout_s, {"text": message.as_chat})]
-    return [partial(_call, receiver.webhook or "", timeout_s, message.as_json)]
+        return [partial(_send_request, receiver.slack, timeout_s, {"text": message.as_chat})]
+    return [partial(_send_request, receiver.webhook or "", timeout_s, message.as_json)]
 
 
-def _call(address: str, timeout_s: float, content: Row | None = None) -> bool:
+def _send_request(address: str, timeout_s: float, content: Row | None = None) -> bool:
     """Call an address, in which `${NAME}` is filled in; content is posted as JSON.
 
     The attempt ends before this time limit of each read (`_send_with_retries`).
@@ -347,7 +347,7 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
     An alert counts as sent if it was sent in an earlier night, has not changed, and was there in
     all nights since.
     """
-    deliveries = _stored(
+    deliveries = _stored_rows(
         job,
         "alert_deliveries",
         "receiver, night, n_alerts, alert_ids",
@@ -376,11 +376,11 @@ def _alerts_of_earlier_nights(job: Job) -> list[list[Row]]:
     benchmark = job.benchmark
     alerts_by_night: dict[str, list[Row]] = {}
     runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
-    for row in _stored(job, runs, "distinct night", benchmark=benchmark):
+    for row in _stored_rows(job, runs, "distinct night", benchmark=benchmark):
         if row["night"] < (job.night or ""):
             alerts_by_night[row["night"]] = []
     columns = "night, alert_id, kind, subject, facts"
-    for row in _stored(job, "alerts", columns, benchmark=benchmark):
+    for row in _stored_rows(job, "alerts", columns, benchmark=benchmark):
         if row["night"] in alerts_by_night:
             alerts_by_night[row["night"]].append(row)
     return [alerts_by_night[night] for night in sorted(alerts_by_night, reverse=True)]
@@ -401,7 +401,7 @@ def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Row]]) -> list[str]
     return unchanged_ids
 
 
-def _stored(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
+def _stored_rows(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
     try:
         with Warehouse(job.warehouse).reader() as reader:
             return reader.select(table, columns, **where)
@@ -416,7 +416,7 @@ def store_alerts(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Deliver
         "night": job.night,
         "created_at": datetime.now(UTC),
     }
-    stored_ids = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")}
+    stored_ids = {row["alert_id"] for row in _stored_rows(job, "alerts", "alert_id")}
     rows = []
     for alert in alerts:
         row = {
