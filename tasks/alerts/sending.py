@@ -110,7 +110,9 @@ def ping(settings: Alerts) -> Delivery | None:
     """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
-    return _deliver_to("ping", [partial(_send_request, settings.ping, settings.timeout_s)], settings, ())
+    return _deliver_to(
+        "ping", [partial(_send_request, settings.ping, settings.timeout_s)], settings, ()
+    )
 
 
 def _deliver_to(

@@ -511,7 +511,7 @@ def with_cascades(judges: Sequence[Judge]) -> tuple[Judge, ...]:
         ValueError: a cascade is impossible; each problem with the path of its key.
     """
     judges_by_label = {judge.label: judge for judge in judges}
-    _refuse_impossible(judges, judges_by_label)
+    _refuse_impossible_cascades(judges, judges_by_label)
     member_labels = _member_labels(judges)
     n_judges = Counter(judge.label for judge in judges)
     for label in sorted(member_labels):
@@ -608,7 +608,9 @@ def _panel(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
     return panel.model_copy(update=changes)
 
 
-def _refuse_impossible(judges: Sequence[Judge], judges_by_label: Mapping[str, Judge]) -> None:
+def _refuse_impossible_cascades(
+    judges: Sequence[Judge], judges_by_label: Mapping[str, Judge]
+) -> None:
     problems = []
     for index, judge in enumerate(judges):
         if judge.cascade is not None:
