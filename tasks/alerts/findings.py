@@ -141,7 +141,7 @@ def drops(
             row = {**comparison, "p_adjusted": p_adjusted}
             means = _means(row["first_mean"], row["second_mean"])
             happened = f"fell on {row['split']}: {means}"
-            alerts.append(_drop(row, _drop_line(row), happened, drifted_judges))
+            alerts.append(_drop_alert(row, _drop_line(row), happened, drifted_judges))
     return alerts
 
 
@@ -181,7 +181,7 @@ def short_number(value: float, decimals: int) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-def _drop(row: Row, line: str, happened: str, drifted_judges: Mapping[str, str]) -> Alert:
+def _drop_alert(row: Row, line: str, happened: str, drifted_judges: Mapping[str, str]) -> Alert:
     judge = drifted_judges.get(row["judge"])
     cause = ""
     if judge is not None:
@@ -221,7 +221,7 @@ def stopping_drops(looks: Iterable[Row], *, drifted_judges: Mapping[str, str] = 
                 f" {look['n_tasks_planned']} tasks"
             )
             facts = {**look, "difference": look["mean_difference"]}
-            alerts.append(_drop(facts, line, happened, drifted_judges))
+            alerts.append(_drop_alert(facts, line, happened, drifted_judges))
     return alerts
 
 
