@@ -360,10 +360,10 @@ def neighbours(context: Context, is_plan: bool) -> int:
         from tasks.plan.plan import plan_neighbours
 
         calls = plan_neighbours(context.job)
-    return _show_planned(context, calls)
+    return _show_planned_calls(context, calls)
 
 
-def _show_planned(context: Context, calls: "Sequence[Planned]") -> int:
+def _show_planned_calls(context: Context, calls: "Sequence[Planned]") -> int:
     if context.as_json:
         show_json(context, [vars(planned) for planned in calls])
     else:
@@ -416,7 +416,7 @@ def succeed(
             from tasks.plan.plan import plan_succession
 
             calls = plan_succession(context.job)
-        return _show_planned(context, calls)
+        return _show_planned_calls(context, calls)
     execution = run_flow(context, "succeed")
     if execution.was_interrupted:
         return finish(context, execution)
