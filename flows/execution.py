@@ -184,7 +184,7 @@ _VERBOSE = _QUIET | {
 }
 
 
-def prepare(*, is_verbose: bool) -> None:
+def silence_libraries(*, is_verbose: bool) -> None:
     """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
     for name, value in (_VERBOSE if is_verbose else _QUIET).items():
         os.environ.setdefault(name, value)

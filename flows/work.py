@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from flows.execution import Execution, execute, prepare
+from flows.execution import Execution, execute, silence_libraries
 from flows.report import is_up_to_date
 from flows.run.config import refuse_every_vintage, refuse_unknown_names
 from flows.run.coverage_report import coverage_report
@@ -268,7 +268,7 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
         refuse_unready(job, flow.calls)
-    prepare(is_verbose=is_verbose)
+    silence_libraries(is_verbose=is_verbose)
     # `aggregate` is the command that repairs.
     execution = execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
     execution.flow = name

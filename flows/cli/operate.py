@@ -239,9 +239,9 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
       PREFECT_API_URL=http://prefect:4200/api prbench serve
       prbench serve --work-pool evals
     """
-    from flows.execution import prepare
+    from flows.execution import silence_libraries
 
-    prepare(is_verbose=context.is_verbose)
+    silence_libraries(is_verbose=context.is_verbose)
     from flows.serving import serve as serve_deployments
 
     serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
