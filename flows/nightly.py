@@ -245,7 +245,7 @@ def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
 
 
 def _judge_change(job: Job) -> str:
-    """Return a line that a judge took the place of another one; empty if none did."""
+    """Return a line that says which judge replaced which; empty if none was replaced."""
     parameters = {"benchmark": job.benchmark, "night": job.night}
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.query("queries/nightly/judge_change", parameters)

@@ -282,7 +282,7 @@ def _retention(days: int | None) -> dict[str, str]:
 
     None: it deletes none.
     """
-    if not days:
+    if days is None:
         return {}
     return {
         "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",

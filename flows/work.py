@@ -124,7 +124,7 @@ class CommandFlow:
 
     Attributes:
         checks: each returns something true if there is work of one kind; without checks there
-            always is work.
+            is always work.
         calls: the kinds of models whose keys and names are checked before it starts; without any,
             keys are checked when the first batch opens the context of the run.
         covered_stage: the stage whose coverage it reports, if any; `evaluate`: all stages.

@@ -55,6 +55,7 @@ def ingest(job: Job) -> StageReport:
     source = source_of(job)
     warehouse = Warehouse(job.warehouse)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    # A commit of the hub that is stored is not loaded again: its rows never change.
     if not source.files and warehouse.database.exists():
         with warehouse.reader() as reader:
             rows = reader.select("split_members", "distinct split", **key)

@@ -53,7 +53,8 @@ def show_parts(
         parameters: passed to each figure that has them; `is_hard` and `score` narrow all figures.
         empty: the sentence if no figure has a row; without one, the first figure's.
         vintage: the default of --vintage; None: the current one of each model.
-        steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
+        steps: the queries of views to replace, by name, and the values of their parameters
+            (`tasks.figures.scope.Scope`).
         lines_after: returns the lines below all figures, from the rows by part.
 
     Raises:

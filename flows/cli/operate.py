@@ -241,7 +241,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     """
     from flows.execution import silence_libraries
 
-    silence_libraries(is_verbose=context.is_verbose)
+    silence_libraries(is_verbose=context.is_verbose)  # before Prefect is imported, which reads it
     from flows.serving import serve as serve_deployments
 
     serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)

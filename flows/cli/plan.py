@@ -307,7 +307,8 @@ def status(
 
 
 def _lines_below(job: "Job") -> Iterator[str]:
-    """Yield lines with the folder of the data, models that end soon, unpublished replies, and the
+    """Yield lines with the folder of the data, models that are switched off soon, unpublished
+    replies, and the
     senders and machines at work.
     """
     from tasks.maintain.spend import unpublished_replies

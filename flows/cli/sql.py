@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import duckdb
 
 
-# Settings of an option that may be given without its value, which then is empty.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
+"""Settings of an option that may be given without a value, which then is the empty text."""
 
 
 @show_command(location_options=WAREHOUSE)
@@ -189,7 +189,8 @@ def _show_query(context: Context, name: str) -> None:
 
 
 def _queries_named(context: Context, name: str) -> dict[str, str]:
-    """Return title and SQL of all that has a name; that of a figure only if nothing else has it.
+    """Return the SQL of each table, query and recipe of a name, by title; of a figure only if nothing
+    else has the name.
 
     Raises:
         UsageError: nothing has the name, or only a figure that is computed in Python.

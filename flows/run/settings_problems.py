@@ -87,7 +87,7 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
     elif problem["type"] == _UNKNOWN_KEY:
         name = str(problem["loc"][-1])
         reason = f"there is no such key{did_you_mean(name, sorted(_known_keys() - {name}))}"
-    # A problem between elements of a list already names their keys.
+    # A problem that elements of a list have together begins with the path of one of them.
     if not key or reason.startswith(f"{key}["):
         return reason
     return f"{key}: {reason}"

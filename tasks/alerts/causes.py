@@ -40,10 +40,9 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
         for report in reports:
             # Models and judges have limits of their own, so an endpoint of both may be stopped for
             # one of them only.
-            if (report.stage == "sample") != (callee.kind == MODEL):
-                continue
+            is_called_by_stage = (callee.kind == MODEL) == (report.stage == "sample")
             for line in report.stopped:
-                if line.startswith(beginning):
+                if is_called_by_stage and line.startswith(beginning):
                     reason = line.removeprefix(beginning)
                     stops[str(callee)] = Stop(callee, reason, _judges_needing(callee, job))
     return list(stops.values())
@@ -165,7 +164,7 @@ def _shortfall(
 def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
     """Return what a model or judge did, in words for a title.
 
-    `reason` says why its endpoint was stopped; it is empty if that was not.
+    `reason` says why its endpoint was stopped; empty: it was not.
     """
     is_silent = not reason and n_done == 0 and failures and set(failures) <= UNANSWERED
     if is_silent or reason.startswith(NO_REPLY):

@@ -318,7 +318,7 @@ skipped = partial(Alert, "skipped", "")
 
 
 def alert_id(job: Job, alert: Alert) -> str:
-    """Return the id of an alert of a job's night: of what it says, and of when.
+    """Return the id of an alert of a job: a hash of what it says, and of its run or night.
 
     Equal findings of a night have one id, also if it runs again. An alert about a failed or skipped
     run has a new id each time; one about data quality keeps its id every night until the data

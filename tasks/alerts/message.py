@@ -19,9 +19,9 @@ _MOST_CHARS = 400
 cut.
 """
 _MOST_PHRASES = 2
-"""The number of phrases in a title; the others are counted."""
+"""The largest number of phrases in a title; the others are counted."""
 _MOST_STEPS = 2
-"""The number of commands to try next."""
+"""The largest number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
 
 
@@ -34,7 +34,7 @@ class Results:
             the shown order.
         cost_usd: the cost of all runs of the night; None if it is not known.
         calls: the requests of all runs of the night.
-        judge_change: a line that a judge took the place of another one; empty if none did.
+        judge_change: a line that says which judge replaced which; empty if none was replaced.
     """
 
     scores: Sequence[Row] = ()

@@ -89,14 +89,14 @@ def deliver(
     before the next attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     history = history or History()
+    is_sent_always = settings.when == "always" and results is not None
     delivery_calls = []
     for number, receiver_settings in enumerate(settings.to, start=1):
         receiver = f"{receiver_settings.kind} {number}"
         new_alerts = [
             alert for alert in alerts if (receiver, alert_id(job, alert)) not in history.sent
         ]
-        is_wanted_anyway = settings.when == "always" and results is not None
-        if new_alerts or (is_wanted_anyway and not history.has_heard(receiver, alerts)):
+        if new_alerts or (is_sent_always and not history.has_heard(receiver, alerts)):
             standing = [] if new_alerts else alerts
             message = night_message(job, new_alerts, results, standing=standing)
             sends = _sends_to(receiver_settings, message, settings.timeout_s)
@@ -193,10 +193,11 @@ def _send_once(send: Send) -> Exception | None:
 
 
 def _hide_while_sending(text: str) -> str:
-    """Return a log line, or another text in place of one that a library writes during sending: it
-    may contain the address. Collect the error that is being handled.
+    """Return a log line unchanged, or a fixed text for one that a library writes during sending: it
+    may contain the address.
 
-    Apprise catches errors and logs them, so this is the only way to see them.
+    The error that is being handled then is added to `_ERRORS`: Apprise catches errors and logs
+    them, so this is the only way to see them.
     """
     errors = _ERRORS.get()
     if errors is None or not text:

@@ -108,8 +108,8 @@ class Endpoint(Strict):
 
     `api` chooses chat completions or the responses API; `stream` requests the reply in pieces.
     `omits_think_tag` means that the server sends thinking without its opening tag, so everything up
-    to the closing tag is thinking; it changes how a reply is read, not the request, so it is part
-    of the identity. `ends_ok` are words with which complete replies of this model end, beside those
+    to the closing tag is thinking; no request contains it, but it changes how a reply is read, so
+    it is part of the identity. `ends_ok` are words with which complete replies of this model end, beside those
     that are known; they are not part of the identity. `retires_on` is the day on which its provider
     switches it off, in place of the day in LiteLLM's table. Values of `headers`, `api_base`, and of
     secrets in `params` refer to the environment as `${NAME}`; the text in the file is part of the
@@ -544,13 +544,7 @@ def with_panels(judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
                 unlisted.append(judges_by_label[member.label])
     resolved = []
     for judge in (*judges, *unlisted):
-        if judge.majority:
-            problem = next(_panel_problems(judge, judges_by_label), None)
-            if problem is not None:
-                raise ValueError(f"judge {judge.label}: {problem}")
-            resolved.append(_panel(judge, judges_by_label))
-        else:
-            resolved.append(judge)
+        resolved.append(_panel(judge, judges_by_label) if judge.majority else judge)
     return tuple(resolved)
 
 
@@ -598,7 +592,14 @@ def _members_of(panel: Judge, judges_by_label: Mapping[str, Judge]) -> list[Judg
 
 
 def _panel(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
-    """Return a panel that holds its members, with their grading."""
+    """Return a panel that holds its members, with their grading.
+
+    Raises:
+        ValueError: it is impossible.
+    """
+    problem = next(_panel_problems(panel, judges_by_label), None)
+    if problem is not None:
+        raise ValueError(f"judge {panel.label}: {problem}")
     members = _members_of(panel, judges_by_label)
     changes = {
         "majority": tuple(members),

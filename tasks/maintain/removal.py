@@ -12,6 +12,7 @@ from tasks.console import notice
 from tasks.llm.ledger.pruning import Pruned, forget
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted
+from tasks.run.missing_work import removal_times
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import Row, Warehouse, WarehouseError, refuse_other_version
@@ -76,10 +77,7 @@ def forget_removed(job: Job) -> Pruned:
         PipelineError: the ledger cannot be opened or written.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        removed = {
-            row["response_id"]: row["created_at"].timestamp()
-            for row in reader.rows("from removals")
-        }
+        removed = removal_times(reader)
     return forget(job.warehouse / LEDGER, removed) if removed else Pruned()
 
 

@@ -371,6 +371,12 @@ def conversations_of(
     }
 
 
+def removal_times(reader: Reader) -> dict[str, float]:
+    """Return the time (wall clock) at which each removed response was removed, by its id."""
+    removals = reader.rows("from removals")
+    return {row["response_id"]: row["created_at"].timestamp() for row in removals}
+
+
 def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
     """Return the messages to a model: the conversation, with the model's system prompt in front if
     it has one.

@@ -45,14 +45,14 @@ async def sample_cells(
     with context.warehouse.reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted_tasks, task_ids)
-        removals = reader.rows("from removals")
-    removal_times = {row["response_id"]: row["created_at"].timestamp() for row in removals}
+        removal_times = missing_work.removal_times(reader)
     gateway = context.gateway("sample", model_label)
     report = StageReport("sample")
     with PartWriter(context.warehouse, "responses", context.ledger, report) as writer:
 
         async def sample(index: int, cell: Cell) -> None:
-            sampled = SampledCell(job, wanted_tasks, model, target, conversations[cell[0]], cell)
+            task_id, _ = cell
+            sampled = SampledCell(job, wanted_tasks, model, target, conversations[task_id], cell)
             reply = await gateway.complete(sampled.call(index, removal_times))
             row = sampled.row(reply)
             opening = unknown_opening(row["text"] or "")
@@ -98,11 +98,12 @@ class SampledCell:
         """Return the call for the response; `index` orders it among those of a batch."""
         turns = missing_work.messages_to(self.model, self.conversation)
         messages = [{"role": role, "content": content} for role, content in turns]
+        _, trial = self.cell
         return Call(
             self.target,
             messages,
             self.response_id,
-            trial=self.cell[1],
+            trial=trial,
             vintage=self.job.vintage_of(self.model),
             priority=(index,),
             not_before_s=removal_times.get(self.response_id),
