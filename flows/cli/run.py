@@ -423,7 +423,8 @@ def succeed(
     parts = {"models": "succession", "agreement": "succession_agreement"}
     judges = {"old": old_judge, "new": new_judge}
     if context.as_json:
-        return finish(context, execution, **rows_of_parts(context, execution.job, parts, judges))
+        rows = rows_of_parts(context, execution.job, parts, judges)
+        return finish(context, execution, models=rows["models"], agreement=rows["agreement"])
     if not execution.job.is_quiet:
         show_parts(context, execution.job, parts, judges)
     return finish(context, execution)
