@@ -19,6 +19,7 @@ from tasks.figures.shown import FIGURES
 from tests.flows.conftest import opened_terminal
 
 WIDTHS = (80, 100, 140, 200)
+NAMES = [f"column_{index}" for index in range(12)]
 MODEL = "gpt-5.6-sol-high"
 LONG = "a-provider/some-model-with-a-long-name-2026-11-28-high"
 NUMBERS: dict[str, Any] = {
@@ -126,10 +127,9 @@ def heading_of(table: str) -> str:
 
 def essential_columns(figure: Figure, rows: Rows) -> list[TableColumn]:
     """The essential columns, without those that are headings."""
-    columns = terminal_columns(figure.columns, rows, figure.essential)
     return [
         column
-        for column in columns
+        for column in terminal_columns(figure.columns, rows, figure.essential)
         if column.is_essential and column.name not in figure.boards
     ]
 
@@ -137,8 +137,10 @@ def essential_columns(figure: Figure, rows: Rows) -> list[TableColumn]:
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name):
     figure = FIGURES[name]
-    columns = essential_columns(figure, [usual_row(figure)])
-    widths = {column.name: column.shortened.width for column in columns}
+    widths = {
+        column.name: column.shortened.width
+        for column in essential_columns(figure, [usual_row(figure)])
+    }
 
     assert set(figure.essential) <= set(widths)
     assert 1 <= len(widths) <= 8
@@ -175,7 +177,7 @@ def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows
     name, capsys
 ):
     figure = FIGURES[name]
-    full = [usual_row(figure), usual_row(figure)]
+    full = [usual_row(figure)] * 2
     empty = [dict.fromkeys(full[0])]
 
     headings = []
@@ -196,20 +198,19 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
 ):
     on_terminal(monkeypatch, 200)
     board = FIGURES["leaderboard"]
-    rows = []
-    for index in range(2):
-        row = usual_row(board, f"model-{index}")
-        rows.append(row | {"judge_config": "strict", "n_tasks": index})
+    row = usual_row(board) | {"judge_config": "strict"}
 
-    show_figure(board, rows)
+    show_figure(
+        board, [row | {"model": name, "n_tasks": n} for n, name in enumerate("ab")]
+    )
 
-    heading, *lines = printed(capsys).splitlines()
+    heading, table = printed(capsys).split("\n", 1)
     assert heading.startswith(
         "Judge: strict · Split: finance_hard · Label: Tax Law · "
     )
     assert "Tasks ranked: 1,234" in heading
     assert "Coverage: " not in heading
-    assert " Tasks " in "\n".join(lines)
+    assert " Tasks " in table
 
 
 def test_a_terminal_leaves_out_a_column_without_any_value(monkeypatch, capsys):
@@ -222,28 +223,18 @@ def test_a_terminal_leaves_out_a_column_without_any_value(monkeypatch, capsys):
 
 def test_rows_of_several_boards_stand_under_their_headings(capsys):
     board = FIGURES["leaderboard"]
-    rows = []
-    for model, split in product(("model-0", "model-1"), ("a", "b")):
-        values = {
-            "judge_config": "strict",
-            "label": None,
-            "split": split,
-        }
-        rows.append(usual_row(board, model) | values)
+    row = usual_row(board) | {"judge_config": "strict", "label": None}
+    names = product(("model-0", "model-1"), "ab")
 
-    show_figure(board, rows)
+    show_figure(
+        board, [row | {"model": model, "split": split} for model, split in names]
+    )
 
     table = printed(capsys)
     assert table.startswith("Judge: strict\n")
     words = re.findall(r"^Split: (\w)|(model-\d)", table, re.MULTILINE)
-    assert ["".join(word) for word in words] == [
-        "a",
-        "model-0",
-        "model-1",
-        "b",
-        "model-0",
-        "model-1",
-    ]
+    text = " ".join(map("".join, words))
+    assert text == "a model-0 model-1 b model-0 model-1"
 
 
 def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
@@ -252,10 +243,9 @@ def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
 
     show_figure(FIGURES["diff"], [row])
 
-    lines = printed(capsys).splitlines()
     first_cells = [
         line[: line.find("  ")]
-        for line in lines
+        for line in printed(capsys).splitlines()
         if not line.startswith(("Under", " "))
     ]
     assert LONG in "".join(first_cells)
@@ -264,13 +254,12 @@ def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_column_of_a_query_is_nothing(width, monkeypatch, capsys):
     on_terminal(monkeypatch, width)
-    names = [f"column_{index}" for index in range(12)]
 
-    show_table(names, [[LONG, "x" * 400, 1.5, 1234567] * 3])
+    show_table(NAMES, [[LONG, "x" * 400, 1.5, 1234567] * 3])
 
     table = printed(capsys)
     assert max(map(cell_len, table.splitlines())) <= width
-    assert all(name in table for name in names)
+    assert all(name in table for name in NAMES)
     assert ("A wider terminal (or --wide) also shows: " in table) == (width < 200)
 
 
@@ -291,9 +280,8 @@ def test_a_cut_board_names_an_option_that_exists(
 ):
     on_terminal(monkeypatch, 80)
     board = FIGURES["leaderboard"]
-    command = cli.commands[command_name]
 
-    with click.Context(command):
+    with click.Context(cli.commands[command_name]):
         show_figure(board, [usual_row(board, LONG)])
 
     output = " ".join(printed(capsys).split())
@@ -302,10 +290,9 @@ def test_a_cut_board_names_an_option_that_exists(
 
 def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch, capsys):
     on_terminal(monkeypatch, 80)
-    names = [f"column_{index}" for index in range(12)]
 
     with click.Context(cli.commands["backfill"]):
-        show_table(names, [["x" * 40] * 12])
+        show_table(NAMES, [["x" * 40] * 12])
 
     assert "A wider terminal also shows: " in printed(capsys)
 
@@ -313,13 +300,14 @@ def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch, capsy
 def test_sentences_break_between_words_on_a_terminal(monkeypatch):
     terminal = opened_terminal(monkeypatch, "stdout", n_columns=80)
     path = f"/{'a-folder/' * 12}report"
+    text = f"{'several words ' * 12}at {path}"
 
-    say(f"{'several words ' * 12}at {path}")
+    say(text)
 
     lines = terminal.getvalue().splitlines()
     assert lines[-1] == path
     assert max(map(len, lines[:-1])) <= 80
-    assert " ".join(lines) == f"{'several words ' * 12}at {path}"
+    assert " ".join(lines) == text
 
 
 def test_indented_lines_such_as_commands_stay_whole_on_a_terminal(monkeypatch):
