@@ -33,7 +33,7 @@ from tasks.llm.variables import (
 )
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run.run_context import LEDGER, Callee, callees, retirements
+from tasks.run.run_context import LEDGER, callees, retirements
 from warehouse import Warehouse, WarehouseError, existing_folder, lines_on, refuse_other_version
 
 
@@ -137,22 +137,21 @@ def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     """Yield the findings on models: keys, servers, and with `may_call` one call to each."""
-    callee_by_route: dict[str, Callee] = {}
-    for callee in callees(job):
-        target = callee.target
-        route = str((target.name, target.api_base, target.headers))
-        callee_by_route.setdefault(route, callee)
     # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
     calls = job.settings.calls
     can_call = may_call and (calls.where == "here" or calls.address == "local")
-    findings = {}
+    findings: dict[str, SetupFinding] = {}
     targets = {}
-    for route, callee in callee_by_route.items():
-        subject = f"{callee.kind.replace('_', ' ')} {callee.target.name}"
-        finding = _finding(subject, partial(_model, callee.target))
+    for callee in callees(job):
+        target = callee.target
+        route = str((target.name, target.api_base, target.headers))
+        if route in findings:
+            continue
+        subject = f"{callee.kind.replace('_', ' ')} {target.name}"
+        finding = _finding(subject, partial(_model, target))
         findings[route] = finding
-        if can_call and finding.is_ok and not callee.target.is_embedded:
-            targets[route] = callee.target
+        if can_call and finding.is_ok and not target.is_embedded:
+            targets[route] = target
     results = _probe(job, list(targets.values()))
     for route, (is_ok, detail) in zip(targets, results, strict=True):
         finding = findings[route]

@@ -249,9 +249,8 @@ class Analyst(Endpoint):
     def problems(self) -> Iterator[str]:
         """Yield the problems of any model, and `mode: batch` if its route has no batches."""
         yield from super().problems()
-        if self.mode == "batch" and (
-            not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"
-        ):
+        has_batches = self.name.startswith(BATCH_PREFIXES) and self.api == "chat"
+        if self.mode == "batch" and not has_batches:
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
         if self.allow_live and self.mode != "batch":
             yield "`allow_live` belongs to `mode: batch`"
@@ -568,16 +567,17 @@ def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Itera
 
 
 def _member_problem(member: str | Judge, judges_by_label: Mapping[str, Judge]) -> str | None:
-    label = _label_of(member)
-    if label not in judges_by_label:
-        if isinstance(member, Judge):
-            return f"{label} is a panel or a cascade; a member is a model, or a cascade's label"
+    if isinstance(member, str):
+        if member in judges_by_label:
+            return None
         labels = ", ".join(sorted(judges_by_label))
-        return f"there is no judge {label!r}; there are {labels or 'none'}"
+        return f"there is no judge {member!r}; there are {labels or 'none'}"
+    label = member.label
+    if label not in judges_by_label:
+        return f"{label} is a panel or a cascade; a member is a model, or a cascade's label"
     judge = judges_by_label[label]
-    if isinstance(member, Judge) and (
-        member.model_copy(update={"has_board": judge.has_board}) != judge
-    ):
+    same_judge = judge.model_copy(update={"has_board": member.has_board})
+    if member != same_judge:
         return f"{label} has other settings elsewhere; give it another label"
     return None
 

@@ -15,6 +15,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from tasks.bundles.bundle import (
@@ -111,18 +112,16 @@ def _intact_files(
         return {}
     intact_files = {}
     for file in read_bundle(location, "backup").files:
-        if stored_sizes.get(file.name) == file.n_bytes and (
-            not must_verify or location.hash_of(file.name) == file.sha256
-        ):
+        has_right_size = stored_sizes.get(file.name) == file.n_bytes
+        if has_right_size and (not must_verify or location.hash_of(file.name) == file.sha256):
             intact_files[_path_of(file)] = file
     return intact_files
 
 
 def _refuse_unsuitable(warehouse: Warehouse, location: Folder | Store) -> None:
     """Refuse a target within the warehouse, or with content that is not a backup."""
-    if isinstance(location, Folder) and location.path.resolve().is_relative_to(
-        warehouse.root.resolve()
-    ):
+    root = warehouse.root.resolve()
+    if isinstance(location, Folder) and location.path.resolve().is_relative_to(root):
         raise UsageError(
             f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk"
         )
@@ -152,11 +151,8 @@ def _stage_files(
     if source:
         _copy_ledger(source, stage / LEDGER / source.name)
     with file_lock(warehouse.root / "publish.lock", wait=True):
-        parts = {
-            path.relative_to(warehouse.root).as_posix(): path
-            for paths in warehouse.store.all_current_parts().values()
-            for path in paths
-        }
+        current_paths = chain.from_iterable(warehouse.store.all_current_parts().values())
+        parts = {path.relative_to(warehouse.root).as_posix(): path for path in current_paths}
         # The list of the expected parts, and the version of the warehouse.
         small_files = {name: warehouse.root / name for name in ("parts/list.json", VERSION_FILE)}
         for name, path in (small_files | parts).items():

@@ -109,9 +109,9 @@ def _current_spend(job: Job, published: _PublishedSpend) -> dict[_SpendKey, Row]
             if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs:
                 spend[_key_of(row)] = row
     for key, row in published.rows.items():
-        in_ledger = spend.get(key)
-        if in_ledger is None or (
-            in_ledger["cost_usd"] is not None and row["calls"] > in_ledger["calls"]
+        ledger_row = spend.get(key)
+        if ledger_row is None or (
+            ledger_row["cost_usd"] is not None and row["calls"] > ledger_row["calls"]
         ):
             spend[key] = row
     return spend
