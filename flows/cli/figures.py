@@ -67,7 +67,7 @@ def show_parts(
     notes = lines_after(rows_by_part)
     if not context.as_json and not any(rows_by_part.values()):
         show_nothing(context, job, empty or next(iter(figures.values())).empty)
-        figures = {}  # the lines below them are still shown
+        figures = {}  # so that only the lines below them are shown
     present(context, figures, rows_by_part, notes, is_all=parameters.get("is_all", False), job=job)
     return rows_by_part
 

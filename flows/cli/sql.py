@@ -81,6 +81,7 @@ def sql(
       prbench sql --cookbook ranking --show > mine.sql
       prbench sql --show score_history      print the SQL of a table or figure
     """
+    # --describe, --cookbook and --show without a name are the empty text.
     sources = {
         "a query": query,
         "-f": file,

@@ -134,9 +134,10 @@ def _side_fields(
     groups: Sequence[Sequence[Side]],
 ) -> list[Field]:
     options = _options(reader, kind, groups)
-    likely = dict(zip(_SIDES, _suggested_names(kind, list(options), groups), strict=False))
+    suggestions = dict(zip(_SIDES, _suggested_names(kind, list(options), groups), strict=False))
     return [
-        Field(side, options.items(), choices.get(side) or likely.get(side, "")) for side in _SIDES
+        Field(side, options.items(), choices.get(side) or suggestions.get(side, ""))
+        for side in _SIDES
     ]
 
 

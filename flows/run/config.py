@@ -77,6 +77,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     for name, value in vars(arguments).items():
         if name in Job.model_fields and value not in (None, ()):
             values[name] = value
+    # Without a zone, a stop time is one of this machine's clock.
     clock = started_at.astimezone().replace(tzinfo=None)
     values["stop_at"] = stop_time(arguments.stop_at, clock) if arguments.stop_at else None
     values["run_id"] = f"{started_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"

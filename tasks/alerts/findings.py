@@ -264,13 +264,13 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     The reasons are their warnings on that, all of which begin with the same words (`AT_BUDGET` in
     `tasks/run/writing.py`, and `tasks/run/run_context.py`).
     """
-    reasons = []
+    stop_lines = []
+    n_skipped = Counter[str]()
+    # A stage has several reports, of different models.
     for report in reports:
-        reasons += [line for line in report.warnings if line.startswith("stopped at")]
-    reasons = list(dict.fromkeys(reasons))
-    n_skipped = Counter[str]()  # a stage has several reports, of different models
-    for report in reports:
+        stop_lines += [line for line in report.warnings if line.startswith("stopped at")]
         n_skipped[report.stage] += report.skipped
+    reasons = list(dict.fromkeys(stop_lines))
     skipped_text = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
     line = "; ".join([f"the run reached {limit}; skipped: {skipped_text}", *reasons])
     n_done = sum(report.rows for report in reports)

@@ -554,7 +554,7 @@ def _panel_problems(panel: Judge, judges_by_label: Mapping[str, Judge]) -> Itera
             yield f"`majority`: {problem}"
             return
     members = _members_of(panel, judges_by_label)
-    if len(set(map(_label_of, members))) < len(members):
+    if len({member.label for member in members}) < len(members):
         yield "`majority` names a judge twice; `votes` counts its repetitions"
     n_votes = len(members) * panel.votes
     if n_votes < 3 or n_votes % 2 == 0:
