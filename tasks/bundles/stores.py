@@ -203,6 +203,11 @@ Location = Folder | Store
 """Where a bundle is."""
 
 
+def location_of(target: Path | Store) -> Location:
+    """Return the folder at a path; a store is returned unchanged."""
+    return Folder(target) if isinstance(target, Path) else target
+
+
 @contextmanager
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
     """Yield an empty folder on the disk of the warehouse, because other disks may lack room.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sql
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.bundle import KINDS, Damaged, published_in, read_bundle, verify_bundle
-from tasks.bundles.stores import Folder, Store
+from tasks.bundles.stores import Store, location_of
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.measures import SCORE, TRIALS
@@ -337,7 +337,7 @@ def verify_files(source: Path | Store) -> StageReport:
     Raises:
         Damaged: it is none of these, or a file does not match its manifest.
     """
-    location = published_in(Folder(source) if isinstance(source, Path) else source)
+    location = published_in(location_of(source))
     bundle = read_bundle(location, *KINDS)
     verify_bundle(location, bundle)
     size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"

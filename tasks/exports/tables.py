@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.bundles import bundle as bundles
-from tasks.bundles.stores import Folder, Location, Store, link_or_copy, work_folder
+from tasks.bundles.stores import (
+    Folder,
+    Location,
+    Store,
+    link_or_copy,
+    location_of,
+    work_folder,
+)
 from tasks.config.job import Job
 from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
@@ -202,12 +209,10 @@ def export_tables(
         with disk_errors(target), ExitStack() as stack:
             if isinstance(target, Path):
                 folder = target
-                location: Location = Folder(target)
             else:
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="prbench-")))
-                location = target
             export = write_tables(reader, folder, names, key)
-            bundles.write_bundle(location, "export", export.files, export.meta)
+            bundles.write_bundle(location_of(target), "export", export.files, export.meta)
     n_filled = sum(table.n_rows > 0 for table in export.tables)
     note = (
         f"{counted(export.n_rows, 'row')} of {counted(n_filled, 'table')} in {target}"
@@ -248,7 +253,7 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     Raises:
         Damaged: the source is not a whole export, or is of a newer format.
     """
-    location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
+    location = bundles.published_in(location_of(source))
     bundle = bundles.read_bundle(location, "export", "publication")
     entry = bundle.meta.get("tables")
     exported = bundles.checked(list[ExportedTable], entry, str(location), "tables")
@@ -358,7 +363,7 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
         PipelineError: a file cannot be read or written.
     """
     warehouse = Warehouse(job.warehouse)
-    location = Folder(target) if isinstance(target, Path) else target
+    location = location_of(target)
     with (  # the reader fails before anything is created if nothing is stored
         warehouse.reader(),
         disk_errors(target, "the last publication is unchanged"),

@@ -29,7 +29,7 @@ from tasks.bundles.bundle import (
     read_bundle,
     write_bundle,
 )
-from tasks.bundles.stores import Folder, Store, link_or_copy, work_folder
+from tasks.bundles.stores import Folder, Location, Store, link_or_copy, location_of, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import readable_path
@@ -73,7 +73,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         PipelineError: a file cannot be read or written, or another backup is in progress.
     """
     warehouse = Warehouse(job.warehouse)
-    location = Folder(target) if isinstance(target, Path) else target
+    location = location_of(target)
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     started_at = datetime.now(UTC).isoformat()
@@ -102,7 +102,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
 
 
 def _intact_files(
-    location: Folder | Store,
+    location: Location,
     stored_sizes: Mapping[str, int],
     *,
     must_verify: bool,
@@ -118,7 +118,7 @@ def _intact_files(
     return intact_files
 
 
-def _refuse_unsuitable(warehouse: Warehouse, location: Folder | Store) -> None:
+def _refuse_unsuitable(warehouse: Warehouse, location: Location) -> None:
     """Refuse a target within the warehouse, or with content that is not a backup."""
     root = warehouse.root.resolve()
     if isinstance(location, Folder) and location.path.resolve().is_relative_to(root):
@@ -203,7 +203,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         WarehouseBusy: a run is in progress on it.
         WarehouseError: the backup is of a warehouse of another version.
     """
-    location = Folder(source) if isinstance(source, Path) else source
+    location = location_of(source)
     bundle = read_bundle(location, "backup")
     warehouse = Warehouse(job.warehouse)
     if not all(is_inside(_path_of(file)) for file in bundle.files):
@@ -242,7 +242,7 @@ def _refuse_filled(root: Path) -> None:
         )
 
 
-def _fetch(location: Folder | Store, bundle: Bundle, stage: Path) -> None:
+def _fetch(location: Location, bundle: Bundle, stage: Path) -> None:
     """Copy all files of a backup to the stage, and write the manifest when they are verified."""
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
