@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import shutil
-import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -31,7 +30,7 @@ from tasks.bundles.bundle import (
 )
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import ZIP_ERRORS, member_chunks, refuse_bomb
+from tasks.dataset.foreign_files import ZIP_ERRORS, data_offset, member_chunks, refuse_bomb
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
@@ -337,11 +336,7 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
         for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
             if info.header_offset != end:
                 raise ValueError(f"there are other bytes before {info.filename}")
-            # From byte 26 on, the 30-byte header has the lengths of the name and the extra field
-            # after it (APPNOTE 4.3.7).
-            file.seek(info.header_offset + 26)
-            lengths = struct.unpack("<HH", file.read(4))
-            end += 30 + sum(lengths) + info.compress_size
+            end = data_offset(file, info) + info.compress_size
         file.seek(-DIGEST_HEX, 2)
         if end != archive.start_dir or archive.comment != file.read():
             raise ValueError("there are bytes outside its members")

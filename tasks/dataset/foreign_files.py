@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from functools import partial
 from io import BufferedReader
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from tasks.rules.errors import PipelineError
 
@@ -123,6 +124,15 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
         raise zipfile.BadZipFile(f"{member.filename} is compressed with an unsupported method")
     with archive.open(member) as opened:
         yield from iter(partial(opened.read, 2**16), b"")
+
+
+def data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
+    """Return the position in a ZIP file at which the packed content of a member begins."""
+    # The last 4 bytes of the 30-byte header are the lengths of the name and the extra field, which
+    # follow it (APPNOTE 4.3.7).
+    file.seek(member.header_offset + 26)
+    lengths = struct.unpack("<HH", file.read(4))
+    return member.header_offset + 30 + sum(lengths)
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:

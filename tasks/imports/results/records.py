@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,9 +208,9 @@ def output_failure(
     if reason in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
     cause = cause_of(error or output.get("error"))
-    if not cause:
-        return (None, None) if text is not None else (PROVIDER_ERROR, "the log has no output")
-    if not is_blank(text):
+    if not cause and text is None:
+        return PROVIDER_ERROR, "the log has no output"
+    if not cause or not is_blank(text):
         return None, None
     status = cause.partition(":")[0]
     if status not in FAILURES:
@@ -275,11 +275,9 @@ def marked_decisions(
     any_mark = "|".join(re.escape(mark) for mark in marks)
     beginning = re.compile(rf"(?:\A|\n\n)\[({any_mark})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
     heads = list(beginning.finditer(text))
-    ends = [head.start() for head in heads[1:]]
-    ends.append(len(text))
+    bounds = [*(head.start() for head in heads), len(text)]
     decisions = []
-    # If there is no head, `ends` still holds the end of the text.
-    for head, end in zip(heads, ends, strict=False):
+    for head, end in zip(heads, bounds[1:], strict=True):
         item = text[head.end() : end]
         title, _, reason = item.partition(before_reason)
         decision = Decision(
@@ -424,10 +422,7 @@ class Archive:
         # The compression method for Zstandard (APPNOTE 4.4.5), which Python reads from 3.14 on.
         if member.compress_type != 93:
             return read_json(b"".join(foreign_files.member_chunks(self._opened, member)))
-        header_end = member.header_offset + 30
-        # The last 4 bytes of this header are the lengths of the name and the extra field.
-        lengths = struct.unpack("<HH", self._content[header_end - 4 : header_end])
-        start = header_end + sum(lengths)
+        start = foreign_files.data_offset(BytesIO(self._content), member)
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:
             content: bytes = opened.read(member.file_size + 1)
