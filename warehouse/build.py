@@ -37,12 +37,12 @@ def rests_on_response(table: StoredTable) -> bool:
     return {"response_id", "created_at"} <= set(table.columns) and table.name != "removals"
 
 
-def is_removed(rows: str) -> str:
+def removed_condition(rows: str) -> str:
     """Return the condition that a row was made before its response was removed."""
     return sql.template("warehouse/is_removed", rows=rows)
 
 
-def decided(prefix: str = "") -> str:
+def decided_condition(prefix: str = "") -> str:
     """Return the condition that a row is decided.
 
     `prefix` is the table's name in the query, with a dot.
@@ -65,7 +65,7 @@ def note_replaced(
     """
     order = "part desc, part_row"
     if table.keeps == "decided":
-        is_decided = decided()
+        is_decided = decided_condition()
         order = (
             f"{is_decided} desc, if({is_decided}, part, null), part desc,"
             f" if({is_decided}, part_row, -part_row)"
@@ -105,7 +105,7 @@ def view_parts(
     connection.execute(query)
 
 
-ARRIVED = "new_parts"
+NEW_PARTS = "new_parts"
 """The view of the parts that were loaded last."""
 _ON_RESPONSES = ("verdicts", "evidence")
 """Tables whose rows quote or judge a response."""
@@ -120,18 +120,18 @@ def load(
     current_parts: CurrentParts,
 ) -> None:
     """Load new parts into a table that may hold rows; tables must come in the order of `TABLES`."""
-    view_parts(connection, table, paths, ARRIVED)
+    view_parts(connection, table, paths, NEW_PARTS)
     condition = _not_retracted(connection, table, current_parts)
     if rests_on_response(table) and holds(connection, "from removals"):
-        condition = f"not {is_removed(ARRIVED)} and {condition}"
-    rows = f"select * exclude (part, part_row) from {ARRIVED} where {condition}"
-    if note_replaced(connection, table, ARRIVED, table.key, condition):
+        condition = f"not {removed_condition(NEW_PARTS)} and {condition}"
+    rows = f"select * exclude (part, part_row) from {NEW_PARTS} where {condition}"
+    if note_replaced(connection, table, NEW_PARTS, table.key, condition):
         rows += f" and (part, part_row) not in (from {REPLACED})"
     if not holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"insert into {table.name} by name {rows}")
         return
     has_same_key = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
-    is_replaced = f"and not {decided('stored.')}" if table.keeps == "decided" else ""
+    is_replaced = f"and not {decided_condition('stored.')}" if table.keeps == "decided" else ""
     connection.execute(
         f"merge into {table.name} as stored using ({rows}) as incoming on {has_same_key} "
         f"when matched {is_replaced} then update by name when not matched then insert by name"
@@ -272,7 +272,7 @@ def _load_parts(
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit; begin")
-            if holds(connection, f"select 1 from {ARRIVED} where {table.models_read}"):
+            if holds(connection, f"select 1 from {NEW_PARTS} where {table.models_read}"):
                 changed_tables.add(table.name)
     return changed_tables
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sql
-from warehouse.build import REPLACED, is_removed, note_replaced, view_parts
+from warehouse.build import REPLACED, note_replaced, removed_condition, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import is_whole, write_part
 from warehouse.parts import PartStore, moment_of, names_in, write_list
@@ -206,7 +206,7 @@ def responses_where(
     query = sql.template(
         "warehouse/matching_responses",
         condition=condition,
-        is_removed=is_removed("stored_responses"),
+        is_removed=removed_condition("stored_responses"),
     )
     with _stored_responses(store) as connection:
         return list(connection.sql(query, params=values).to_arrow_table().to_pylist())
@@ -241,7 +241,7 @@ def clean_parts(store: PartStore) -> None:
     with _stored_responses(store) as connection:
         connection.execute(
             f"create or replace temp table {REPLACED} as select part, part_row from"
-            f" stored_responses where {is_removed('stored_responses')}"
+            f" stored_responses where {removed_condition('stored_responses')}"
         )
         rows = connection.execute(f"select distinct part from {REPLACED}").fetchall()
         names = {name for (name,) in rows}

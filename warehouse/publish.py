@@ -22,7 +22,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.build import REPLACED, build, decided, note_replaced, view_parts
+from warehouse.build import REPLACED, build, decided_condition, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.locks import refuse_if_lost
@@ -172,7 +172,7 @@ def _lost_rows(
             " except select * exclude (part, part_row) from left_parts where (part, part_row) not"
             f" in (from {REPLACED})"
         )
-    condition = decided() if table.keeps == "decided" else "false"
+    condition = decided_condition() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         lost_rows = connection.sql(
             f"select * from ({lost}) where {condition} = {is_decided}"
