@@ -27,7 +27,7 @@ Row = dict[str, Any]
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
-def memory(n_bytes: int = 0, least_mb: int = 1200) -> str:
+def memory_limit(n_bytes: int = 0, least_mb: int = 1200) -> str:
     """Return the memory limit for work on parts or a file of `n_bytes` in total; other work runs
     beside it.
 
@@ -43,14 +43,14 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         # The order of rows has no meaning, and preserving it takes a third of the time.
         with connect(
-            memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False
+            memory_limit=memory_limit(), temp_directory=str(spill), preserve_insertion_order=False
         ) as connection:
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+def has_rows(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
     """Return whether a query has a row."""
     return bool(connection.execute(f"{query} limit 1").fetchall())
 
@@ -101,8 +101,10 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
             raise WarehouseError(nothing_in(path))
         self._can_spill = spill is not None
         if spill is not None:
-            memory_limit = memory(path.stat().st_size, least_mb=500)
-            self._base = connect(temp_directory=str(spill), memory_limit=memory_limit)
+            self._base = connect(
+                temp_directory=str(spill),
+                memory_limit=memory_limit(path.stat().st_size, least_mb=500),
+            )
         else:
             self._base = _idle_connection() or connect()
         self._connection = self._base.cursor()
