@@ -35,7 +35,7 @@ from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
-from warehouse.files import DIGEST_HEX, append_digest, write_file
+from warehouse.files import DIGEST_HEX, append_digest, verified_digest, write_file
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The method by which this version computes intervals, as stated in the manifest."""
@@ -54,7 +54,7 @@ SQL = "sql"
 _TABLES_OF_RUNS = ("responses", "verdicts")
 """Tables with rows that runs write."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
-_NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
+_MEMBER_NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """Allowed names of members; another name could lead out of the folder, or be that of a file that a
 library reads.
 """
@@ -105,6 +105,8 @@ _COLUMNS = {
 text.
 """
 ROWS = tuple(_COLUMNS)
+CERTIFIED = (*ROWS, RUNS, *LEADERBOARDS)
+"""All tables with rows in a certificate."""
 COVERAGE_RULES = "coverage_rules"
 """The table that old certificates lack: those made before a model's current vintage depended on
 coverage.
@@ -154,7 +156,7 @@ def write_rows(
         query = query_of(name)
         parameters = {column: value for column, value in key.items() if f"${column}" in query}
         copy = f"copy ({query}) to {quoted(path)} (format json)"
-        n_rows[name] = int(reader.value(copy, parameters))
+        n_rows[name] = reader.value(copy, parameters)
     return n_rows
 
 
@@ -229,24 +231,23 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
                 raise UsageError(f"{file}: exists already; name a new file")
             if not file.parent.is_dir():
                 raise UsageError(f"{file.parent}: no such folder; check the path")
-            n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, key)
-            _write(file, folder, n_rows, _about(reader, job, key))
-    with zipfile.ZipFile(file) as archive:
-        digest = archive.comment.decode()
+            n_rows = write_rows(reader, CERTIFIED, folder, key)
+            _write(file, folder, n_rows, _about(reader, job))
     return {
         "file": str(file),
         "n_bytes": file.stat().st_size,
-        "digest": digest,
+        "digest": verified_digest(file),
         **key,
         "n_rows": n_rows,
     }
 
 
-def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
+def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """Return the entries of the manifest that say what was certified, and how.
 
     They do not depend on the time of writing.
     """
+    key = job.key
     queries = [f"select created_at from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
     latest_time = f"select max(created_at) as created_at from ({' union all '.join(queries)})"
     query = f"select {_time('created_at')} from ({latest_time}) as latest"
@@ -315,7 +316,7 @@ def unpack(path: Path, folder: Path) -> None:
             _refuse_other_bytes(path, archive)
             for info in archive.infolist():
                 target = folder / info.filename
-                if not _NAME.fullmatch(info.filename) or target.exists():
+                if not _MEMBER_NAME.fullmatch(info.filename) or target.exists():
                     raise ValueError(
                         f"{info.filename!r} is not the name of a member, or is the name of two"
                     )

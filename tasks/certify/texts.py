@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.bundles.bundle import MANIFEST
 from tasks.certify.certifying import member_rows
 from tasks.config.models import ORIGINAL
 from tasks.config.settings import Dataset
@@ -138,8 +139,7 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     subjects = [subject for subject in certified_values if subject[0] in n_checked]
     n_certified = Counter(kind for kind, *_ in subjects)
     missing = [_name_of(subject) for subject in subjects if subject not in checked_subjects]
-    result = Texts(n_checked, n_certified, list(differences), missing, n_others)
-    return result, texts_by_hash
+    return Texts(n_checked, n_certified, list(differences), missing, n_others), texts_by_hash
 
 
 def _certified_values(folder: Path) -> dict[Subject, set[Any]]:
@@ -287,7 +287,7 @@ def given_texts(path: Path, key: Key) -> Iterator[GivenText]:
             return _texts_in_tables(
                 str(path), {name: reader.select(name, **key) for name in _TEXT_TABLES}
             )
-    if (path / "manifest.json").is_file():
+    if (path / MANIFEST).is_file():
         return _texts_in_tables(str(path), _exported_tables(path, key))
     benchmark = load_benchmark(key["benchmark"])
     if path.is_dir() or _is_data_set(path, benchmark):

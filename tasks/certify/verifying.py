@@ -63,7 +63,6 @@ _COUNT_WEIGHTS_OUT_OF_BOUNDS = """
 """
 About = Mapping[str, Any]
 """What a certificate says of its data set and scores."""
-LeaderboardRow = Mapping[str, Any]
 
 
 class FigureDifference(NamedTuple):
@@ -134,8 +133,8 @@ def compare(
     return counts, differences
 
 
-def _rows_by_key(folder: Path, leaderboard: str) -> dict[tuple[Any, ...], LeaderboardRow]:
-    rows: dict[tuple[Any, ...], LeaderboardRow] = {}
+def _rows_by_key(folder: Path, leaderboard: str) -> dict[tuple[Any, ...], Row]:
+    rows: dict[tuple[Any, ...], Row] = {}
     for row in certifying.member_rows(folder, leaderboard):
         if not isinstance(row, dict):
             raise TypeError("a row of a leaderboard is not an object")
@@ -253,7 +252,9 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         key = {name: str(about.get(name)) for name in ("benchmark", "dataset_revision")}
         other_sql = _other_sql(folder, members)
         try:
-            comparisons, notes = _recompute(folder, key, about, is_same_sql=not other_sql)
+            leaderboards, differences, notes = _recompute(
+                folder, key, about, is_same_sql=not other_sql
+            )
         except (
             WarehouseError,
             ValueError,
@@ -265,11 +266,6 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
             raise Damaged(
                 f"{file}: has rows that no warehouse can have ({error}); get it again"
             ) from error
-        leaderboards = {}
-        differences = []
-        for name, (counts, leaderboard_differences) in comparisons.items():
-            leaderboards[name] = counts
-            differences += leaderboard_differences
         if not any(counts["figures"] or counts["differing"] for counts in leaderboards.values()):
             raise Damaged(f"{file}: has no figures; it was not written by `prbench certify`")
         checked_texts = None
@@ -310,8 +306,7 @@ def _check_digest(file: Path, published: str | None) -> str:
 
 def _refuse_incomplete(file: Path, members: Collection[str]) -> None:
     """Refuse a certificate without rows or figures; one made earlier has no rules of coverage."""
-    tables = (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)
-    required = {certifying.member_of(table) for table in tables} - {_RULES_MEMBER}
+    required = set(map(certifying.member_of, certifying.CERTIFIED)) - {_RULES_MEMBER}
     lacking = required.difference(members)
     if lacking:
         raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
@@ -352,10 +347,11 @@ def _recompute(
     about: About,
     *,
     is_same_sql: bool,
-) -> tuple[dict[str, Compared], list[str]]:
-    """Recompute the figures from the rows, and compare them; also return notes on the rows.
+) -> tuple[dict[str, dict[str, int]], list[FigureDifference], list[str]]:
+    """Recompute the figures from the rows, and compare them.
 
-    `about` has the entries of the manifest.
+    Return the numbers for each leaderboard (see `Compared`), the figures that differ, and notes on
+    the rows. `about` has the entries of the manifest.
     """
     work = folder / "recomputed"
     work.mkdir()
@@ -375,16 +371,18 @@ def _recompute(
             " checked"
         )
     _compute_leaderboards(database, work, key)
-    comparisons = {}
+    leaderboards = {}
+    differences = []
     for name in certifying.LEADERBOARDS:
-        comparisons[name] = compare(
+        leaderboards[name], leaderboard_differences = compare(
             name,
             folder,
             work,
             is_same_sql=is_same_sql,
             skipped_columns=skipped_columns,
         )
-    return comparisons, notes
+        differences += leaderboard_differences
+    return leaderboards, differences, notes
 
 
 def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) -> None:
