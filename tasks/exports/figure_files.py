@@ -1,7 +1,7 @@
 """Figures as files for spreadsheets: CSV with a file that explains the columns, or a workbook."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -148,21 +148,17 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
     hashes nor ids.
     """
     declared = [column.name for column in figure.columns if column.name in rows[0]]
-    # The usual kinds, and for the figure's own columns those that it declares.
-    kinds = {
-        **{name: usual(name).kind for name in rows[0]},
-        **{column.name: column.kind for column in figure.columns},
-    }
-    identifiers = _identifiers_in(figure, rows)
+    # The kinds that the figure declares, and the usual ones of other columns.
+    usual_kinds = {name: usual(name).kind for name in rows[0]}
+    kinds = usual_kinds | {column.name: column.kind for column in figure.columns}
     # A dictionary keeps the order, and each name once.
     names = dict.fromkeys([*declared, *rows[0]])
-    for name in identifiers:
+    for name in _identifiers_in(figure, rows):
         del names[name]
-    return Sheet(figure.name, [_part_of(row, names) for row in rows], kinds)
-
-
-def _part_of(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: row[name] for name in names}
+    sheet_rows = []
+    for row in rows:
+        sheet_rows.append({name: row[name] for name in names})
+    return Sheet(figure.name, sheet_rows, kinds)
 
 
 def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
@@ -173,7 +169,7 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
     title = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
     sheet_rows = []
     for number, row in enumerate(rows, start=2):  # the first row has the headings
-        sheet_rows.append({"row": number} | _part_of(row, names))
+        sheet_rows.append({"row": number} | {name: row[name] for name in names})
     return Sheet(title, sheet_rows)
 
 
@@ -199,7 +195,7 @@ def _write_sheet(book: Any, sheet: Sheet) -> None:
         for column, (name, value) in enumerate(row.items()):
             cell = _cell(value)
             cell_format = None
-            if _is_number(value):
+            if isinstance(value, int | float | Decimal):
                 cell_format = formats.get(sheet.kinds.get(name) or "")
             elif isinstance(cell, str) and may_run(cell):
                 # Marked as text, so that it never becomes a formula, even after it is edited.
@@ -213,10 +209,6 @@ def _write_sheet(book: Any, sheet: Sheet) -> None:
     worksheet.autofit(800)
     worksheet.freeze_panes(1, 0)
     worksheet.autofilter(0, 0, len(sheet.rows), len(sheet.rows[0]) - 1)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _cell(value: Any) -> Any:

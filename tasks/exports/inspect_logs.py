@@ -453,7 +453,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
 
 
 def _cause_of(response: ResultRow) -> str | None:
-    """Return the cause of a failed response."""
+    """Return the cause of a failed response; None if it did not fail."""
     if response["text"] is not None:
         return None
     status = str(response["status"])

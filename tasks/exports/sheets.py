@@ -115,8 +115,10 @@ _DECISION_CELLS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", "
 class LabellingReport(StageReport):
     """The report of an export of a sampled sheet.
 
-    It has the id of the sheet, the `figures` once it is filled in (with the reason why one is
-    missing), and the expected widths of the interval.
+    Attributes:
+        sheet_id: the id of the sheet.
+        figures: the figures to expect once the sheet is filled in, or why there will be none.
+        expected_widths: the expected width of the interval for several numbers of labels.
     """
 
     sheet_id: str = ""
@@ -231,8 +233,8 @@ def _population(
     responses = _usable_responses(job, reader, selection, file, is_any_vintage=is_latest)
     models = sorted({response["model"] for response in responses})
     purpose = label_sampling.purpose_of(sampled_for, reader, selection, models)
-    if purpose.is_difference and is_latest:
-        is_latest = False
+    is_of_latest = is_latest and not purpose.is_difference
+    if is_of_latest != is_latest:
         responses = _usable_responses(job, reader, selection, file)
     response_ids = [
         response["response_id"] for response in responses if response["model"] in purpose.models
@@ -243,7 +245,7 @@ def _population(
         selection,
         purpose,
         response_ids,
-        is_latest=is_latest,
+        is_latest=is_of_latest,
     )
 
 

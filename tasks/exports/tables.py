@@ -156,7 +156,7 @@ def write_tables(
         (folder / prefix / name).mkdir(parents=True, exist_ok=True)
         paths = []
         n_rows = 0
-        for number, condition in enumerate(_pieces(reader, name)):
+        for number, condition in enumerate(_row_ranges(reader, name)):
             path = f"{prefix}{name}/part-{number}.parquet"
             n_rows += reader.value(
                 f"copy ({query} and {condition}) to {quoted(folder / path)} (format parquet,"
@@ -177,8 +177,8 @@ def write_tables(
     return TableFiles(tuple(tables), files, meta)
 
 
-def _pieces(reader: Reader, name: str) -> Iterator[str]:
-    """Yield the condition of each file of a table, by row numbers; a view is one file."""
+def _row_ranges(reader: Reader, name: str) -> Iterator[str]:
+    """Yield the condition for the rows of each file of a table; a view is one file."""
     if name not in TABLES:
         yield "true"
         return
@@ -418,12 +418,8 @@ def _write_publication(
     target = location.below(publication)
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta)
     # Until the pointer is replaced, readers see the earlier publication.
-    pointer = {
-        "publication": publication,
-        "content": content,
-        "published_at": published_at.isoformat(),
-    }
-    bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
+    pointer = bundles.Pointer(publication, content, published_at.isoformat())
+    bundles.write_bundle(location, "publication", {}, asdict(pointer), name=bundles.POINTER)
     note = f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}"
     return StageReport("publish", rows=tables.n_rows, notes=[note])
 
