@@ -216,7 +216,9 @@ Unlike in `ANNOTATIONS`, they have no descriptions.
 """
 
 
-_CONTENT = attrgetter("criterion_id", "title", "weight", "weight_text", "severity", "category")
+_hashed_values = attrgetter(
+    "criterion_id", "title", "weight", "weight_text", "severity", "category"
+)
 """The parts of a criterion that the content hash of its task includes, in this order."""
 
 
@@ -242,7 +244,7 @@ def parse_row(row: DataRow) -> Task:
     content_hash = digest(
         "task",
         build_messages(conversation),
-        list(map(_CONTENT, criteria)),
+        list(map(_hashed_values, criteria)),
         field,
         topic,
         expert,
@@ -302,15 +304,12 @@ def _criterion(position: int, item: DataRow) -> Criterion:
     weight = None
     if severity:
         weight = annotations.get(f"{severity.replace(' ', '_')}_weight")
-    title = cell_text(item, "title") or ""
-    category = cell_label(annotations, "criteria_category")
-    criterion_id = cell_label(item, "id") or f"position-{position}"
     return criterion_from(
-        criterion_id,
+        cell_label(item, "id") or f"position-{position}",
         position,
-        title,
+        cell_text(item, "title"),
         weight,
-        category=category,
+        category=cell_label(annotations, "criteria_category"),
         severity=severity,
     )
 

@@ -129,8 +129,8 @@ def parse_row(row: DataRow) -> Task:
 def _criterion(position: int, item: DataRow) -> Criterion:
     title = cell_text(item, "criterion") or ""
     axis = cell_label(item, "axis")
-    value = item.get("weight")
-    weight = as_number(value)
+    stated_weight = item.get("weight")
+    weight = as_number(stated_weight)
     # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     labels = []
@@ -140,9 +140,9 @@ def _criterion(position: int, item: DataRow) -> Criterion:
         criterion_id,
         position,
         title,
-        value,
+        stated_weight,
         category=axis,
-        severity=band_of(value, SEVERITIES),
+        severity=band_of(weight, SEVERITIES),
         labels=labels,
     )
 

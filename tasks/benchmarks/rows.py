@@ -18,7 +18,7 @@ from tasks.rules.records import Criterion, Label, Task, Turn
 from tasks.rules.text.characters import one_line, shows_nothing, storable
 from tasks.rules.text.json_text import read_json
 
-_CONTENT = attrgetter("criterion_id", "title", "weight", "weight_text", "category", "labels")
+_hashed_values = attrgetter("criterion_id", "title", "weight", "weight_text", "category", "labels")
 """The parts of a criterion that the content hash of its task includes, in this order."""
 
 
@@ -83,7 +83,7 @@ def task_from(
         raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
-    rubric = list(map(_CONTENT, criteria))
+    rubric = list(map(_hashed_values, criteria))
     return Task(
         task_id,
         field,
