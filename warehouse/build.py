@@ -281,8 +281,8 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
     """Compute the rows of models; views need no computation, and tables keep their columns with
     descriptions.
 
-    A table with `keeps` keeps the rows for which this condition is true. A memory is filled last,
-    so all others read its last state.
+    A table with `keeps` keeps the rows for which this condition is true. A model of the kind
+    `memory` is filled last, so all others read its last state.
 
     Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and
     DuckDB plans later queries without knowing their number.
@@ -295,7 +295,7 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
             if model.needs and not has_rows(connection, f"from {model.needs}"):
                 continue  # without planning its query, which takes longer than everything else
             connection.execute(f"insert into {model.name} by name {model.query}")
-            (n_rows,) = connection.fetchone() or (0,)
+            [(n_rows,)] = connection.fetchall()
             if n_rows >= 100_000:
                 connection.execute("commit; begin")
 

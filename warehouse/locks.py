@@ -303,11 +303,12 @@ class Owner:
     def _read(self) -> dict[str, Any] | None:
         with suppress(FileNotFoundError):
             content = self._path.read_bytes()
+            holder = {"host": "another machine"}
             try:
-                return {"host": "another machine", **json.loads(content)}
+                return {**holder, **json.loads(content)}
             except (ValueError, TypeError):
                 # A file that cannot be understood is taken over unless its content changes.
-                return {"host": "another machine", "content": content}
+                return {**holder, "content": content}
         return None
 
     def write_file(self) -> None:

@@ -39,7 +39,7 @@ PartNames = set[tuple[str, str]]
 
 
 class Loss(NamedTuple):
-    """Lost rows of one kind; `n_rows` is their number."""
+    """Lost rows of one kind (see `Kind`); `n_rows` is their number."""
 
     table: str
     benchmark: str | None
@@ -100,7 +100,7 @@ def count_query() -> str:
     queries = []
     for name, table in TABLES.items():
         kind = [f"'{name}'"]
-        for column in ("benchmark", "model", "judge", "vintage", "import_batch"):
+        for column in Loss._fields[1:-1]:
             kind.append(column if column in table.columns else f"null::varchar as {column}")
         queries.append(
             f"select {', '.join(kind)}, count(*) as n from {name} group by all having n > 0"
@@ -121,8 +121,8 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 def read_list(parts_root: Path) -> Listing | None:
     """Return the list; None if there is none.
 
-    Numbers of rows are missing in early lists of November 2026, and left out for tables that no
-    longer exist: they are computed again.
+    Early lists of November 2026 have no numbers of rows; those of tables that no longer exist are
+    left out. The next publishing counts the rows again.
 
     Raises:
         Unsound: it is damaged.

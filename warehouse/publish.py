@@ -244,9 +244,8 @@ def _publish(
         # None: built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         is_current = published == part_names
-        if is_current and not must_verify:
-            break
-        if not set_aside_damaged(store, current_parts, listing):
+        reads_parts = must_verify or not is_current
+        if not reads_parts or not set_aside_damaged(store, current_parts, listing):
             break
         # The parts that were set aside are missing in the next round.
     if is_current:
