@@ -241,8 +241,7 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
     for finding in failed:
         name = finding.expectation.check
         policy = policies[name]
-        is_of_tasks = finding.expectation.suite == "ingest"
-        keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
+        keys = {failure.task_id or failure.key for failure in finding.failures}
         line = (
             f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')}"
             f" fail: {list_text(sorted(keys), 5)}"

@@ -131,8 +131,8 @@ def data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
     # The last 4 bytes of the 30-byte header are the lengths of the name and the extra field, which
     # follow it (APPNOTE 4.3.7).
     file.seek(member.header_offset + 26)
-    lengths = struct.unpack("<HH", file.read(4))
-    return member.header_offset + 30 + sum(lengths)
+    n_bytes: int = sum(struct.unpack("<HH", file.read(4)))
+    return member.header_offset + 30 + n_bytes
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:

@@ -106,7 +106,7 @@ def import_verdicts(
             files.raise_nothing_to_import(file, notes)
         verdicts = files.RowsToImport("verdicts", files.imported_rows(reader, "verdicts"), batch)
         labels = _put_verdicts(job, reader, verdicts, matched, are_labels=is_random_sample)
-        tables = _labellers(job, reader, batch, labels)
+        tables = {"labellers": _labellers(job, reader, batch, labels)}
         if is_random_sample:
             tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
@@ -177,8 +177,7 @@ def _verdict_row(
     wording: Wording,
 ) -> StoredRow:
     """Return a verdict without its batch."""
-    where = located.where
-    row = located.row
+    where, row, _ = located
     judge_trial = files.number_of(where, row, "judge_trial")
     judge = (files.text_in(row, "judge") or "").strip()
     decisions = _decisions_in(row)
@@ -312,7 +311,7 @@ def _labellers(
     reader: Reader,
     batch: str,
     labels: Iterable[StoredRow],
-) -> dict[str, list[StoredRow]]:
+) -> list[StoredRow]:
     """Return the rows of `labellers`, for each person who gave a label and is not stored for this
     batch yet.
     """
@@ -323,7 +322,7 @@ def _labellers(
         "import_batch": batch,
         "created_at": datetime.now(UTC),
     }
-    return {"labellers": [{**columns, "judge": person} for person in sorted(people)]}
+    return [{**columns, "judge": person} for person in sorted(people)]
 
 
 def _stated_sample(

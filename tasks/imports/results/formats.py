@@ -31,7 +31,7 @@ FORMATS: Mapping[str, Format] = {
 """Name -> format; the first format that recognises a file is used."""
 
 
-def format_of(source: LogSource, name: str = AUTO) -> Format:
+def format_of(source: LogSource, name: str) -> Format:
     """Return the first format that recognises a source; only the named one is tried if not `auto`.
 
     Raises:

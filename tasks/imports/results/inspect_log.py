@@ -51,7 +51,7 @@ _SCORE_NAMES = (PRIMARY, MIN_NORMALIZED)
 def is_inspect(source: LogSource) -> bool:
     """Return whether a file is a log of Inspect."""
     if source.is_zip:
-        return bool({_HEADER, _START} & set(Archive(source.path, source.content).names))
+        return not {_HEADER, _START}.isdisjoint(Archive(source.path, source.content).names)
     return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(
         source.document["eval"]
     )
