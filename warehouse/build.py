@@ -24,7 +24,7 @@ from warehouse.columns import COLUMNS
 from warehouse.errors import explaining
 from warehouse.files import DIGEST_HEX, append_digest
 from warehouse.parts import CurrentParts, Kind, PartNames, count_query, names_in
-from warehouse.reader import PARTS, STAMP, engine, has_rows, memory_limit, quoted, stamp
+from warehouse.reader import PARTS, STAMP, engine, has_row, memory_limit, quoted, stamp
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
 REPLACED = "replaced_rows"
@@ -32,7 +32,7 @@ REPLACED = "replaced_rows"
 """
 
 
-def rests_on_response(table: StoredTable) -> bool:
+def is_removed_with_response(table: StoredTable) -> bool:
     """Return whether a table's rows are removed together with their response."""
     return {"response_id", "created_at"} <= set(table.columns) and table.name != "removals"
 
@@ -78,7 +78,7 @@ def note_replaced(
         order=order,
     )
     connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
-    return has_rows(connection, f"from {REPLACED}")
+    return has_row(connection, f"from {REPLACED}")
 
 
 def view_parts(
@@ -107,7 +107,7 @@ def view_parts(
 
 NEW_PARTS = "new_parts"
 """The view of the parts that were loaded last."""
-_ON_RESPONSES = ("verdicts", "evidence")
+_RETRACTED_WITH_RESPONSE = ("verdicts", "evidence")
 """Tables whose rows quote or judge a response."""
 RETRACTED = "select import_batch from retractions where is_retracted"
 """The query for the retracted imports."""
@@ -122,12 +122,12 @@ def load(
     """Load new parts into a table that may hold rows; tables must come in the order of `TABLES`."""
     view_parts(connection, table, paths, NEW_PARTS)
     condition = _not_retracted(connection, table, current_parts)
-    if rests_on_response(table) and has_rows(connection, "from removals"):
+    if is_removed_with_response(table) and has_row(connection, "from removals"):
         condition = f"not {removed_condition(NEW_PARTS)} and {condition}"
     rows = f"select * exclude (part, part_row) from {NEW_PARTS} where {condition}"
     if note_replaced(connection, table, NEW_PARTS, table.key, condition):
         rows += f" and (part, part_row) not in (from {REPLACED})"
-    if not has_rows(connection, f"select 1 from {table.name}"):
+    if not has_row(connection, f"select 1 from {table.name}"):
         connection.execute(f"insert into {table.name} by name {rows}")
         return
     has_same_key = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
@@ -144,12 +144,12 @@ def _not_retracted(
     current_parts: CurrentParts,
 ) -> str:
     """Return the condition that leaves out retracted imports, and rows about their responses."""
-    if not has_rows(connection, RETRACTED):
+    if not has_row(connection, RETRACTED):
         return "true"
     condition = "true"
     if "import_batch" in table.columns:
         condition = f"coalesce(import_batch not in ({RETRACTED}), true)"
-    if table.name in _ON_RESPONSES and current_parts["responses"]:
+    if table.name in _RETRACTED_WITH_RESPONSE and current_parts["responses"]:
         view_parts(connection, TABLES["responses"], current_parts["responses"], "stored_responses")
         connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
         condition += " and coalesce(response_id not in (from withdrawn), true)"
@@ -272,7 +272,7 @@ def _load_parts(
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit; begin")
-            if has_rows(connection, f"select 1 from {NEW_PARTS} where {table.models_read}"):
+            if has_row(connection, f"select 1 from {NEW_PARTS} where {table.models_read}"):
                 changed_tables.add(table.name)
     return changed_tables
 
@@ -292,7 +292,7 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
             connection.execute(f"create temp table {model.name} as {model.query}")
         elif model.kind != "view":
             connection.execute(f"delete from {model.name} where not ({model.keeps or 'false'})")
-            if model.needs and not has_rows(connection, f"from {model.needs}"):
+            if model.needs and not has_row(connection, f"from {model.needs}"):
                 continue  # without planning its query, which takes longer than everything else
             connection.execute(f"insert into {model.name} by name {model.query}")
             [(n_rows,)] = connection.fetchall()

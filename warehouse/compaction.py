@@ -26,7 +26,7 @@ from warehouse.errors import WarehouseError, explaining
 from warehouse.files import is_whole, write_part
 from warehouse.parts import PartStore, moment_of, names_in, write_list
 from warehouse.publish import listing_of
-from warehouse.reader import engine, has_rows, memory_limit, quoted
+from warehouse.reader import engine, has_row, memory_limit, quoted
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
@@ -336,6 +336,6 @@ def _rename_in(
     folder = store.root / table.name
     for part in store.current_parts(table.name):
         view_parts(connection, table, [part], "old_rows")
-        if has_rows(connection, f"from old_rows where {has_old_id}"):
+        if has_row(connection, f"from old_rows where {has_old_id}"):
             rows = f"select {', '.join(values)} from old_rows {joins} order by old_rows.part_row"
             _replace(store, table, {_written(connection, folder, rows, part)}, [part])

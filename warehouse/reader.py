@@ -50,7 +50,7 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def has_rows(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+def has_row(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
     """Return whether a query has a row."""
     return bool(connection.execute(f"{query} limit 1").fetchall())
 

@@ -60,7 +60,7 @@ library reads.
 """
 
 
-def _time(column: str) -> str:
+def _utc(column: str) -> str:
     """Return the SQL for a column of times as texts in UTC, under the same name."""
     return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
 
@@ -80,7 +80,7 @@ _COLUMNS = {
     "responses": (
         "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source,"
         " status, sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd,"
-        f" {_time('created_at')}"
+        f" {_utc('created_at')}"
     ),
     "verdicts": (
         "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash,"
@@ -88,7 +88,7 @@ _COLUMNS = {
         " probability, confidence, n_in_call, piece_hash, cost_usd"
     ),
     "hard_subset": (
-        f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}"
+        f"selection_id, field, task_id, rank, mean_score, n_models, {_utc('selected_at')}"
     ),
     "score_definitions": "* exclude (benchmark)",
     "severities": "* exclude (benchmark)",
@@ -98,7 +98,7 @@ _COLUMNS = {
         "sequence_high, unbiased_mean_score"
     ),
     "coverage_rules": (
-        f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_time('created_at')}"
+        f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_utc('created_at')}"
     ),
 }
 """The tables from which figures are computed, with their certified columns, none of which is a
@@ -185,7 +185,7 @@ def query_of(name: str) -> str:
     if name == RUNS:
         # Runs that wrote rows of the data set. Their stored configuration has no secrets.
         columns = (
-            f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')},"
+            f"run_id, command, config, git_commit, {_utc('started_at')}, {_utc('ended_at')},"
             " outcome"
         )
         queries = [f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
@@ -193,7 +193,7 @@ def query_of(name: str) -> str:
     elif name in LEADERBOARDS and name != "severity_leaderboard":
         # The paired test behind these two is no part of a certificate.
         columns = "* exclude (benchmark, dataset_revision, may_be_first, latest_may_be_first)"
-        columns += f" replace ({_time('first_response_at')})"
+        columns += f" replace ({_utc('first_response_at')})"
     order = _ORDERS.get(name, "all")
     return f"select {columns} from {name} where {condition} order by {order}"
 
@@ -250,7 +250,7 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
     key = job.key
     queries = [f"select created_at from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
     latest_time = f"select max(created_at) as created_at from ({' union all '.join(queries)})"
-    query = f"select {_time('created_at')} from ({latest_time}) as latest"
+    query = f"select {_utc('created_at')} from ({latest_time}) as latest"
     versions = {"python": platform.python_version()}
     for name in _LIBRARIES:
         versions[name] = version(name)

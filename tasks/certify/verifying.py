@@ -36,7 +36,7 @@ KEY = (
     "score_name",
 )
 """The columns that identify a row of a leaderboard."""
-_OF_LATEST = (
+_LATEST_COLUMNS = (
     "is_latest",
     "latest_rank",
     "latest_rank_low",
@@ -365,7 +365,7 @@ def _recompute(
         notes = [*_refuse_impossible_rows(reader, about), *_refuse_other_calls(reader, about)]
     skipped_columns: tuple[str, ...] = ()
     if not has_rules:
-        skipped_columns = _OF_LATEST
+        skipped_columns = _LATEST_COLUMNS
         notes.append(
             "Made before current vintages depended on coverage: is_latest and latest ranks were not"
             " checked"

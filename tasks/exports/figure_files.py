@@ -32,7 +32,7 @@ _OPTIONS = {
     "nan_inf_to_errors": True,
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
 }
-_FORMATS = {
+_NUMBER_FORMATS = {
     "score": "0.000",
     "signed": "+0.000;-0.000;0.000",
     "number": "#,##0.00",
@@ -188,7 +188,9 @@ def _write_sheet(book: Any, sheet: Sheet) -> None:
     """Write a sheet with a heading that stays in view, each value in its own type."""
     worksheet = book.add_worksheet(sheet.name[:_LONGEST_NAME])
     text_format = book.add_format({"quote_prefix": True})
-    formats = {kind: book.add_format({"num_format": text}) for kind, text in _FORMATS.items()}
+    formats = {
+        kind: book.add_format({"num_format": text}) for kind, text in _NUMBER_FORMATS.items()
+    }
     bold = book.add_format({"bold": True})
     worksheet.write_row(0, 0, sheet.rows[0], bold)
     for number, row in enumerate(sheet.rows, start=1):

@@ -52,7 +52,7 @@ _IDENTITY = (
     "vintage",
     "dataset_revision",
 )
-_BESIDE_METRICS = (
+_METADATA_COLUMNS = (
     "split",
     "ci_low",
     "ci_high",
@@ -80,9 +80,16 @@ _MOST_SHOWN = 1_000
 """Largest number of characters of a text in a summary."""
 _ERROR_TEXTS = ("message", "traceback", "traceback_ansi")
 """The required texts of an error in a log; each is the cause."""
-_OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
-_OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
-_OF_CRITERION = (
+_TASK_COLUMNS = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
+_RESPONSE_COLUMNS = (
+    "response_id",
+    "source",
+    "degraded",
+    "finish_reason",
+    "served_model",
+    "cost_usd",
+)
+_CRITERION_COLUMNS = (
     "criterion_id",
     "title",
     "category",
@@ -382,7 +389,7 @@ def _results(
             "unscored_samples": n_scored[False],
             "params": scorer_parameters,
             "metrics": _metrics_of(row),
-            "metadata": _columns(row, _BESIDE_METRICS),
+            "metadata": _columns(row, _METADATA_COLUMNS),
         }
         scores.append(score)
     n_failed = sum(summary["error"] is not None for summary in summaries)
@@ -442,7 +449,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "messages": [*turns, response_turn] if response_turn else turns,
         "output": _output(subject, response, response_turn, cause),
         "scores": scores,
-        "metadata": _columns(response, (*_OF_TASK, *_OF_RESPONSE)),
+        "metadata": _columns(response, (*_TASK_COLUMNS, *_RESPONSE_COLUMNS)),
         # Model and judge may have the same name; then their usage is added up.
         "model_usage": _sums_of([(subject.model, _usage_of(response)), *judge_usages]),
         "role_usage": _sums_of((GRADER, usage) for _, usage in judge_usages),
@@ -549,7 +556,9 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
             document["metadata"] = _columns(score, ("value_lower", "value_upper"))
         if not documents:
             document["explanation"] = explanation_of(criteria)
-            document["metadata"]["criteria"] = [_columns(row, _OF_CRITERION) for row in criteria]
+            document["metadata"]["criteria"] = [
+                _columns(row, _CRITERION_COLUMNS) for row in criteria
+            ]
         documents[score["score_name"]] = document
     return documents
 

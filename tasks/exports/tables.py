@@ -42,7 +42,7 @@ from warehouse import (
     quoted,
     refuse_other_version,
 )
-from warehouse.build import removed_condition, rests_on_response
+from warehouse.build import is_removed_with_response, removed_condition
 
 NOT_EXPORTED = ("retractions", "removals")
 """Tables that are not exported: each warehouse decides on its own retractions and removals."""
@@ -337,7 +337,7 @@ def _positions_query(path: Path, name: str, file_columns: set[str]) -> str:
         exclusions.append(
             "given.import_batch in (select import_batch from retractions where is_retracted)"
         )
-    if rests_on_response(table) and {"response_id", "created_at"} <= file_columns:
+    if is_removed_with_response(table) and {"response_id", "created_at"} <= file_columns:
         exclusions.append(removed_condition("given"))
     if name in {"refusals", "checks"}:
         exclusions.append(

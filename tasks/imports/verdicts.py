@@ -32,7 +32,7 @@ _COLUMNS: files.Columns = {
     ("criterion",): "",
     _DECISION_COLUMNS: "",
 }
-_OF_RESPONSE = (
+_RESPONSE_COLUMNS = (
     "benchmark",
     "dataset_revision",
     "task_id",
@@ -261,7 +261,7 @@ def verdict_columns(
     }
     return {
         **call_columns(job, NO_CALL),
-        **{name: response[name] for name in _OF_RESPONSE},
+        **{name: response[name] for name in _RESPONSE_COLUMNS},
         **identity,
         "verdict_id": verdict_id(**identity, response_text=response["text"]),
         "source": "imported",

@@ -66,7 +66,7 @@ class Results(AbstractContextManager["Results"]):
         """
         import pyarrow as pa
 
-        return _as(pa.Table.from_pylist(_listed()), format)
+        return _frame_of(pa.Table.from_pylist(_listed()), format)
 
     def table(self, name: str, *, format: Format = "polars") -> Any:  # noqa: A002
         """Return all rows of a table or view.
@@ -78,7 +78,7 @@ class Results(AbstractContextManager["Results"]):
         if name.lower() not in names:
             raise UsageError(f"there is no table or view {name}{did_you_mean(name, names)}")
         with self._reader() as reader:
-            return _as(reader.arrow(f"from main.{name.lower()}"), format)
+            return _frame_of(reader.arrow(f"from main.{name.lower()}"), format)
 
     def sql(
         self,
@@ -98,7 +98,7 @@ class Results(AbstractContextManager["Results"]):
         """
         _refuse_writing(query)
         with self._reader() as reader:
-            return _as(reader.arrow(query, parameters), format)
+            return _frame_of(reader.arrow(query, parameters), format)
 
     def leaderboard(
         self,
@@ -133,7 +133,7 @@ class Results(AbstractContextManager["Results"]):
         with self._reader() as reader:
             scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
             query = scope.query_of(LEADERBOARD, board_parameters(scope, by))
-            return _as(reader.arrow(query), format)
+            return _frame_of(reader.arrow(query), format)
 
     def diff(
         self,
@@ -180,7 +180,7 @@ class Results(AbstractContextManager["Results"]):
             result = compare(reader, comparison)
         # Columns have a type even if they have no value.
         schema = pa.schema([(column, kind) for kind, columns in _DIFFERENCE for column in columns])
-        return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
+        return _frame_of(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
         """Close the database, and delete the copy from a store."""
@@ -267,7 +267,7 @@ def _refuse_writing(query: str) -> None:
         raise UsageError("sql: give one query that reads, such as `select * from leaderboard`")
 
 
-def _as(table: Any, kind: str) -> Any:
+def _frame_of(table: Any, kind: str) -> Any:
     if kind == "arrow":
         return table
     if kind == "pandas":

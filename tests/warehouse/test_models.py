@@ -17,7 +17,7 @@ import pytest
 import sql
 from warehouse import Warehouse
 from warehouse.build import opened
-from warehouse.reader import has_rows
+from warehouse.reader import has_row
 from warehouse.tables import TABLES
 
 Node = dict[str, Any]
@@ -197,11 +197,9 @@ def test_a_table_has_no_row_without_what_it_needs(world_job, tmp_path):
             assert any(
                 need in (model.name, *model.depends_on) for model in upstream
             ), need
-            filled |= {name for name in names if has_rows(connection, f"from {name}")}
+            filled |= {name for name in names if has_row(connection, f"from {name}")}
             with emptied(connection, [need, *names]):
                 for name in names:
-                    assert not has_rows(connection, f"from ({MODELS[name].query})"), (
-                        name
-                    )
+                    assert not has_row(connection, f"({MODELS[name].query})"), name
     # The world has no probabilities, and no verdicts beside other neighbours.
     assert sum(map(len, names_by_need.values())) == len(filled) + 2
