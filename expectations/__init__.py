@@ -77,9 +77,6 @@ _HAS_STATUS = {
 IS_NOT_OK = {"type": "and", "conditions": [IS_OK | {"operator": "!="}, _HAS_STATUS]}
 """`IS_OK` and `IS_NOT_OK` are values of `row_condition`: only such rows are checked."""
 
-Invariants = Mapping[str, Mapping[str, Any]]
-"""The declared checks of a benchmark: check -> its bounds."""
-
 _TABLES = ("criteria", "rubrics")
 """The tables on which a benchmark may declare checks of its own."""
 _of_criteria = partial(expect, "ingest", "criteria")
@@ -254,9 +251,10 @@ for _expectation in _WITHOUT_BOUNDS:
     CHECKS[_expectation.check] = partial(_without_bounds, _expectation)
 
 
-def all_expectations(invariants: Invariants) -> list[Expectation]:
-    """Return the expectations on a benchmark's data (by the checks that it declares), on responses
-    and on verdicts.
+def all_expectations(invariants: Mapping[str, Mapping[str, Any]]) -> list[Expectation]:
+    """Return the expectations on a benchmark's data, on responses and on verdicts.
+
+    `invariants` are the checks that the benchmark declares, each with its bounds.
 
     Raises:
         ValueError: bounds do not fit their check, or the benchmark's own check is incomplete.
@@ -435,7 +433,7 @@ def _validated(expectations: Sequence[Expectation], table: str, frame: Any) -> A
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[FailedRow, ...]:
     """Return the rows that failed.
 
-    Great Expectations returns their positions, because it gets no columns that name them.
+    Great Expectations returns their positions, because it does not get the column `key`.
     """
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")

@@ -127,10 +127,9 @@ def _labels(tags: Any) -> tuple[Label, ...]:
 def graded_rows() -> GradedRowReader:
     """Return a reader of meta-evaluation rows.
 
-    Each has a completion, a criterion, and every physician's decision. The completions of a prompt
-    are numbered as trials, in the order of their first appearance. The physicians of a row are
-    numbered as graders, in its order; their ids are in the explanation. `prbench import results`
-    reads results of simple-evals.
+    Such a row has a completion, a criterion, and every physician's decision. The completions of a
+    prompt are numbered as trials, in the order of their first appearance. The physicians of a row
+    are numbered as graders, in its order; their ids are in the explanation.
     """
     trials: dict[str, dict[str, int]] = defaultdict(dict)
 

@@ -198,7 +198,8 @@ def _stored_findings(
     rows have changed.
 
     Comparing numbers is enough: the rows of a revision never change, and ingesting another split
-    only adds rows.
+    only adds rows. A failing key is the id of a task, or of a task and a criterion as
+    `sql/checks.sql` joins them.
     """
     rows = reader.rows(
         "from checks where benchmark = $benchmark and dataset_revision = $dataset_revision"

@@ -237,8 +237,7 @@ def _write_log(
     summaries = []
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as log:
-        start = {"version": VERSION, "plan": _PLAN, "eval": spec}
-        _put(log, "_journal/start.json", start)
+        _put(log, "_journal/start.json", {"version": VERSION, "plan": _PLAN, "eval": spec})
         for sample in _samples(reader, selection, subject):
             if is_scored_only and not _is_scored(sample, primary):
                 continue
@@ -529,7 +528,7 @@ def _summary_of(sample: Document) -> Document:
     del summary["messages"]
     del summary["output"]
     for turn in sample["input"]:
-        if turn["role"] == "user":
+        if turn["role"] == "user":  # the last one is shown
             summary["input"] = turn["content"][:_MOST_SHOWN]
     for name, score in sample["scores"].items():
         explanation = score["explanation"][:_MOST_SHOWN]

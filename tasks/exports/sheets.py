@@ -127,10 +127,11 @@ class LabellingReport(StageReport):
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
-    """Write a CSV sheet of sampled responses with their criteria: `n_rows` rows, or all.
+    """Write a CSV sheet of sampled responses with their criteria: at most `n_rows` rows.
 
-    All responses but the last have all their criteria. Responses are of the job's vintage. The
-    sample is spread evenly over tasks and models, and is the same for the same responses and seed.
+    All sampled responses but the last have all their criteria. Responses are of the job's vintage.
+    The sample is spread evenly over tasks and models, and is the same for the same responses and
+    seed.
 
     Raises:
         UsageError: the file exists already or does not end in .csv, or there is no response to
