@@ -79,8 +79,8 @@ IS_NOT_OK = {"type": "and", "conditions": [IS_OK | {"operator": "!="}, _HAS_STAT
 
 _TABLES = ("criteria", "rubrics")
 """The tables on which a benchmark may declare checks of its own."""
-_of_criteria = partial(expect, "ingest", "criteria")
-_of_rubrics = partial(expect, "ingest", "rubrics")
+_criterion_check = partial(expect, "ingest", "criteria")
+_rubric_check = partial(expect, "ingest", "rubrics")
 
 _BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 r"""All white space. It is spelled out because the engines of regular expressions do not agree on
@@ -88,7 +88,7 @@ what `\s` is.
 """
 
 _WITHOUT_BOUNDS = (
-    _of_criteria(
+    _criterion_check(
         "weight_in_band",
         "a weight lies in the band of its class",
         "ExpectColumnValuesToBeInSet",
@@ -96,34 +96,34 @@ _WITHOUT_BOUNDS = (
         column="distance_from_band",
         value_set=[0],
     ),
-    _of_criteria(
+    _criterion_check(
         "category_known",
         "a category belongs to the vocabulary of its field",
         "ExpectColumnValuesToNotBeNull",
         severity="warning",
         column="known_category",
     ),
-    _of_criteria(
+    _criterion_check(
         "unique_criterion_id",
         "a criterion id appears once in a task",
         "ExpectCompoundColumnsToBeUnique",
         column_list=["task_id", "criterion_id"],
     ),
-    _of_criteria(
+    _criterion_check(
         "title_once",
         "a criterion's title appears once in a task",
         "ExpectCompoundColumnsToBeUnique",
         severity="warning",
         column_list=["task_id", "title"],
     ),
-    _of_criteria(
+    _criterion_check(
         "title_not_empty",
         "a criterion's title is not empty",
         "ExpectColumnValuesToMatchRegex",
         column="title",
         regex=f"[^{_BLANK}]",
     ),
-    _of_rubrics(
+    _rubric_check(
         "positive_criterion",
         "a task has at least one positive criterion",
         "ExpectColumnValuesToBeBetween",
@@ -131,7 +131,7 @@ _WITHOUT_BOUNDS = (
         min_value=0,
         strict_min=True,
     ),
-    _of_rubrics(
+    _rubric_check(
         "labels_known",
         "the labels of a task are known",
         "ExpectColumnValuesToBeInSet",
@@ -139,14 +139,14 @@ _WITHOUT_BOUNDS = (
         column="n_unknown_labels",
         value_set=[0],
     ),
-    _of_rubrics(
+    _rubric_check(
         "unique_task_id",
         "a task id appears once in a split, with one content",
         "ExpectColumnValuesToBeInSet",
         column="n_rows",
         value_set=[1],
     ),
-    _of_rubrics(
+    _rubric_check(
         "prompt_not_empty",
         "no user turn is empty",
         "ExpectColumnValuesToMatchRegex",
@@ -158,23 +158,23 @@ _WITHOUT_BOUNDS = (
 
 def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
     """Yield the expectations that weights are numbers within the bounds, and not 0."""
-    expect_weights = partial(_of_criteria, "weight_range")
-    yield expect_weights(
+    weight_check = partial(_criterion_check, "weight_range")
+    yield weight_check(
         f"weights are from {lowest:g} to {highest:g}",
         "ExpectColumnValuesToBeBetween",
         column="weight",
         min_value=lowest,
         max_value=highest,
     )
-    yield expect_weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
-    yield expect_weights(
+    yield weight_check("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
+    yield weight_check(
         "weights are not 0",
         "ExpectColumnValuesToNotBeInSet",
         column="weight",
         value_set=[0],
     )
     if is_whole:
-        yield expect_weights(
+        yield weight_check(
             "weights are whole numbers",
             "ExpectColumnValuesToBeInSet",
             column="weight_fraction",
@@ -184,7 +184,7 @@ def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> It
 
 def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
     """Yield the expectation that stated weight classes are known."""
-    yield _of_criteria(
+    yield _criterion_check(
         "weight_class_known",
         f"a weight class is one of the {len(classes)}",
         "ExpectColumnValuesToBeInSet",
@@ -196,7 +196,7 @@ def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
     """Yield the expectation that the number of criteria of a rubric is within the bounds."""
     number = f"{fewest} or more" if most is None else f"{fewest} to {most}"
-    yield _of_rubrics(
+    yield _rubric_check(
         "criteria_per_task",
         f"a task has {number} criteria",
         "ExpectColumnValuesToBeBetween",
@@ -212,20 +212,20 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
     With `alternate` the turns also alternate without a gap; with `are_stated` the row states the
     number of user turns.
     """
-    expect_turns = partial(_of_rubrics, "turns_contiguous")
+    turns_check = partial(_rubric_check, "turns_contiguous")
     pattern = r"[ue]$"
     meaning = "the conversation ends with the user"
     if alternate:
         pattern = r"^[ue](?:a[ue])*$"
         meaning = "user and assistant turns alternate without a gap and end with the user"
-    yield expect_turns(
+    yield turns_check(
         meaning,
         "ExpectColumnValuesToMatchRegex",
         column="turn_pattern",
         regex=pattern,
     )
     if are_stated:
-        yield expect_turns(
+        yield turns_check(
             "there are as many user turns as the row says",
             "ExpectColumnPairValuesToBeEqual",
             column_A="turns",
@@ -270,7 +270,7 @@ def all_expectations(invariants: Mapping[str, Mapping[str, Any]]) -> list[Expect
             expectations += check(**bounds)
         except TypeError as error:
             raise ValueError(f"invariants: {name}: {error}") from error
-    return [*expectations, *_OF_RESULTS]
+    return [*expectations, *_RESULT_EXPECTATIONS]
 
 
 def _declared_check(
@@ -293,11 +293,11 @@ def _declared_check(
     return [expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)]
 
 
-_of_responses = partial(expect, "sample", "responses")
-_of_verdicts = partial(expect, "judge", "verdicts")
+_response_check = partial(expect, "sample", "responses")
+_verdict_check = partial(expect, "judge", "verdicts")
 
-_OF_RESULTS = (
-    _of_responses(
+_RESULT_EXPECTATIONS = (
+    _response_check(
         "response_not_empty",
         "no response is empty",
         "ExpectColumnValueLengthsToBeBetween",
@@ -305,34 +305,34 @@ _OF_RESULTS = (
         min_value=1,
         row_condition=IS_OK,
     ),
-    _of_responses(
+    _response_check(
         "response_status",
         "a response whose status is ok has a text",
         "ExpectColumnValuesToNotBeNull",
         column="first_character",
         row_condition=IS_OK,
     ),
-    _of_responses(
+    _response_check(
         "response_status",
         "a response that failed has no text",
         "ExpectColumnValuesToBeNull",
         column="first_character",
         row_condition=IS_NOT_OK,
     ),
-    _of_verdicts(
+    _verdict_check(
         "verdict_value",
         "met is 1, partial 0.5, unmet 0, and a failure has no value",
         "ExpectColumnPairValuesToBeEqual",
         column_A="value",
         column_B="value_of_status",
     ),
-    _of_verdicts(
+    _verdict_check(
         "verdict_has_response",
         "no verdict without its response",
         "ExpectColumnValuesToNotBeNull",
         column="response_trial",
     ),
-    _of_verdicts(
+    _verdict_check(
         "verdict_has_criterion",
         "no verdict without its criterion",
         "ExpectColumnValuesToNotBeNull",

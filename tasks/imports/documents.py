@@ -67,7 +67,7 @@ def convert(files: Sequence[Path], folder: Path, *, is_quiet: bool) -> dict[Path
         progress("convert", {"": len(files)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        results = pool.map(lambda file: _converted(file, folder), files)
+        results = pool.map(lambda file: _convert_file(file, folder), files)
         for file, converted in zip(files, results, strict=True):
             conversions[file] = converted
             advance("convert", succeeded=True)
@@ -82,12 +82,12 @@ def converters(files: Sequence[Path]) -> list[str]:
     return [f"{name} {version(name)}" for name in sorted(names)]
 
 
-def _converted(file: Path, folder: Path) -> Converted:
+def _convert_file(file: Path, folder: Path) -> Converted:
     """Convert a document, in a process of its own unless it is plain text."""
     try:
         with bounded(open_inside(folder, file.relative_to(folder)), file) as content:
             if file.suffix.lower() not in _PLAIN:
-                return _converted_apart(file, content)
+                return _convert_in_process(file, content)
             # With or without a byte order mark; another encoding cannot be detected.
             text = content.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -101,7 +101,7 @@ def _converted(file: Path, folder: Path) -> Converted:
     return Converted(text)
 
 
-def _converted_apart(file: Path, content: BinaryIO) -> Converted:
+def _convert_in_process(file: Path, content: BinaryIO) -> Converted:
     """Convert the content of a `.pdf` or `.docx` file in a separate process."""
     # -P: no modules from the current folder.
     command = [sys.executable, "-P", "-m", "tasks.imports.conversion", file.suffix.lower()]
