@@ -165,19 +165,20 @@ def _judgements(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> I
 
     If there are scores and none has decisions, yield one judgement without decisions.
     """
-    decided = {}
+    decisions_by_scorer = {}
     certain_scorers = []
     for scorer, score in scores.items():
         score_decisions = decisions_of(score)
         if score_decisions is not None:
-            decided[scorer] = score_decisions
+            decisions_by_scorer[scorer] = score_decisions
             if not any(decision.is_guess for decision in score_decisions.decisions):
                 certain_scorers.append(scorer)
-    for scorer, score_decisions in decided.items():
+    for scorer, score_decisions in decisions_by_scorer.items():
         stated_judge = as_mapping(scores[scorer].get("metadata")).get("judge")
         judge = text_or_none(stated_judge) or _judge_of(spec, sample, scorer)
-        # Two scorers with the same judge count as two judges, because their prompts may differ.
-        is_main_scorer = len(decided) == 1 or certain_scorers == [scorer]
+        # The main scorer is the only one, or the only one with certain decisions. Others count as
+        # other judges even if their judge is the same, because their prompts may differ.
+        is_main_scorer = len(decisions_by_scorer) == 1 or certain_scorers == [scorer]
         if not is_main_scorer:
             judge = f"{judge} ({scorer})" if judge else scorer
         yield Judgement(
@@ -186,7 +187,7 @@ def _judgements(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> I
             may_hide_failures=score_decisions.may_hide_failures,
             own_scores=_own_scores(scores, scorer),
         )
-    if scores and not decided:
+    if scores and not decisions_by_scorer:
         yield Judgement(None, ())
 
 
