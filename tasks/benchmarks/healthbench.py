@@ -56,12 +56,10 @@ def parse_row(row: DataRow) -> Task:
         RowError: the row has no id, or a message has another role than user or assistant.
     """
     labels = _labels(row.get("example_tags"))
-    turns = _conversation(as_items(row.get("prompt")))
-    criteria = _criteria(as_items(row.get("rubrics")))
     return task_from(
         cell_label(row, "prompt_id"),
-        turns,
-        criteria,
+        _conversation(as_items(row.get("prompt"))),
+        _criteria(as_items(row.get("rubrics"))),
         field=_label_of(labels, "theme"),
         labels=labels,
         canary=cell_label(row, "canary"),

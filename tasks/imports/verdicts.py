@@ -106,7 +106,7 @@ def import_verdicts(
             files.raise_nothing_to_import(file, notes)
         verdicts = files.RowsToImport("verdicts", files.imported_rows(reader, "verdicts"), batch)
         labels = _put_verdicts(job, reader, verdicts, matched, are_labels=is_random_sample)
-        tables = {"labellers": _labellers(job, reader, batch, labels)}
+        tables = _labellers(job, reader, batch, labels)
         if is_random_sample:
             tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
@@ -311,7 +311,7 @@ def _labellers(
     reader: Reader,
     batch: str,
     labels: Iterable[StoredRow],
-) -> list[StoredRow]:
+) -> dict[str, list[StoredRow]]:
     """Return the rows of `labellers`, for each person who gave a label and is not stored for this
     batch yet.
     """
@@ -322,7 +322,7 @@ def _labellers(
         "import_batch": batch,
         "created_at": datetime.now(UTC),
     }
-    return [{**columns, "judge": person} for person in sorted(people)]
+    return {"labellers": [{**columns, "judge": person} for person in sorted(people)]}
 
 
 def _stated_sample(
