@@ -225,8 +225,9 @@ def evaluated(
 ) -> CascadeResult:
     """Evaluate the rules for two judges, and pick the cheapest within a bound.
 
-    The other arguments are those of `stored_pair`. Rules are made and chosen on one half of the
-    tasks and measured on the other.
+    Rules are made and chosen on one half of the tasks and measured on the other; `resamples` is the
+    number of resamples of the tasks for each interval. The other arguments are those of
+    `stored_pair`.
 
     Raises:
         UsageError: both judges have judged criteria of too few tasks.

@@ -60,8 +60,8 @@ class EndpointHealth:
     request at a time. An endpoint that refuses all its first calls is stopped, too.
 
     `paused_until_s` is the end of the pause, `in_hand` the number of calls in flight. `has_served`
-    is true once a call has succeeded that is not harmless. `stopped` is the reason; None: it is not
-    stopped. All times are monotonic.
+    is true once a call has succeeded that is neither harmless nor a repetition. `stopped` is the
+    reason; None: it is not stopped. All times are monotonic.
     """
 
     name: str
@@ -171,7 +171,7 @@ class EndpointHealth:
         self._n_refusals_in_a_row = 0
 
     async def wait_for_success(self, failure: Failure, refused_s: float) -> None:
-        """Wait until a call has succeeded that is not harmless, or none is left.
+        """Wait until the endpoint has served a call (`has_served`), is stopped, or has none left.
 
         The endpoint is stopped if it refuses all its first calls. It is also stopped if no call is
         left and either it accepted none since the refusal, or the refusal may be about money, the

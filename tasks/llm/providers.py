@@ -159,7 +159,7 @@ def key_state(target: Target) -> str:
 
     They are the provider's key, unless the configuration replaces it, and those that headers,
     secret parameters and the address refer to. For example: `OPENAI_API_KEY is set, TEAM_TOKEN is
-    not set`.
+    not set`. An empty variable is not set.
     """
     provider, _, model = target.name.partition("/")
     names = _referenced_variables(target)
@@ -168,7 +168,7 @@ def key_state(target: Target) -> str:
     )
     if model and not replaces_key:
         names.insert(0, _key_variable(provider))
-    states = [f"{name} is {'not ' if variable(name) is None else ''}set" for name in names]
+    states = [f"{name} is {'' if variable(name) else 'not '}set" for name in names]
     return ", ".join(states) or "its provider's variable is unknown here"
 
 

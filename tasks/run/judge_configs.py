@@ -30,7 +30,7 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
             environment were part of it.
 
     Raises:
-        UsageError: the address in the environment contains a secret.
+        UsageError: no request can use the address in the environment, or it contains a secret.
     """
     prices = None
     if endpoint.price is not None:

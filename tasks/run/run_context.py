@@ -356,8 +356,7 @@ async def open_run_context(
     `kinds` are the kinds of models that are called in the block.
 
     Raises:
-        UsageError: the key of a model that is to be called is not set; or there is a cap, and the
-            highest cost of a call is not known for a model.
+        UsageError: calls cannot be made, or the cap cannot be enforced (see `refuse_unready`).
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:

@@ -31,8 +31,8 @@ class Pruned(NamedTuple):
 def prune(folder: Path, before_s: float, decided_cells: DecidedCells) -> Pruned:
     """Remove unneeded entries that ended before a moment (wall-clock time).
 
-    They are the entries of cells whose row is decided, and spent entries of failed rows; never one
-    whose row is not stored, nor an unclear reply, which `ends_ok` may accept, nor a decision
+    They are the entries of cells whose row is decided, and spent entries of failed rows except
+    unclear replies, which `ends_ok` may accept; never one whose row is not stored, nor a decision
     model's reply, from which another threshold makes new verdicts. A stored row needs no new call;
     but another cell with the same request (the same text in a new revision of the data set, or a
     second trial with the same response) then needs a new, paid call. The amount spent stays in the

@@ -56,6 +56,7 @@ NAMED_VARIABLES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_refusal_names_every_variable_that_may_be_refused(case, monkeypatch):
     settings, variables = NAMED_VARIABLES[case]
     monkeypatch.setenv("OPENAI_API_KEY", "any")
+    monkeypatch.setenv("OWN_KEY", "")
 
     assert key_state(Target("openai/m", **settings)) == variables
 
