@@ -76,11 +76,8 @@ class CascadeJudge:
         replies = [judged.reply for judged in outcomes if judged.reply is not None]
         if len(replies) < len(outcomes):
             return replace(outcomes[0], reply=None)
-        judge = self.first_judges[0]
-        deciding = 0
-        if reasons:
-            judge = self.second_judge
-            deciding = -1
+        judge = self.second_judge if reasons else self.first_judges[0]
+        deciding = -1 if reasons else 0
         return replace(
             outcomes[deciding],
             reply=sum_usage(replies, replies[deciding], with_tokens=True),

@@ -258,7 +258,7 @@ class GroupJudge(ResponseJudge):
         # A row keeps the keys of its last reply only, and if it failed, it spends all attempts.
         ledger_keys: tuple[LedgerKey, ...] = ()
         for entry in history.entries:
-            ledger_keys = (*ledger_keys, (entry.call_key, entry.attempt))
+            ledger_keys = (*ledger_keys, entry.key)
             undecided = [index for index, outcome in enumerate(outcomes) if not outcome.verdict]
             sharing = [
                 outcomes[index]

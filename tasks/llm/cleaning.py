@@ -73,17 +73,17 @@ def message_in(choice: Any, *, is_event: bool) -> CleanObject | None:
 
 def clean_choice(choice: JsonObject, message: JsonObject, *, is_event: bool) -> CleanObject:
     """Return a choice with its message, which an event has as its `delta`."""
-    finish_reason = choice.get("finish_reason")
-    word = end_word(finish_reason)
-    is_no_text = word != finish_reason
-    if word and (is_no_text or meaning_of(word) is End.TROUBLE):
+    stated_reason = choice.get("finish_reason")
+    finish_reason = end_word(stated_reason)
+    is_text = finish_reason == stated_reason
+    if finish_reason and (not is_text or meaning_of(finish_reason) is End.TROUBLE):
         # Some routes end a stream at such a word, and its text and usage would be lost.
-        word = "stop"
+        finish_reason = "stop"
     logprobs = choice.get("logprobs")
     return {
         "index": 0,  # one choice is requested; some servers count tokens here
         "delta" if is_event else "message": _clean_message(message),
-        "finish_reason": word,
+        "finish_reason": finish_reason,
         "logprobs": logprobs if isinstance(logprobs, dict) else None,
     }
 
@@ -181,12 +181,9 @@ def valid_usage(usage: Any) -> CleanObject:
         if is_invalid_count and name in _MAIN_FIGURES:
             return {}
         is_invalid_number = isinstance(value, float) and not math.isfinite(value)
-        if is_invalid_count or is_invalid_number:
-            continue
-        if name.endswith("_details") and value is not None:
-            figures[name] = valid_usage(value)
-        else:
-            figures[name] = value
+        if not (is_invalid_count or is_invalid_number):
+            is_details = name.endswith("_details") and value is not None
+            figures[name] = valid_usage(value) if is_details else value
     return figures
 
 

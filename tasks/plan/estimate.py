@@ -252,16 +252,13 @@ def _range_of(
         longest = replace(longest, prompt=base + JUDGED_TOKENS[1])
         assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
+        replies = "replies"
+        fewest, most = VERDICT_TOKENS
         if purpose == "sample":
             replies = "responses"
-            n_parts = 1.0
-            span = RESPONSE_TOKENS
-        else:
-            replies = "replies"
-            n_parts = per_call.n_in_call
-            span = VERDICT_TOKENS
+            fewest, most = RESPONSE_TOKENS
         limit = reply_limit or math.inf
-        span = (min(span[0] * n_parts, limit), min(span[1] * n_parts, limit))
+        span = (min(fewest * per_call.n_in_call, limit), min(most * per_call.n_in_call, limit))
         shortest = replace(shortest, completion=span[0])
         longest = replace(longest, completion=span[1])
         assumed.append(f"{replies} of {_words(span)} tokens")

@@ -284,32 +284,16 @@ class _Matrix:
         judge_columns: JudgeColumns,
         sizes: Mapping[str, int],
     ) -> None:
-        """Take the tasks that no comparison needs from the cells."""
+        """Count what no comparison needs as skipped, not as wanted or due, unless it is stored."""
         for model, task_ids in self._job_tasks.comparisons.left_out.items():
             responses = self._counts({}, task_ids)
-            counts = self._counts(judge_columns, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
             due_left_out = self._due(responses, n_left_out, "n_criteria" if judge_columns else "n")
-            for (label, trial), cell in cells.items():
-                if label == model:
-                    _skip(cell, n_left_out, due_left_out[label, trial], counts)
-
-
-def _skip(
-    cell: CoverageCell,
-    n_left_out: int,
-    n_due_left_out: int,
-    counts: Iterable[CoverageRow],
-) -> None:
-    """Count what no comparison needs as skipped, not as wanted or due, unless it is stored.
-
-    `n_left_out` is the number of all that no comparison needs, `n_due_left_out` that of the due
-    ones among them; `counts` are of the stored ones.
-    """
-    n_stored = 0
-    for row in counts:
-        if row["model"] == cell.model and row["trial"] == cell.trial:
-            n_stored += row["n"]
-    cell.skipped = n_left_out - n_stored
-    cell.wanted -= cell.skipped
-    cell.due -= n_due_left_out - n_stored
+            stored = Counter[tuple[str, int]]()
+            for row in self._counts(judge_columns, task_ids):
+                stored[row["model"], row["trial"]] += row["n"]
+            for key, cell in cells.items():
+                if cell.model == model:
+                    cell.skipped = n_left_out - stored[key]
+                    cell.wanted -= cell.skipped
+                    cell.due -= due_left_out[key] - stored[key]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tasks.llm.replies import OK, Logprobs, Reply
+from tasks.llm.replies import OK, LedgerKey, Logprobs, Reply
 from tasks.llm.request import Prices
 from tasks.rules.identity import digest
 
@@ -195,6 +195,11 @@ class Entry:
     is_late: bool = False
 
     @property
+    def key(self) -> LedgerKey:
+        """The key of the entry in the ledger."""
+        return self.call_key, self.attempt
+
+    @property
     def values(self) -> Values:
         """The entry's values in the order of `COLUMNS`."""
         reply = self.reply
@@ -300,12 +305,10 @@ class History(NamedTuple):
         Those count even if they are spent: the failed rows that were made of them are made again,
         without a call.
         """
-        if not ends_ok:
-            return self
         entries = []
         for entry in self.entries:
             reply = entry.reply.accepted(ends_ok)
-            if reply is entry.reply:
+            if reply is entry.reply:  # unchanged
                 entries.append(entry)
             else:
                 entries.append(replace(entry, reply=reply, is_final=True, is_late=True))
@@ -321,8 +324,7 @@ class History(NamedTuple):
         replies = []
         for entry in self.counting_entries:
             if entry.cell == cell and not entry.is_final:
-                key = (entry.call_key, entry.attempt)
-                replies.append(replace(entry.reply, ledger_keys=(key,)))
+                replies.append(replace(entry.reply, ledger_keys=(entry.key,)))
         return replies
 
     def reply_for(self, cell: str) -> Reply | None:
@@ -336,9 +338,7 @@ class History(NamedTuple):
         if not final_entries:
             return None
         best = max(final_entries, key=lambda entry: (entry.reply.status == OK, entry.attempt))
-        reply = replace(
-            best.reply, attempts=len(entries), ledger_keys=((best.call_key, best.attempt),)
-        )
+        reply = replace(best.reply, attempts=len(entries), ledger_keys=(best.key,))
         if best.cell == cell:
             attempts_of_cell = [entry.reply for entry in entries if entry.cell == cell]
             return replace(reply, cost_usd=total_usd(attempts_of_cell))
@@ -395,7 +395,7 @@ def attempt_of(entry: Entry) -> Values:
         if cost_usd is None and reply.failure.is_unpaid:
             cost_usd = 0.0
     return (
-        digest(entry.call_key, entry.attempt),
+        digest(*entry.key),
         entry.run_id,
         entry.purpose,
         entry.model,
@@ -433,7 +433,7 @@ def statements_recording(entries: Sequence[Entry]) -> tuple[Statement, ...]:
         spend.append(spend_of(reply, entry.run_id, entry.purpose, entry.model, entry.finished_at_s))
         if reply.logprobs is not None:
             tokens = json.dumps(reply.logprobs, ensure_ascii=False, separators=(",", ":"))
-            logprobs.append((entry.call_key, entry.attempt, tokens))
+            logprobs.append((*entry.key, tokens))
         attempts.append(attempt_of(entry))
     return (
         (_INSERT_CALL, calls),

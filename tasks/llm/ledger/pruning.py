@@ -152,7 +152,7 @@ def _move(
     add_calls, _, add_logprobs, _ = statements_recording(adopted)
     connection.executemany(*add_calls)
     connection.executemany(*add_logprobs)
-    earlier_keys = [(entry.call_key, entry.attempt) for entry in entries]
+    earlier_keys = [entry.key for entry in entries]
     for table in ("calls", "logprobs"):
         query = f"delete from {table} where call_key = ? and attempt = ?"
         connection.executemany(query, earlier_keys)
