@@ -11,7 +11,7 @@ from flows.run.outcomes import explained
 from flows.stage_runs import log_stage
 from flows.ui import recorded_flow, show_results
 from tasks.config.job import Job
-from tasks.judge.judge import plan_verdicts
+from tasks.judge.judge import missing_by_judge
 from tasks.judge.panels import lacks_panel_verdicts
 from tasks.run.missing_work import (
     imported_models,
@@ -165,7 +165,7 @@ def _has_missing_work(job: Job) -> bool:
     """Return whether a job lacks responses or verdicts, or votes of panels, which need no call."""
     if any(plan_samples(job).values()):
         return True
-    if any(responses for _, responses in plan_verdicts(job)):
+    if any(responses for _, responses in missing_by_judge(job)):
         return True
     with Warehouse(job.warehouse).reader() as reader:
         return lacks_panel_verdicts(job, reader)

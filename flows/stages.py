@@ -28,7 +28,7 @@ from tasks.config.job import Job
 from tasks.drift import judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest_and_check
-from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.judge.judge import judge_by_provider_batches, judge_responses, missing_by_judge
 from tasks.judge.panels import count_votes
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.spend import store_calls
@@ -87,7 +87,7 @@ async def judge_flow(job: Job) -> StageReport:
 
     Judges with `mode: batch` first submit their calls to the provider's batch service.
     """
-    missing_verdicts = await to_thread(plan_verdicts, job)
+    missing_verdicts = await to_thread(missing_by_judge, job)
     first_batches = []
     for config, responses in missing_verdicts:
         if config.judge.mode == "batch" and responses:

@@ -28,7 +28,7 @@ from tasks.config.job import Job
 from tasks.console import notice, working
 from tasks.drift import lacks_verdicts as lacks_control_verdicts
 from tasks.hard_subset.select import has_new_selection
-from tasks.judge.judge import plan_verdicts
+from tasks.judge.judge import missing_by_judge
 from tasks.judge.neighbours import missing_arrangements
 from tasks.judge.panels import lacks_panel_verdicts
 from tasks.rules.errors import PipelineError
@@ -63,7 +63,7 @@ def _lacks_rewordings(job: Job, reader: Reader) -> bool:
 
 
 def _lacks_verdicts(job: Job, reader: Reader) -> bool:
-    lacks_calls = any(responses for _, responses in plan_verdicts(job))
+    lacks_calls = any(responses for _, responses in missing_by_judge(job))
     return lacks_calls or lacks_panel_verdicts(job, reader)
 
 

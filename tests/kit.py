@@ -39,7 +39,7 @@ from tasks.ingest import ingest
 from tasks.judge.judge import (
     judge_by_provider_batches,
     judge_responses,
-    plan_verdicts,
+    missing_by_judge,
 )
 from tasks.llm.ledger.entries import Entry, statements_recording
 from tasks.llm.ledger.ledger import Ledger
@@ -517,7 +517,7 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
     report = StageReport("judge")
 
     async def run():
-        missing = plan_verdicts(job)
+        missing = missing_by_judge(job)
         async with open_run_context(job) as context:
             for judge_config, responses in missing:
                 ids = [response.response_id for response in responses]

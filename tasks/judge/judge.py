@@ -1,4 +1,4 @@
-"""The judge stage: missing verdicts are planned, judged and written."""
+"""The judge stage: missing verdicts are found, judged and written."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader, Row, Warehouse
 
 
-def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
+def missing_by_judge(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
     """Return the responses that lack verdicts, for each judge configuration that makes calls."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)

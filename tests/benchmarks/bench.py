@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.config.job import Job
-from tasks.judge.judge import judge_responses, plan_verdicts
+from tasks.judge.judge import judge_responses, missing_by_judge
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
@@ -188,7 +188,7 @@ def _cpu_s(pid: int) -> float:
 async def judge_all(job: Job) -> Figures:
     """The judge stage as the command runs it, without Prefect; the first calls only warm it up."""
     collect_seldom()
-    ((judge_config, missing),) = plan_verdicts(job)
+    ((judge_config, missing),) = missing_by_judge(job)
     ids = [response.response_id for response in missing]
     n_warm_up = WARM_UP // CRITERIA
     warm_up = ids[:n_warm_up]
