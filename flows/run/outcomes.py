@@ -72,17 +72,17 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
 
 
 def no_call_was_served(reports: Iterable["StageReport"]) -> bool:
-    """Return whether calls were made and endpoints served none of them (`UNANSWERED`)."""
-    from tasks.llm.replies import UNANSWERED
+    """Return whether calls were made and endpoints served none of them (`NOT_SERVED`)."""
+    from tasks.llm.replies import NOT_SERVED
     from tasks.run.writing import STAGES
 
     n_rows = 0
-    n_unanswered = 0
+    n_not_served = 0
     for report in reports:
         if report.stage in STAGES:
             n_rows += report.rows
-            n_unanswered += sum(report.failures[status] for status in UNANSWERED)
-    return n_rows > 0 and n_unanswered == n_rows
+            n_not_served += sum(report.failures[status] for status in NOT_SERVED)
+    return n_rows > 0 and n_not_served == n_rows
 
 
 def outcome_of(reports: Sequence["StageReport"]) -> str:

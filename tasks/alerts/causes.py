@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tasks.alerts.findings import Alert, Row
 from tasks.config.job import Job
 from tasks.llm.endpoint_health import NO_REPLY
-from tasks.llm.replies import UNANSWERED
+from tasks.llm.replies import NOT_SERVED
 from tasks.rules.variants import AUGMENTED
 from tasks.run.coverage import CoverageCell, LowCoverage, import_line
 from tasks.run.run_context import Callee, callees
@@ -166,7 +166,7 @@ def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
 
     `reason` says why its endpoint was stopped; empty: it was not.
     """
-    is_silent = not reason and n_done == 0 and failures and set(failures) <= UNANSWERED
+    is_silent = not reason and n_done == 0 and failures and set(failures) <= NOT_SERVED
     if is_silent or reason.startswith(NO_REPLY):
         return "stopped replying" if n_done else "gave no reply"
     if reason:

@@ -17,7 +17,7 @@ TIMEOUT = "timeout"
 PROVIDER_ERROR = "provider_error"
 REDIRECTED = "redirected"
 TOO_LARGE = "too_large"
-UNANSWERED = frozenset({PROVIDER_ERROR, REDIRECTED, TIMEOUT})
+NOT_SERVED = frozenset({PROVIDER_ERROR, REDIRECTED, TIMEOUT})
 """The statuses of calls that an endpoint did not serve: it failed, redirected or was silent."""
 UNCLEAR = "unclear"
 """The status of a reply that may not be whole: its end, or a part of it, is of an unknown kind."""

@@ -15,7 +15,7 @@ from tasks.config.models import Analyst
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, TOO_LARGE, UNANSWERED, Reply
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, NOT_SERVED, OK, TOO_LARGE, Reply
 from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
@@ -144,7 +144,7 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
     only if it is known. A sum of tokens is unknown if one of its numbers is; prices are kept only
     if they are the same for all.
     """
-    without_reply = UNANSWERED | {CONTEXT_LENGTH, TOO_LARGE}
+    without_reply = NOT_SERVED | {CONTEXT_LENGTH, TOO_LARGE}
     is_known = all(
         reply.cost_usd is not None for reply in replies if reply.status not in without_reply
     )
