@@ -129,7 +129,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
             is_about_key=bool(_KEY_REFUSED.search(text)),
         )
     message = body.error_text or " ".join(str(cause) for cause in causes_of(error))
-    status = _status_of(error, exchange.status, message)
+    status = _stated_status(error, exchange.status, message)
     if status is not None:
         failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
@@ -168,7 +168,7 @@ def _is_timeout(error: BaseException) -> bool:
     return is_timeout or getattr(error, "status_code", None) == 408
 
 
-def _status_of(error: BaseException, response_status: int | None, message: str) -> int | None:
+def _stated_status(error: BaseException, response_status: int | None, message: str) -> int | None:
     """Return the HTTP status of an error; None if the server stated none.
 
     A body states it where the response is no error, or that of a gateway (5xx).
@@ -231,7 +231,7 @@ def _fields_in(content: Any) -> list[JsonObject]:
 
 def failure_of_http(status: int, message: str, text: str, wait_s: float | None = None) -> Failure:
     """Return the failure for an HTTP status; `message` (the body) decides, `text` is stored."""
-    kept_status, kind = _by_status(status, message)
+    kept_status, kind = _status_and_kind(status, message)
     return Failure(
         kept_status,
         kind,
@@ -281,13 +281,13 @@ def status_of_error(error: Any) -> int:
     return 400
 
 
-def failure_of_status(status: int, text: str) -> Failure:
+def failure_of_stored_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body that were stored in a file."""
     if 300 <= status < 400:
         kept_status = REDIRECTED
         kind = Kind.BAD_REQUEST
     else:
-        kept_status, kind = _by_status(status, text)
+        kept_status, kind = _status_and_kind(status, text)
     return Failure(
         kept_status,
         kind,
@@ -314,7 +314,7 @@ def _is_about_key(status: int, text: str) -> bool:
     return status == 401 or (status in {400, 403} and bool(_KEY_REFUSED.search(text)))
 
 
-def _by_status(status: int, body: str) -> tuple[str, Kind]:
+def _status_and_kind(status: int, body: str) -> tuple[str, Kind]:
     """Return the stored status and the kind of a failure, by its HTTP status and body."""
     content = _error_content(body)
     text = content.text

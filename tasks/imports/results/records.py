@@ -28,7 +28,7 @@ from tasks.dataset import foreign_files
 from tasks.dataset.source import SourceError, json_rows
 from tasks.imports.files import ImportRefused, batch_of
 from tasks.imports.verdicts import BINARY_WORDS, as_value
-from tasks.llm.failures import failure_of_status
+from tasks.llm.failures import failure_of_stored_status
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED
 from tasks.rules.conversation import Message
 from tasks.rules.text.characters import is_blank, one_line
@@ -225,7 +225,9 @@ def call_failure(cause: str | None) -> str | None:
     match = _HTTP_STATUS.search(cause)
     if match:
         http_status = int(match[1] or match[2])
-        return TIMEOUT if http_status == 408 else failure_of_status(http_status, cause).status
+        return (
+            TIMEOUT if http_status == 408 else failure_of_stored_status(http_status, cause).status
+        )
     if re.search(r"(?i)time[ds]?[ _-]?out", cause):
         return TIMEOUT
     return PROVIDER_ERROR if _NO_REPLY.search(cause) else None

@@ -12,7 +12,7 @@ from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.cleaning import cleaned
 from tasks.llm.exchange import MOST_BYTES, Exchange
-from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
+from tasks.llm.failures import failure_of, failure_of_stored_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import as_text
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
@@ -159,7 +159,7 @@ class BatchApi:
         if status == 200 and fault and not body.get("choices"):
             status = status_of_error(fault)
         if status != 200:
-            return with_hints(failure_of_status(status, as_text(body)), self._target).reply
+            return with_hints(failure_of_stored_status(status, as_text(body)), self._target).reply
         try:
             received = Body()
             received.look_at(body)
