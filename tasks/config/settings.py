@@ -195,6 +195,11 @@ class Calls(Strict):
     address: Annotated[str, Field(pattern=r"^(auto|local|ray://.+)$")] = "auto"
     senders: Size | Literal["auto"] = "auto"
 
+    @property
+    def are_made_here(self) -> bool:
+        """True if this machine makes the calls, with its own keys."""
+        return self.where == "here" or self.address == "local"
+
     def problems(self) -> Iterator[str]:
         """Yield settings of Ray if calls are made without it."""
         for name in ("address", "senders"):

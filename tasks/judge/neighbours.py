@@ -141,14 +141,13 @@ def _arrange(
             response_criteria.sort(
                 key=lambda member: digest("shuffled", member.response_id, member.criterion_id)
             )
-        for index, criterion in enumerate(response_criteria):
-            call_index = index // size
-            start = call_index * size
+        for call_index, start in enumerate(range(0, len(response_criteria), size)):
             members = response_criteria[start : start + size]
             piece = tuple(member.criterion_hash for member in members)
-            in_piece = replace(criterion, piece=piece, call_index=call_index)
-            is_missing = verdict_id_of(owner, in_piece) not in finished_ids
-            arranged.append(replace(in_piece, is_missing=is_missing))
+            for member in members:
+                in_piece = replace(member, piece=piece, call_index=call_index)
+                is_missing = verdict_id_of(owner, in_piece) not in finished_ids
+                arranged.append(replace(in_piece, is_missing=is_missing))
     return arranged
 
 

@@ -194,14 +194,6 @@ def usage_of(reply: Reply) -> Usage:
     return Usage(reply.cost_usd, n_tokens)
 
 
-class ModelStopped(NotCalled):
-    """The model was stopped for this run."""
-
-
-class TimeIsUp(NotCalled):
-    """The stop time of the run has come."""
-
-
 @dataclass
 class Limiter:
     """The admission of calls by concurrency, requests and tokens per minute, health of endpoints,
@@ -269,11 +261,11 @@ class Limiter:
         """The seconds until the stop time; infinite without one."""
         return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
 
-    def _count_too_late(self) -> TimeIsUp:
+    def _count_too_late(self) -> NotCalled:
         """Count a call that is refused at the stop time, and return the error."""
         self.n_too_late += 1
         stop_at = datetime.fromtimestamp(self.stop_at_s or 0, UTC)
-        return TimeIsUp(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
+        return NotCalled(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
 
     def release(
         self,
@@ -327,7 +319,7 @@ class Limiter:
                 continue  # its caller no longer waits
             if endpoint.stopped is not None:
                 reason = f"{endpoint.name}: {endpoint.stopped}"
-                admission.granted.set_exception(ModelStopped(reason))
+                admission.granted.set_exception(NotCalled(reason))
             elif not self._grant(endpoint, admission):
                 break
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tasks.llm import embedded
 from tasks.llm.litellm_setup import decision_providers, litellm, model_entry
-from tasks.rules.identity import adopted_key, call_key, config_hash
+from tasks.rules.identity import BASE_VINTAGE, adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
 PriceEntry = dict[str, Any]
@@ -143,7 +143,7 @@ class Call:
     _: KW_ONLY
     response_format: Parameters | None = None
     trial: int = 1
-    vintage: str = "base"
+    vintage: str = BASE_VINTAGE
     priority: tuple[int, ...] = ()
     """The order of waiting calls, lowest first."""
     is_batched: bool = False

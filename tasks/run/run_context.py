@@ -186,7 +186,7 @@ class RunContext:
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process makes them."""
         calls = job.settings.calls
-        if calls.where != "here":
+        if calls.where == "ray":
             n_senders = None if calls.senders == "auto" else calls.senders
             targets = [callee.target for callee in callees(job)]
             self.senders = SenderPool(calls.address, n_senders, targets, self._write_states)
@@ -391,16 +391,15 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
             environment cannot be used.
     """
     refuse_unusable_network()
-    if job.settings.calls.where == "ray":
+    calls = job.settings.calls
+    if calls.where == "ray":
         refuse_without_ray()
-    # Models that are called from this machine; senders of a cluster have their keys there, but
-    # batches start here.
-    is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
     callees_of_kinds = list(callees(job, kinds))
+    # Senders of a cluster have their keys there, but batches start here.
     without_key = [
         callee
         for callee in callees_of_kinds
-        if (is_here or callee.is_batched) and missing_variables(callee.target)
+        if (calls.are_made_here or callee.is_batched) and missing_variables(callee.target)
     ]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable,
     # and checks again.

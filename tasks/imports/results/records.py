@@ -225,9 +225,9 @@ def call_failure(cause: str | None) -> str | None:
     match = _HTTP_STATUS.search(cause)
     if match:
         http_status = int(match[1] or match[2])
-        return (
-            TIMEOUT if http_status == 408 else failure_of_stored_status(http_status, cause).status
-        )
+        if http_status == 408:
+            return TIMEOUT
+        return failure_of_stored_status(http_status, cause).status
     if re.search(r"(?i)time[ds]?[ _-]?out", cause):
         return TIMEOUT
     return PROVIDER_ERROR if _NO_REPLY.search(cause) else None

@@ -22,9 +22,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import (
     Budget,
     Limiter,
-    ModelStopped,
     NotCalled,
-    TimeIsUp,
     TokenBucket,
 )
 from tasks.llm.replies import Failure, Kind, Reply
@@ -319,7 +317,7 @@ async def test_a_failure_of_unknown_latency_is_no_earlier_silence():
 async def refused(call: Awaitable[object]) -> float:
     """Wait until a call is refused because of the stop time, and return the time then."""
     message = r"^no call begins after the stop time, \d\d:\d\d UTC$"
-    with pytest.raises(TimeIsUp, match=message):
+    with pytest.raises(NotCalled, match=message):
         await asyncio.wait_for(call, 60)
     return time.time()
 
@@ -478,7 +476,7 @@ def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
     replies = calling.call_at_once(*dead_calls, *calls_to(server, 200))
 
     failed_replies = [reply for reply in replies[:200] if isinstance(reply, Reply)]
-    n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies)
+    n_stopped = sum(isinstance(reply, NotCalled) for reply in replies)
     assert {reply.status for reply in replies[200:]} == {"ok"}
     assert {reply.status for reply in failed_replies} == {"provider_error"}
     assert len(failed_replies) < 50

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.llm.ledger.ledger import spend_in
-from tasks.llm.limiter import ModelStopped
+from tasks.llm.limiter import NotCalled
 from tasks.llm.request import Prices
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
@@ -351,7 +351,7 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
 
     assert set(statuses_of(replies)) == {"provider_error", "missing"}
     n_calls = len(server.book) - 1  # one is the harmless request
-    n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies)
+    n_stopped = sum(isinstance(reply, NotCalled) for reply in replies)
     assert n_harmless_requests(server) == 1
     assert n_calls <= 3
     assert n_stopped == 20 - n_calls

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.llm.bodies import EventBody, ReplyTooLarge
 from tasks.llm.exchange import MOST_BYTES
-from tasks.llm.limiter import ModelStopped
+from tasks.llm.limiter import NotCalled
 from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain
@@ -120,7 +120,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
         replies = calling.call_at_once(*calls_to(f"{server.address}/v1", 9))
 
     assert len(server.seen) == 1
-    assert all(isinstance(reply, ModelStopped) for reply in replies[1:])
+    assert all(isinstance(reply, NotCalled) for reply in replies[1:])
     assert re.fullmatch(f".*{host}.*", str(calling.reason_to_stop))
 
 
