@@ -31,9 +31,6 @@ from tasks.rules.identity import digest
 from tasks.rules.text.characters import did_you_mean
 from warehouse import TABLES, Reader, Row, Warehouse
 
-JudgeRow = Mapping[str, Any]
-"""A stored judge configuration with the number and mean cost of its verdicts."""
-
 
 @dataclass(frozen=True)
 class StoredPair:
@@ -103,13 +100,14 @@ def stored_pair(
 
 
 def _repetitions_of(
-    judges: Sequence[JudgeRow],
+    judges: Sequence[Row],
     label: str,
     configured_hashes: Collection[str],
-) -> list[JudgeRow]:
+) -> list[Row]:
     """Return the repetitions of a judge, in order, under its configuration with the most verdicts.
 
-    If several have the most, the one that is configured now is used.
+    `judges` are the stored judge configurations with the number and mean cost of their verdicts. If
+    several have the most, the one that is configured now is used.
     """
     rows = [row for row in judges if row["judge"] == label]
     if not rows:
@@ -129,7 +127,7 @@ def _repetitions_of(
     return sorted(repetitions, key=itemgetter("judge_trial"))
 
 
-def _mean_usd(rows: Sequence[JudgeRow]) -> float | None:
+def _mean_usd(rows: Sequence[Row]) -> float | None:
     """Return the mean cost of a verdict; None if no cost is known."""
     usd = 0.0
     n_verdicts = 0

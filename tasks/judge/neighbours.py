@@ -115,7 +115,7 @@ def _finished_ids(
     judge_config: JudgeConfig,
 ) -> set[str]:
     """Return the ids of a judge's stored verdicts that are not to be made again."""
-    columns = "verdict_id, status, value, error"
+    columns = "verdict_id, status, error"
     key = wanted_tasks.key | judge_config.columns
     rows = reader.select("neighbour_verdicts", columns, **key)
     accepted_ends = missing_work.accepted_ends(judge_config.judge)

@@ -203,8 +203,8 @@ def plan_analyses(job: Job) -> list[Planned]:
         has_missing_phrases = any(missing_items[PHRASES].values())
         for analysis, items_by_analyst in missing_items.items():
             note = CALLS_AFTER_PHRASES.get(analysis.table, "") if has_missing_phrases else ""
-            analysts = analysis.analysts(job)
-            for analyst, items in zip(analysts, items_by_analyst.values(), strict=True):
+            for analyst in analysis.analysts(job):
+                items = items_by_analyst[analyst.label]
                 counted_items = items[:: estimate.step_of(len(items))]
                 calls = _calls(
                     reader,

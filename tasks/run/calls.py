@@ -21,13 +21,7 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import (
-    TEMPORARY_FAILURES,
-    WantedTasks,
-    accepted_ends,
-    is_accepted,
-    wanted_tasks,
-)
+from tasks.run.missing_work import WantedTasks, accepted_ends, is_repeated, wanted_tasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader, Row
@@ -208,7 +202,7 @@ class Analysis(NamedTuple):
         missing_items = {}
         for analyst in self.analysts(job):
             accepted = accepted_ends(analyst)
-            final_ids = {row[self.id_column] for row in rows if not _is_retried(job, row, accepted)}
+            final_ids = {row[self.id_column] for row in rows if not is_repeated(job, row, accepted)}
             items = self.items_of(job, job_tasks, reader, analyst)
             missing_items[analyst.label] = [item for item in items if item.row_id not in final_ids]
         return missing_items
@@ -224,13 +218,6 @@ class Analysis(NamedTuple):
             if row not in stored_rows:
                 new_rows.append({**key, **row, "created_at": datetime.now(UTC)})
         return new_rows
-
-
-def _is_retried(job: Job, row: Row, accepted: Sequence[str]) -> bool:
-    """Return whether a stored row is to be made again; `accepted` are texts of `accepted_ends`."""
-    if row["status"] in TEMPORARY_FAILURES or is_accepted(row["error"], accepted):
-        return True
-    return job.retry_failed and row["status"] != OK
 
 
 async def analyse_items(

@@ -126,12 +126,10 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     )
 
 
-CoverageRow = Mapping[str, Any]
-"""The number of a model's responses, or of verdicts on them, in a trial with a status."""
 JudgeColumns = Mapping[str, Any]
 """The columns that identify a judge configuration; empty for the responses themselves."""
-DueCounts = Counter[tuple[str, int]]
-"""By model and trial: how many responses, or verdicts of a judge configuration, are due."""
+TrialCounts = Counter[tuple[str, int]]
+"""By model and trial: the number of responses, or of verdicts under a judge configuration."""
 
 
 class CountedResponses(NamedTuple):
@@ -220,10 +218,10 @@ class _Matrix:
 
     def _due(
         self,
-        responses: Iterable[CoverageRow],
+        responses: Iterable[Row],
         n_per_trial: int,
         count_column: str,
-    ) -> DueCounts:
+    ) -> TrialCounts:
         """Return how many responses or verdicts are due in each trial: `n_per_trial` of a sampled
         model, else the sum of `count_column` over its counted `responses`.
 
@@ -232,7 +230,7 @@ class _Matrix:
         stored responses are due, in all trials unless trials are named.
         """
         job = self._job
-        due = Counter[tuple[str, int]]()
+        due = TrialCounts()
         sampled_labels = set()
         for model in job.settings.models:
             if not model.is_imported:
@@ -251,8 +249,8 @@ class _Matrix:
     def _cells(
         self,
         judge_columns: JudgeColumns,
-        rows: Iterable[CoverageRow],
-        due: DueCounts,
+        rows: Iterable[Row],
+        due: TrialCounts,
     ) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
         sizes = self._n_criteria if judge_columns else dict.fromkeys(self._n_criteria, 1)
@@ -268,13 +266,11 @@ class _Matrix:
                 due=n_due,
             )
         for row in rows:
-            cell = cells.get((row["model"], row["trial"]))
-            if cell is None:
-                continue
-            if row["status"] in {OK, *DECIDED}:
-                cell.done += row["n"]
-            else:
-                cell.failures[row["status"]] += row["n"]
+            key = (row["model"], row["trial"])
+            if key in cells and row["status"] in {OK, *DECIDED}:
+                cells[key].done += row["n"]
+            elif key in cells:
+                cells[key].failures[row["status"]] += row["n"]
         self._skip_left_out(cells, judge_columns, sizes)
         return list(cells.values())
 
@@ -289,7 +285,7 @@ class _Matrix:
             responses = self._counts({}, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
             due_left_out = self._due(responses, n_left_out, "n_criteria" if judge_columns else "n")
-            stored = Counter[tuple[str, int]]()
+            stored = TrialCounts()
             for row in self._counts(judge_columns, task_ids):
                 stored[row["model"], row["trial"]] += row["n"]
             for key, cell in cells.items():

@@ -19,7 +19,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from tasks.stopping import NO_COMPARISONS, JobComparisons, comparisons_of
-from warehouse import Reader, Row, Warehouse, advice_if_writable
+from warehouse import DECIDED_STATUSES, Reader, Row, Warehouse, advice_if_writable
 
 TEMPORARY_FAILURES = ("timeout", "provider_error", "parse_error", "empty")
 """The statuses of failures with a temporary cause: the next run tries them again."""
@@ -256,11 +256,6 @@ def accepted_ends(*endpoints: Endpoint) -> list[str]:
     return [end_message(word).lower() for word in words]
 
 
-def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
-    """Return whether the error of a failed row contains one of the texts of `accepted_ends`."""
-    return error is not None and any(ending in error.lower() for ending in accepted)
-
-
 def _retry_parameters(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
     """Return the query parameters that define which failed rows of some models are missing work."""
     return {
@@ -270,17 +265,18 @@ def _retry_parameters(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
     }
 
 
-def is_repeated(job: Job, verdict: Row, accepted: Sequence[str]) -> bool:
-    """Return whether a stored verdict is to be made again: the rule of the query `done`.
+def is_repeated(job: Job, row: Row, accepted: Sequence[str]) -> bool:
+    """Return whether a stored row that a call made is to be made again: the rule of the query
+    `done`.
 
     `accepted` are the texts of `accepted_ends`.
     """
-    if verdict["value"] is not None:
+    if row["status"] in DECIDED_STATUSES:
         return False
-    error = verdict["error"] or ""
-    if job.retry_failed or is_accepted(error, accepted):
+    error = row["error"] or ""
+    if job.retry_failed or any(text in error.lower() for text in accepted):
         return True
-    return verdict["status"] in TEMPORARY_FAILURES and not error.endswith(SETTLED)
+    return row["status"] in TEMPORARY_FAILURES and not error.endswith(SETTLED)
 
 
 def wanted_rubrics(job: Job) -> list[str]:

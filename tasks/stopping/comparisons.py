@@ -27,11 +27,6 @@ class ComparedModel(NamedTuple):
     vintage: str
 
 
-_sides_in = itemgetter("model", "vintage", "compared_model", "compared_vintage")
-"""The values that distinguish the comparison of a look from others of the job.
-
-The configuration hashes are not among them, because the stopping id already depends on them.
-"""
 PairOnTasks = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
 """First side, second side, and the tasks on which they can be compared, in their random order."""
 
@@ -256,7 +251,7 @@ def _pairs_of_nights(
             continue
         tonight = sides[model.label]
         values = earlier_values(reader, score_parameters, tonight)
-        compared_fields = {task_id: fields[task_id] for task_id in fields if task_id in values}
+        compared_fields = {task_id: field for task_id, field in fields.items() if task_id in values}
         if compared_fields:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated
             # again.
@@ -294,6 +289,13 @@ def _planned(stopping: Stopping, pairs: Sequence[PairOnTasks]) -> list[PlannedCo
         )
         comparisons.append(PlannedComparison(first_side, second_side, rule, order))
     return comparisons
+
+
+_sides_in = itemgetter("model", "vintage", "compared_model", "compared_vintage")
+"""Takes the columns of a look, and returns those that tell its comparison from others of the job.
+
+The configuration hashes are not among them, because the stopping id already depends on them.
+"""
 
 
 def _progress(

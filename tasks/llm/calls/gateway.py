@@ -112,7 +112,7 @@ class Gateway:
     async def _make_attempts(self, call: Call, n_tried: int) -> list[Reply]:
         """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
         replies = []
-        retries_end_s = math.inf
+        retries_end_s: float | None = None
         for number in range(n_tried + 1, self.attempts + 1):
             try:
                 replies += await self._make_attempt(call, is_last=number == self.attempts)
@@ -123,10 +123,10 @@ class Gateway:
             reply = replies[-1]
             if not reply.may_pass or number == self.attempts:
                 break
-            if self.deadline_s is not None and retries_end_s == math.inf:
+            if retries_end_s is None:
                 # The wait for the first attempt's turn does not count.
                 first_began_s = time.monotonic() - (reply.latency_s or 0.0)
-                retries_end_s = first_began_s + self.deadline_s
+                retries_end_s = first_began_s + (self.deadline_s or math.inf)
             requested_wait_s = reply.failure.retry_after_s if reply.failure else None
             wait_s = requested_wait_s or backoff_s(number)
             if wait_s >= min(self.limiter.left_s, retries_end_s - time.monotonic()):

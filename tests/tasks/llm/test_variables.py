@@ -29,10 +29,6 @@ NAMED_VARIABLES: dict[str, tuple[dict[str, Any], str]] = {
         {"headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}},
         "TEAM_TOKEN is not set",
     ),
-    "a key of its own": (
-        {"parameters": {"api_key": "${TEAM_TOKEN}"}},
-        "TEAM_TOKEN is not set",
-    ),
     "a key of its own and a header": (
         {
             "parameters": {"api_key": "${OWN_KEY}"},
