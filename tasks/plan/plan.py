@@ -23,7 +23,7 @@ from tasks.plan.verdicts import Planning, ResponsesToJudge, plan_verdicts
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import JudgeConfig, judge_configs, target_of
-from tasks.run.missing_work import messages_to, missing_verdicts
+from tasks.run.missing_work import MissingVerdicts, messages_to, missing_verdicts
 from tasks.succession.sample import sample_of
 from warehouse import Reader, Warehouse
 
@@ -130,18 +130,33 @@ def _plan_verdicts(
     work_by_row: dict[tuple[str, str, str], list[PlannedWork]] = {}
     for judge_config in judge_configs(planning.job, job_tasks.benchmark):
         unjudged = missing_verdicts(planning.job, job_tasks, reader, judge_config)
-        for judge_calls in judges_to_call(reader, job_tasks, judge_config, unjudged):
-            for model, task_ids in expected_tasks.items():
-                responses = ResponsesToJudge(
-                    model=model,
-                    stored_responses=[response for response in unjudged if response.model == model],
-                    expected_tasks=task_ids,
-                    n_criteria=n_criteria,
-                )
-                work = plan_verdicts(planning, judge_calls, responses)
-                row_key = (work.planned.label, work.planned.cascade, model)
-                work_by_row.setdefault(row_key, []).append(work)
+        for work in _plan_judging(planning, judge_config, unjudged, expected_tasks, n_criteria):
+            row_key = (work.planned.label, work.planned.cascade, work.planned.model)
+            work_by_row.setdefault(row_key, []).append(work)
     return [_combined(trials) for trials in work_by_row.values()]
+
+
+def _plan_judging(
+    planning: Planning,
+    judge_config: JudgeConfig,
+    unjudged: Sequence[MissingVerdicts],
+    expected_tasks: Mapping[str, Sequence[str]],
+    n_criteria: Mapping[str, int],
+) -> Iterator[PlannedWork]:
+    """Yield the calls of a judge, or of each judge of a cascade, on each model.
+
+    `unjudged` are the stored responses that lack verdicts, `expected_tasks` those of each model
+    that are not sampled yet, and `n_criteria` is the number of criteria of each task.
+    """
+    for judge_calls in judges_to_call(planning.reader, planning.job_tasks, judge_config, unjudged):
+        for model, task_ids in expected_tasks.items():
+            responses = ResponsesToJudge(
+                model=model,
+                stored_responses=[response for response in unjudged if response.model == model],
+                expected_tasks=task_ids,
+                n_criteria=n_criteria,
+            )
+            yield plan_verdicts(planning, judge_calls, responses)
 
 
 def _combined(trials: Sequence[PlannedWork]) -> PlannedWork:
@@ -240,22 +255,17 @@ def plan_succession(job: Job) -> list[Planned]:
         sample = sample_of(job, reader)
         job_tasks = missing_work.wanted_tasks(job, reader)
         task_ids = []
-        for _, missing_responses in sample.missing_verdicts:
-            task_ids += [response.task_id for response in missing_responses]
+        for _, unjudged in sample.missing_verdicts:
+            task_ids += [response.task_id for response in unjudged]
         conversations = missing_work.conversations_of(reader, job_tasks, task_ids)
         planning = Planning(job, reader, job_tasks, conversations)
         planned = []
-        for config, missing_responses in sample.missing_verdicts:
-            models = sorted({response.model for response in missing_responses})
-            for judge_calls in judges_to_call(reader, job_tasks, config, missing_responses):
-                for model in models:
-                    responses = ResponsesToJudge(
-                        model=model,
-                        stored_responses=[row for row in missing_responses if row.model == model],
-                        expected_tasks=(),
-                        n_criteria={},
-                    )
-                    planned.append(plan_verdicts(planning, judge_calls, responses).planned)
+        for judge_config, unjudged in sample.missing_verdicts:
+            models = sorted({response.model for response in unjudged})
+            # All responses of a sample are stored.
+            expected_tasks = dict.fromkeys(models, ())
+            for work in _plan_judging(planning, judge_config, unjudged, expected_tasks, {}):
+                planned.append(work.planned)
         return planned
 
 
