@@ -72,7 +72,7 @@ async def judge_responses(
     context: RunContext,
     judge_config: JudgeConfig,
     response_ids: Sequence[str],
-    batch_index: int = 0,
+    batch_index: int,
     sampled: Collection[tuple[str, str]] | None = None,
 ) -> StageReport:
     """Make the missing verdicts of a batch of responses, and write them, failed ones too.
@@ -309,14 +309,14 @@ async def judge_by_provider_batches(
     judge = await judge_of(context.gateway("judge", label), judge_config)
     _, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     calls = []
-    # All missing criteria; those that a call with the whole response holds are taken off below.
-    n_long = sum(criterion.is_missing for criterion in criteria)
+    n_in_whole_calls = 0
     for response_criteria in by_response(criteria):
         async for whole_call in judge.whole_calls(response_criteria):
-            n_long -= whole_call.n_criteria
+            n_in_whole_calls += whole_call.n_criteria
             if whole_call.call is not None:
                 calls.append(whole_call.call)
     await context.submit_and_collect(judge.target, calls, report)
+    n_long = sum(criterion.is_missing for criterion in criteria) - n_in_whole_calls
     if n_long and not judge_config.judge.allow_live:
         report.warnings.append(
             f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for"

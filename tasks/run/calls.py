@@ -86,7 +86,7 @@ def call_with(
     cell: str,
     trial: int,
     vintage: str = BASE_VINTAGE,
-    priority: tuple[int, ...] = (),
+    priority: tuple[int, ...],
 ) -> Call:
     """Return the call of a judge or another analyst with a prompt."""
     wants_shape = caller.structured_output

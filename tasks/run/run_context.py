@@ -232,10 +232,10 @@ class RunContext:
             self.limiters[purpose],
             self.ledger,
             self._job.run_id,
-            limits.attempts,
-            limits.deadline_s,
-            purpose,
-            self.senders or send,
+            attempts=limits.attempts,
+            deadline_s=limits.deadline_s,
+            purpose=purpose,
+            sender=self.senders or send,
             reads_only_ledger=self.is_held_back(purpose, label),
         )
 

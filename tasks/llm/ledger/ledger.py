@@ -265,7 +265,7 @@ class LedgerReader:
     def _history_in(self, key: str, rows: Sequence[list[Any]]) -> History:
         """Return the history of a call in its rows of `_HISTORY`, of which there is at least one."""
         spent, spent_checksum, *_ = rows[0]
-        spent = self._verified(spent_checksum, (key, spent), "number of failed attempts")
+        last_spent = self._verified(spent_checksum, (key, spent), "number of failed attempts")
         entries = []
         for _, _, tokens, checksum, is_late, *row in rows:
             if is_late is None:  # the call was never made
@@ -279,7 +279,7 @@ class LedgerReader:
             else:
                 self._notice("reply is damaged; its call, and others like it, are made again")
         entries.sort(key=lambda entry: entry.attempt)
-        return History(tuple(entries), spent or 0)
+        return History(tuple(entries), last_spent or 0)
 
     def _verified(self, checksum: str | None, values: tuple[Any, ...], description: str) -> Any:
         """Return the last of a row's values; None if there is no row, or if it is damaged."""
