@@ -138,7 +138,7 @@ def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     """Yield the findings on models: keys, servers, and with `may_call` one call to each."""
     # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
-    can_call = may_call and job.settings.calls.are_made_here
+    can_call = may_call and job.settings.calls.are_local
     findings: dict[str, SetupFinding] = {}
     targets = {}
     for callee in callees(job):

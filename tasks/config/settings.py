@@ -196,7 +196,7 @@ class Calls(Strict):
     senders: Size | Literal["auto"] = "auto"
 
     @property
-    def are_made_here(self) -> bool:
+    def are_local(self) -> bool:
         """True if this machine makes the calls, with its own keys."""
         return self.where == "here" or self.address == "local"
 

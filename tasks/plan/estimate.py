@@ -253,12 +253,15 @@ def _range_of(
         assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
         replies = "replies"
-        fewest, most = VERDICT_TOKENS
+        shortest_reply, longest_reply = VERDICT_TOKENS
         if purpose == "sample":
             replies = "responses"
-            fewest, most = RESPONSE_TOKENS
+            shortest_reply, longest_reply = RESPONSE_TOKENS
         limit = reply_limit or math.inf
-        span = (min(fewest * per_call.n_in_call, limit), min(most * per_call.n_in_call, limit))
+        span = (
+            min(shortest_reply * per_call.n_in_call, limit),
+            min(longest_reply * per_call.n_in_call, limit),
+        )
         shortest = replace(shortest, completion=span[0])
         longest = replace(longest, completion=span[1])
         assumed.append(f"{replies} of {_words(span)} tokens")

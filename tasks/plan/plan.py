@@ -130,13 +130,13 @@ def _plan_verdicts(
     work_by_row: dict[tuple[str, str, str], list[PlannedWork]] = {}
     for judge_config in judge_configs(planning.job, job_tasks.benchmark):
         unjudged = missing_verdicts(planning.job, job_tasks, reader, judge_config)
-        for work in _plan_judging(planning, judge_config, unjudged, expected_tasks, n_criteria):
+        for work in _plan_by_model(planning, judge_config, unjudged, expected_tasks, n_criteria):
             row_key = (work.planned.label, work.planned.cascade, work.planned.model)
             work_by_row.setdefault(row_key, []).append(work)
     return [_combined(trials) for trials in work_by_row.values()]
 
 
-def _plan_judging(
+def _plan_by_model(
     planning: Planning,
     judge_config: JudgeConfig,
     unjudged: Sequence[MissingVerdicts],
@@ -264,7 +264,7 @@ def plan_succession(job: Job) -> list[Planned]:
             models = sorted({response.model for response in unjudged})
             # All responses of a sample are stored.
             expected_tasks = dict.fromkeys(models, ())
-            for work in _plan_judging(planning, judge_config, unjudged, expected_tasks, {}):
+            for work in _plan_by_model(planning, judge_config, unjudged, expected_tasks, {}):
                 planned.append(work.planned)
         return planned
 

@@ -285,11 +285,11 @@ class _Matrix:
             responses = self._counts({}, task_ids)
             n_left_out = sum(sizes[task_id] for task_id in task_ids)
             due_left_out = self._due(responses, n_left_out, "n_criteria" if judge_columns else "n")
-            stored = TrialCounts()
+            n_stored = TrialCounts()
             for row in self._counts(judge_columns, task_ids):
-                stored[row["model"], row["trial"]] += row["n"]
+                n_stored[row["model"], row["trial"]] += row["n"]
             for key, cell in cells.items():
                 if cell.model == model:
-                    cell.skipped = n_left_out - stored[key]
+                    cell.skipped = n_left_out - n_stored[key]
                     cell.wanted -= cell.skipped
-                    cell.due -= due_left_out[key] - stored[key]
+                    cell.due -= due_left_out[key] - n_stored[key]

@@ -399,7 +399,7 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     without_key = [
         callee
         for callee in callees_of_kinds
-        if (calls.are_made_here or callee.is_batched) and missing_variables(callee.target)
+        if (calls.are_local or callee.is_batched) and missing_variables(callee.target)
     ]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable,
     # and checks again.
