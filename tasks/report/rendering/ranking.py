@@ -313,18 +313,22 @@ _OTHER_JUDGE_NAME = Markup('<span class="grey">{} <small>paper, by {}</small></s
 
 def _lines(rows: Rows, quotes: Sequence[Quote], axis: Axis) -> Rows:
     """Return the lines of a split: its models, with scores of the paper among them."""
-    lines = list(rows)
+    lines: list[Row] = []
     for reference, is_same_judge in quotes:
         name = _PAPER_NAME if is_same_judge else _OTHER_JUDGE_NAME
         line = dict.fromkeys(rows[0])
         line["model"] = name.format(reference.model, reference.judge)
         line["mean_score"] = reference.value
         lines.append(line)
+    # Of equal scores, the paper's stay above those of models, and these in the order of ranks.
+    lines += rows
     if quotes:
-        lines.sort(key=lambda line: -math.inf if line["mean_score"] is None else line["mean_score"])
-        # Of equal scores, the paper's are then above those of models.
-        lines.reverse()
+        lines.sort(key=_mean_or_lowest, reverse=True)
     return [{**line, **_drawn(line, axis)} for line in lines]
+
+
+def _mean_or_lowest(line: Row) -> float:
+    return -math.inf if line["mean_score"] is None else float(line["mean_score"])
 
 
 def _drawn(row: Row, axis: Axis) -> Row:

@@ -3,6 +3,7 @@ are shown with.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 from unittest.mock import patch
@@ -168,8 +169,10 @@ def test_a_score_of_the_paper_is_of_the_whole_split_only(
     assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
 
 
-def ranking_with_paper(*, is_same_judge: bool) -> Ranking:
-    """The ranking of two models with a score of the paper between theirs."""
+def ranking_with_paper(
+    *, is_same_judge: bool, scores: Sequence[float] = (0.45, 0.35)
+) -> Ranking:
+    """The ranking of two models with a score of the paper, 0.4."""
     values = {
         "ci_low": 0.3,
         "ci_high": 0.5,
@@ -181,8 +184,8 @@ def ranking_with_paper(*, is_same_judge: bool) -> Ranking:
         "n_tasks_wanted": 600,
     }
     rows = [
-        row("ada", 1, mean_score=0.45, **values),
-        row("<b>", 2, mean_score=0.35, **values),
+        row("ada", 1, mean_score=scores[0], **values),
+        row("<b>", 2, mean_score=scores[1], **values),
     ]
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
     quotes = [Quote(reference, is_same_judge=is_same_judge)]
@@ -211,6 +214,13 @@ def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking):
     ]
     assert [line["rank"] for line in lines] == [1, None, 2]
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
+
+
+def test_models_with_equal_scores_stay_in_the_order_of_ranks_beside_one_of_the_paper():
+    ranking = ranking_with_paper(is_same_judge=True, scores=(0.0, 0.0))
+
+    ((_, lines),) = ranking.boards
+    assert [line["rank"] for line in lines] == [None, 1, 2]
 
 
 def test_a_score_of_the_paper_by_another_judge_is_grey_with_the_end_of_that_judge():
