@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,6 @@ class SqlModel:
     columns: dict[str, str]
     keeps: str = ""
     needs: str = ""
-
-    @cached_property
-    def definition(self) -> str:
-        """The full definition of the model."""
-        return repr(self)
 
     @property
     def relation(self) -> str:

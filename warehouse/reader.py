@@ -255,7 +255,7 @@ def stamp() -> str:
     # The first text stands for the form of the file.
     texts = ["ends with its digest", duckdb.__version__, *macros]
     texts += [table.definition for table in tables]
-    texts += [model.definition for model in sql.models()]
+    texts += map(repr, sql.models())
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 

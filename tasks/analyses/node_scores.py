@@ -92,10 +92,10 @@ def measure(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(stale_analyses(reader, key))
-        stored_trees: list[StoredTree] = []
-        if stale:
-            for row in reader.select("capability_trees", "tree_id", order="field", **key):
-                stored_trees.append(_stored_tree(reader, row["tree_id"]))
+        if not stale:
+            return report
+        tree_rows = reader.select("capability_trees", "tree_id", order="field", **key)
+        stored_trees = [_stored_tree(reader, row["tree_id"]) for row in tree_rows]
         for config in stale:
             scores, candidates = _score_and_candidate_rows(reader, key, config, stored_trees)
             columns = {name: config[name] for name in _ANALYSIS}
@@ -110,8 +110,7 @@ def measure(job: Job) -> StageReport:
                 f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed"
             )
             report.rows += len(scores)
-    if stale:
-        warehouse.publish()
+    warehouse.publish()
     return report
 
 

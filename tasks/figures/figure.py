@@ -89,18 +89,22 @@ class Column:
         Raises:
             LookupError: it has no usual heading.
         """
-        kind, heading = usual(self.name)
-        column = replace(self, kind=self.kind or kind)
-        if not self.title:
+        usual_kind, heading = usual(self.name)
+        kind = self.kind or usual_kind
+        title = self.title
+        group = self.group
+        if not title:
             if not heading:
                 raise LookupError(f"no title of the column {self.name!r} in sql/schema.yml")
-            group, _, title = heading.rpartition(": ")
-            column = replace(column, title=title, group=self.group or group)
+            usual_group, _, title = heading.rpartition(": ")
+            group = group or usual_group
         if not self.interval:
-            return [column]
-        if not column.group:
-            column = replace(column, title="Value", group=column.title)
-        return [column, *Interval(f"{self.name}_ci", column.kind, column.group).parts()]
+            return [replace(self, kind=kind, title=title, group=group)]
+        if not group:
+            group = title
+            title = "Value"
+        column = replace(self, kind=kind, title=title, group=group)
+        return [column, *Interval(f"{self.name}_ci", kind, group).parts()]
 
 
 @dataclass(frozen=True)

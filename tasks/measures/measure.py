@@ -180,7 +180,8 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]
         for measure, figures in stale:
-            counts.update([measure.name] * len(figures))
+            if figures:
+                counts[measure.name] += len(figures)
         with progress(_PROGRESS, {"": counts.total()}, is_quiet=job.is_quiet):
             for measure, figures in stale:
                 rows += measure.rows(reader, figures)

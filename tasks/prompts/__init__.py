@@ -48,8 +48,9 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
         raise UsageError(
             f"template: {path} lacks {' and '.join(lacking)}; it needs {' and '.join(placeholders)}"
         )
-    for foreign in _foreign_placeholders(text, placeholders):
-        raise UsageError(f"template: {path} is of another kind: nothing fills in {foreign} here")
+    foreign = _foreign_placeholders(text, placeholders)
+    if foreign:
+        raise UsageError(f"template: {path} is of another kind: nothing fills in {foreign[0]} here")
     return text
 
 

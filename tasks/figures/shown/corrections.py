@@ -122,10 +122,11 @@ def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
     bound = bound_of(parameters["bound"]) if parameters["bound"] else None
-    settings: dict[str, Any] = {"label": cheap}
+    settings: dict[str, Any] = {}
     for judge in scope.job.settings.judges:
         if judge.label == cheap:
             settings = judge.model_dump(mode="json", exclude_unset=True)
+    settings["label"] = cheap
     query_parameters = {
         **scope.job.key,
         "cheap": cheap,
@@ -152,11 +153,11 @@ def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str
 
     None for a rule that uses a single judge as it is.
     """
-    cheap = settings.get("label") or settings["name"]
+    cheap = settings["label"]
     when = evaluation.candidate.when or When()
     threshold = evaluation.candidate.threshold
     if threshold is not None:
-        judge = settings | {"label": cheap, "threshold": threshold}
+        judge = settings | {"threshold": threshold}
         return str(yaml.safe_dump([judge], sort_keys=False))
     if not when.conditions:
         return None

@@ -33,9 +33,7 @@ _INPUTS = "inputs"
 RESULTS = "results"
 """The name of the hash of everything that data files are made from."""
 _SEAL = "sha256"
-"""The key of the hash of all other values."""
-_UNSEALED = (1, 2, 3)
-"""The versions of which early reports have no such hash."""
+"""The key of the hash of all other values, which early reports lack."""
 _LOCK = "report.lock"
 """The lock that a process holds while it writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
@@ -71,11 +69,12 @@ class Site:
         refuse_other(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._earlier = _listed(folder)
-        self._earlier_hashes: dict[str, str] = _mark_of(folder).get("hashes", {})
+        mark = _mark_of(folder)
+        self._earlier: dict[str, int] = mark.get("files", {})
+        self._earlier_hashes: dict[str, str] = mark.get("hashes", {})
+        self._earlier_inputs: Hashes = mark.get(_INPUTS, {})
         self._hashes: dict[str, str] = {}
         self._inputs = inputs
-        self._earlier_inputs = stored_inputs(folder)
         if not self._earlier:
             self._list({})
 
@@ -155,11 +154,8 @@ def _mark_of(folder: Path) -> dict[str, Any]:
     if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
         return {}
     seal = mark.pop(_SEAL, None)
-    if seal is None:
-        is_sound = mark.get("version") in _UNSEALED
-    else:
-        is_sound = seal == hash_of_document(mark)
-    return mark if is_sound else {}
+    is_damaged = seal is not None and seal != hash_of_document(mark)
+    return {} if is_damaged else mark
 
 
 def _listed(folder: Path) -> dict[str, int]:
@@ -242,7 +238,7 @@ def refuse_other(folder: Path) -> None:
     """
     mark = _mark_of(folder)
     if mark:
-        if mark["version"] not in range(1, _VERSION + 1):
+        if mark.get("version") not in range(1, _VERSION + 1):
             raise UsageError(
                 f"{folder}: is a report of another version of prbench; name a new folder"
             )
