@@ -153,7 +153,8 @@ def _as_json(
         return rows_by_part[""]
     sentences = []
     for key, figure in figures.items():
-        sentences.extend(figure.notes_on(rows_by_part[key]))
+        rows = rows_by_part[key]
+        sentences += figure.notes_on(rows) + figure.small_notes(rows)
     return {**rows_by_part, "notes": list(dict.fromkeys([*sentences, *notes]))}
 
 
@@ -178,7 +179,7 @@ def _show_tables(
         listed_rows = rows if is_all else figure.listed(rows)
         if listed_rows:
             show_figure(figure, listed_rows, title=figure.title, is_wide=context.is_wide)
-        for note in figure.notes_on(rows, listed_rows):
+        for note in figure.notes_on(rows) + figure.small_notes(listed_rows):
             if note not in printed_notes:
                 say(note)
                 printed_notes.add(note)

@@ -193,21 +193,6 @@ def _has_value(column: Column, rows: Rows) -> bool:
     return any(row.get(column.name) is not None for row in rows)
 
 
-def small_notes(columns: Sequence[Column], rows: Rows) -> list[str]:
-    """Return a note that explains the mark for few tasks, if any value of these rows has this
-    mark.
-    """
-    from tasks.rules.statistics.intervals import FEW_DIFFERING, SMALL
-
-    for column in columns:
-        if column.few and _has_value(column, [row for row in rows if row.get(column.few)]):
-            return [
-                f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_DIFFERING} that"
-                " differ; the interval may be too narrow."
-            ]
-    return []
-
-
 def is_number(column: Column, rows: Rows) -> bool:
     """Return whether all values of a column are numbers or missing."""
     values = (row.get(column.name) for row in rows)
@@ -482,14 +467,27 @@ class Figure:
             drawn_charts += charts(rows)
         return drawn_charts
 
-    def notes_on(self, rows: Rows, table_rows: Rows | None = None) -> list[str]:
-        """Return sentences about these rows; `table_rows` are those in the table, if not all."""
+    def notes_on(self, rows: Rows) -> list[str]:
+        """Return sentences about these rows."""
         notes: list[str] = []
         if self.notes and rows:
             notes += self.notes(rows)
         if self.measured and any(row[self.measured] is None for row in rows):
             notes.append("Some figures are missing; `prbench aggregate` computes them.")
-        return notes + small_notes(self.columns, rows if table_rows is None else table_rows)
+        return notes
+
+    def small_notes(self, table_rows: Rows) -> list[str]:
+        """Return a note that explains the mark for few tasks, if a value in the table has it."""
+        from tasks.rules.statistics.intervals import FEW_DIFFERING, SMALL
+
+        for column in self.columns:
+            marked_rows = [row for row in table_rows if column.few and row.get(column.few)]
+            if _has_value(column, marked_rows):
+                return [
+                    f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_DIFFERING}"
+                    " that differ; the interval may be too narrow."
+                ]
+        return []
 
     @property
     def settable_parameters(self) -> Parameters:

@@ -18,7 +18,6 @@ from tasks.figures.figure import (
     Rows,
     cell,
     is_number,
-    small_notes,
     with_values,
 )
 from tasks.figures.page import Page, words
@@ -204,14 +203,12 @@ def page_figure_of(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigu
     if source:
         says += f" See {source}."
     table_rows = figure.listed(rows)
-    table_notes = small_notes(figure.columns, table_rows)
-    notes = figure.notes_on(rows, table_rows)
     return PageFigure(
         figure=figure,
         says=says,
         n_rows=len(table_rows),
-        notes=[note for note in notes if note not in table_notes],
+        notes=figure.notes_on(rows),
         n_listed=len(table_rows),
         table=table(figure.name, figure.columns, table_rows) if rows else Markup(""),
-        table_notes=table_notes,
+        table_notes=figure.small_notes(table_rows),
     )

@@ -190,7 +190,8 @@ def test_the_table_and_its_notes_are_those_of_the_command(job, reader):
     assert cells(difference) == [
         [column.cells[0] for column in columns if not column.is_absent]
     ]
-    assert [*difference.notes, *difference.table_notes] == list(DIFF.notes_on(rows))
+    assert difference.notes == DIFF.notes_on(rows)
+    assert difference.table_notes == DIFF.small_notes(rows)
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 

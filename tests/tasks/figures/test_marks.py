@@ -43,7 +43,7 @@ def row(
 def test_a_note_explains_an_asterisk_in_the_table():
     rows = [row("a", 0.5, is_small=True), row("b", 0.4, is_small=False)]
 
-    [note] = FIGURE.notes_on(rows)
+    [note] = FIGURE.small_notes(rows)
     assert note.startswith("* Few tasks")
 
 
@@ -51,14 +51,14 @@ def test_no_note_explains_an_asterisk_that_no_value_has():
     without_mark = [row("a", 0.5, is_small=False)]
     without_value = [row("a", None, is_small=True)]
 
-    assert FIGURE.notes_on(without_mark) == []
-    assert FIGURE.notes_on(without_value) == []
+    assert FIGURE.small_notes(without_mark) == []
+    assert FIGURE.small_notes(without_value) == []
 
 
 def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
     rows = [row("a", 0.5, is_small=False), row("b", 0.4, is_small=True, is_hard=True)]
 
-    assert FIGURE.notes_on(rows, FIGURE.listed(rows)) == []
+    assert FIGURE.small_notes(FIGURE.listed(rows)) == []
 
 
 def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():
