@@ -5,18 +5,18 @@ in a call.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
+from tasks.measures.scores import pooled_shares
 from tasks.rules.statistics import agreement, calibration
 from tasks.rules.statistics.agreement import (
+    AGREEMENT_MEASURES,
     TableMeasure,
     agreement_intervals,
-    kappa,
-    macro_f1,
-    raw_agreement,
 )
 from tasks.rules.statistics.intervals import (
     FEW_DIFFERING,
@@ -25,7 +25,6 @@ from tasks.rules.statistics.intervals import (
     Floats,
     Ints,
     draws,
-    have_few_tasks,
     ratio_intervals,
 )
 
@@ -67,12 +66,7 @@ def pair_agreement(figures: Sequence[FigureRow], values: ValueColumns) -> Iterat
     label_a = (2 * values["value_a"]).astype(np.int64)
     label_b = (2 * values["value_b"]).astype(np.int64)
     np.add.at(tables, (task_index, values["figure"], label_a, label_b), values["n"])
-    measures = {
-        "kappa": kappa,
-        "macro_f1": macro_f1,
-        "agreement": raw_agreement,
-    }
-    return _measured(tables, measures)
+    return _measured(tables, AGREEMENT_MEASURES)
 
 
 def set_reliability(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
@@ -176,16 +170,9 @@ def review_share(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Resul
 
 def _ratio(numerators: Floats, denominators: Floats, n: int | None = None) -> MeasureResult:
     """Return a pooled share with its interval, from sums by task."""
-    numerators = numerators[:, None]
-    denominators = denominators[:, None]
-    ((low, high),) = ratio_intervals(numerators, denominators).tolist()
-    return MeasureResult(
-        value=float(numerators.sum() / denominators.sum()),
-        ci_low=low,
-        ci_high=high,
-        n=n,
-        is_small=bool(have_few_tasks(numerators / denominators)[0]),
-    )
+    sampled = draws(len(numerators))
+    (share,) = pooled_shares(numerators[:, None], denominators[:, None], sampled)
+    return replace(share, n=n)
 
 
 def check_prediction(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:

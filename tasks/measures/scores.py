@@ -23,6 +23,7 @@ from tasks.rules.statistics.intervals import (
     Ints,
     draws,
     have_few_tasks,
+    quotient,
     ratio_intervals,
     repeated_interval,
 )
@@ -48,14 +49,14 @@ def score_intervals(figures: Sequence[FigureRow], values: ValueColumns) -> Itera
     is_scored[cell] = 1.0
     criteria_met[cell] = values["n_met"]
     criteria_judged[cell] = values["n_judged"]
-    mean_scores = _pooled(scores, is_scored, sampled)
-    met_shares = _pooled(criteria_met, criteria_judged, sampled)
+    mean_scores = pooled_shares(scores, is_scored, sampled)
+    met_shares = pooled_shares(criteria_met, criteria_judged, sampled)
     for mean_score, met_share in zip(mean_scores, met_shares, strict=True):
         yield {"score": mean_score, "met": met_share}
 
 
-def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
-    """Return the sum of numerators / the sum of denominators, for each column.
+def pooled_shares(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
+    """Return the sum of numerators / the sum of denominators with its interval, for each column.
 
     Args:
         numerators: shape (n_tasks, n_figures).
@@ -67,11 +68,9 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
     stacked = np.concatenate([numerators, denominators])
     columns, column_index = np.unique(stacked, axis=1, return_inverse=True)
     numerators, denominators = np.split(columns, 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        task_shares = numerators / denominators
-        pooled = (numerators.sum(axis=0) / denominators.sum(axis=0)).tolist()
+    pooled = quotient(numerators.sum(axis=0), denominators.sum(axis=0)).tolist()
     ends = ratio_intervals(numerators, denominators, sampled=sampled).tolist()
-    are_small = have_few_tasks(task_shares).tolist()
+    are_small = have_few_tasks(quotient(numerators, denominators)).tolist()
     results = [
         MeasureResult(value, low, high, is_small=is_small)
         for value, (low, high), is_small in zip(pooled, ends, are_small, strict=True)

@@ -17,11 +17,15 @@ from tasks.figures.figure import Column, ColumnGroup, Figure, Row, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.figures.shown.corrections import DECISIONS
-from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.agreement import (
+    AGREEMENT_MEASURES,
+    agreement_intervals,
+    macro_f1,
+    raw_agreement,
+)
 from tasks.rules.statistics.intervals import have_few_tasks, means, none_if_nan
 from tasks.rules.text.numbers import list_text
 
-_AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
 _N_DECISIONS = 3
 """Number of possible decisions: unmet (0), partial (0.5), met (1)."""
 
@@ -71,7 +75,7 @@ def _agreement_measures(counts: Rows) -> MeasuresRow:
     f1_absent_as_0 = task_f1 * (decision_counts > 0).sum(axis=1) / counts[0]["n_classes"]
     row["macro_f1_task_mean"] = float(task_f1.mean())
     row["macro_f1_task_mean_absent_as_0"] = float(f1_absent_as_0.mean())
-    for name, measure in _AGREEMENT_MEASURES.items():
+    for name, measure in AGREEMENT_MEASURES.items():
         row[f"{name}_pair_mean"] = none_if_nan(means(measure(pair_tables)))
     people = {count["person"] for count in counts} | {count["pair_grader"] for count in counts}
     row["n_people"] = len(people - {grader})
@@ -86,10 +90,10 @@ def _agreement_measures(counts: Rows) -> MeasuresRow:
 def _pooled_measures(task_tables: NDArray[np.float64]) -> MeasuresRow:
     """Return the measures of all decisions together, with intervals over tasks."""
     pooled_table = task_tables.sum(axis=0)
-    # In the order of `_AGREEMENT_MEASURES`.
-    intervals = agreement_intervals(task_tables[:, None], kappa, macro_f1, raw_agreement)
+    measures = list(AGREEMENT_MEASURES.values())
+    intervals = agreement_intervals(task_tables[:, None], *measures)
     row: MeasuresRow = {}
-    for (name, measure), interval in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
+    for (name, measure), interval in zip(AGREEMENT_MEASURES.items(), intervals, strict=True):
         low, high = interval[0]
         row[name] = none_if_nan(measure(pooled_table))
         row[f"{name}_ci_low"] = none_if_nan(low)

@@ -98,6 +98,14 @@ def macro_f1(tables: Counts) -> Floats:
     return quotient(total, is_used.sum(axis=-1))
 
 
+AGREEMENT_MEASURES: dict[str, TableMeasure] = {
+    "kappa": kappa,
+    "macro_f1": macro_f1,
+    "agreement": raw_agreement,
+}
+"""The measures of the agreement of two graders, by name."""
+
+
 def krippendorff_alpha(coincidences: Counts) -> Floats:
     """Return Krippendorff's alpha for nominal data: 1 for full agreement, 0 for chance.
 

@@ -93,8 +93,7 @@ class TaskSums:
         """
         decided = self.decided @ leaves  # (n_tasks, n_sets)
         squares = self.squares @ leaves
-        factors = np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
-        return self.spread * factors
+        return self.spread * np.nan_to_num(intervals.quotient(squares, decided**2))
 
     def of_tasks(self, is_included: Flags) -> "TaskSums":
         """Return the sums of the included tasks."""
@@ -189,8 +188,8 @@ class Contrast:
         total = np.where(has_both, differences, 0.0).sum(axis=0)
         variances = self.model.chance_variance(inside) + self.model.chance_variance(outside)
         deviation = np.sqrt(np.where(has_both, variances, 0.0).sum(axis=0))
-        steps = np.divide(total, deviation, out=np.zeros(total.shape), where=deviation > 0)
-        p_values: Floats = scipy.special.ndtr(steps)
+        steps = intervals.quotient(total, deviation)
+        p_values: Floats = scipy.special.ndtr(np.nan_to_num(steps))
         return p_values
 
 
