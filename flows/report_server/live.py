@@ -304,7 +304,7 @@ def _facts(
     n_due: int,
 ) -> list[tuple[str, str, str]]:
     """Return facts about a run: name, value, and a note on the value."""
-    coverage_fact = ("Coverage", coverage_text(None), "")
+    coverage_fact = ("Coverage", "–", "")
     if n_due:
         work = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
         coverage_fact = ("Coverage", coverage_text(n_done / n_due), work)

@@ -25,9 +25,7 @@ Message = tuple[str, str]
 CONVERSATION = "<<conversation>>"
 CRITERION = "<<rubric_item>>"
 PLACEHOLDERS = (CONVERSATION, CRITERION)
-"""The placeholders that a judge template must contain (`prompt_on` lists those that it may
-contain).
-"""
+"""The placeholders that a judge template must contain; it may also contain markers."""
 GROUP = "<<rubric_items>>"
 QUESTIONS = "<<questions>>"
 GROUP_PLACEHOLDERS = (CONVERSATION, GROUP)
@@ -133,7 +131,7 @@ class UnfinishedThinking(ValueError):
     """A reply opens with thinking that it never ends."""
 
 
-def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
+def without_thinking(text: str, *, omits_think_tag: bool) -> str:
     """Return a reply without the block of thinking at its start.
 
     A reply has such a block only if it starts, after white space, with a known opening: a tag,

@@ -323,9 +323,8 @@ def unbiased_means(
         for end in looks:  # keep orders in which no earlier look would have settled the comparison
             possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]
         possible = possible[: orders - n_possible]
-        if len(possible):
-            sums += means(figures[possible[:, :block]], axis=1).sum(axis=0)
-            n_possible += len(possible)
+        sums += means(figures[possible[:, :block]], axis=1).sum(axis=0)
+        n_possible += len(possible)
         if n_possible >= orders:
             break
     if n_possible < _FEWEST_ORDERS:

@@ -130,7 +130,7 @@ class Subjects:
         return self.scope.reader.table(query)[1]
 
 
-def subjects_of(scope: Scope, earlier_entries: Sequence[Row] = ()) -> Subjects:
+def subjects_of(scope: Scope, earlier_entries: Sequence[Row]) -> Subjects:
     """Return the subjects of a scope, with earlier vintages only for comparison (`is_also`)."""
     entries: dict[str, dict[str, Any]] = {}
     for row in scope.entries:
@@ -344,10 +344,8 @@ def _exchange(verdict: JudgedVerdict, replies: Sequence[KeptReply]) -> list[str]
     the last call is shown, which gave the verdict (`shows_last_call`).
     """
     replies = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
-    last_reply = replies[-1]
-    for reply in replies:
-        if reply.cell == verdict.verdict_id:
-            last_reply = reply
+    own_replies = [reply for reply in replies if reply.cell == verdict.verdict_id]
+    last_reply = (own_replies or replies)[-1]
     # Replies to a request with other parameters, as an earlier version may have sent, are left out.
     replies = replies[: replies.index(last_reply) + 1]
     replies = [reply for reply in replies if reply.parameters == last_reply.parameters]

@@ -78,7 +78,7 @@ _CRITERION_COLUMNS = ("title", "weight", "category", "severity", "labels", "crit
 """The columns of the list of all criteria."""
 
 
-def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows = ()) -> None:
+def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows) -> None:
     """Write the tasks, their responses and verdicts, and the pages that show them.
 
     Unchanged files are kept: without any query if the results are those of the report before.
@@ -119,7 +119,7 @@ def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
 def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) -> None:
     """Write all lists, each named by a hash of its content, and last the index of them.
 
-    `tasks` have their columns in the index.
+    The index has all columns of `tasks`.
     """
     scope = subjects.scope
     blocks = write_blocks(subjects, site)

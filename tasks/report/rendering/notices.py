@@ -57,8 +57,8 @@ class Notice(NamedTuple):
 def notices(scope: Scope) -> list[Notice]:
     """Return the notices of a scope, the most severe first; without any, one that says so."""
     all_notices = list(board_notices(scope.job, scope.rows_of(LEADERBOARD)))
-    for part in (_responses, _verdicts, _changes, _quality, _ends):
-        all_notices += part(scope)
+    for notices_on_subject in (_responses, _verdicts, _changes, _quality, _retirements):
+        all_notices += notices_on_subject(scope)
     if scope.split_limit:
         text = (
             f"This report shows only {scope.split_limit}. It includes own hard selections if all"
@@ -313,12 +313,10 @@ def _quality(scope: Scope) -> Iterator[Notice]:
     if row["n_refused"]:
         text = f"{counted(row['n_refused'], 'task')} refused and left out of all scores."
         yield Notice("warn", text, "data.html")
-    warnings: list[Row] = []
-    problems: list[Row] = []
-    for row in scope.rows("figures/quality/quality"):
-        if row["outcome"] == "failed":
-            failures = warnings if row["policy"] == "warn" else problems
-            failures.append(row)
+    checks = scope.rows("figures/quality/quality")
+    failed = [check for check in checks if check["outcome"] == "failed"]
+    problems = [check for check in failed if check["policy"] != "warn"]
+    warnings = [check for check in failed if check["policy"] == "warn"]
     yield from _failed_checks("bad", "policy fail or quarantine", problems)
     yield from _failed_checks("warn", "warnings", warnings)
 
@@ -330,7 +328,7 @@ def _failed_checks(level: Level, policy: str, rows: Rows) -> Iterator[Notice]:
         yield Notice(level, text, "data.html")
 
 
-def _ends(scope: Scope) -> Iterator[Notice]:
+def _retirements(scope: Scope) -> Iterator[Notice]:
     """Yield one notice on the models that their providers switch off."""
     today = datetime.now(UTC).date()
     lines = ". ".join(map(str, retirements(scope.job, today)))

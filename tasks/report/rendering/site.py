@@ -151,7 +151,7 @@ def _mark_of(folder: Path) -> dict[str, Any]:
         mark = json.loads((folder / _MARK).read_bytes())
     except (OSError, ValueError):
         return {}
-    if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
+    if not isinstance(mark, dict) or mark.get("format") != _FORMAT or "version" not in mark:
         return {}
     seal = mark.pop(_SEAL, None)
     is_damaged = seal is not None and seal != hash_of_document(mark)
@@ -238,7 +238,7 @@ def refuse_other(folder: Path) -> None:
     """
     mark = _mark_of(folder)
     if mark:
-        if mark.get("version") not in range(1, _VERSION + 1):
+        if mark["version"] not in range(1, _VERSION + 1):
             raise UsageError(
                 f"{folder}: is a report of another version of prbench; name a new folder"
             )

@@ -4,7 +4,7 @@ The method is prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jord
 "Prediction-Powered Inference", Science 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++",
 2023), for means over tasks of weighted sums of verdicts, with labels of known probability; in
 surveys this is a regression estimator (Saerndal, Swensson and Wretman, "Model Assisted Survey
-Sampling", 1992, chapter 6). evidence.md shows the coverage of its intervals.
+Sampling", 1992, chapter 6). `tasks/rules/evidence.md` shows the coverage of its intervals.
 
 A task's value is `offset + sum of contribution * value` over its verdicts. People's label of a
 verdict is predicted by `constant of its sign + power * judge`. A task's corrected value is that

@@ -1,6 +1,7 @@
 """The reader of JSON from outside: it refuses duplicate keys, whose meaning is unclear."""
 
 import json
+import math
 from typing import Any
 
 _DEEPEST = 200
@@ -24,7 +25,7 @@ def read_json(text: str | bytes) -> Any:
     return value
 
 
-def refuse_deep(value: Any, most_values: int | None = None) -> None:
+def refuse_deep(value: Any, most_values: float = math.inf) -> None:
     """Refuse lists and mappings that are nested too deeply, or endlessly, or have too many values.
 
     Raises:
@@ -35,7 +36,7 @@ def refuse_deep(value: Any, most_values: int | None = None) -> None:
     while pending:
         nested, depth = pending.pop()
         n_values += 1
-        if depth > _DEEPEST or (most_values is not None and n_values > most_values):
+        if depth > _DEEPEST or n_values > most_values:
             raise RecursionError("nested too deeply")
         if isinstance(nested, dict):
             nested = list(nested.values())

@@ -21,7 +21,8 @@ def number(value: float, form: str = "z.3f") -> str:
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """Return `1 task`, `2 tasks`; the plural is the singular with an s unless it is given."""
-    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+    noun = singular if number == 1 else plural or f"{singular}s"
+    return f"{number:,} {noun}"
 
 
 def duration(seconds: float) -> str:
@@ -33,12 +34,9 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest_s} s" if minutes else f"{rest_s} s"
 
 
-def coverage_text(share: float | None) -> str:
-    """Return a coverage in per cent, rounded down, so that only a complete one is 100.0%.
-
-    It is a dash if there is none.
-    """
-    return "–" if share is None else f"{math.floor(1000 * share + 1e-9) / 10:.1f}%"
+def coverage_text(share: float) -> str:
+    """Return a coverage in per cent, rounded down, so that only a complete one is 100.0%."""
+    return f"{math.floor(1000 * share + 1e-9) / 10:.1f}%"
 
 
 def true_minus(text: str) -> str:

@@ -43,7 +43,6 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign():
         (0.57, "57.0%"),
         (45 / 5025, "0.8%"),
         (0.0, "0.0%"),
-        (None, "–"),
     ],
 )
 def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
