@@ -18,8 +18,8 @@ import yaml
 
 FOLDER = Path(__file__).parent
 INTERMEDIATE = "intermediate"
-_COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
-"""The comment that a query begins with, and the query."""
+_COMMENT = re.compile(r"(?:--[^\n]*\n)*")
+"""The comment that a query begins with; empty without one."""
 _MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b")
 """A measure that a model reads as a column of `intermediate.measured`."""
 
@@ -210,8 +210,9 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
         hint = "not materialized " if declared("materialized", text) == "no" else ""
         body = textwrap.indent(_reading(text, ctes), "    ")
         definitions.append(f"{name} as {hint}(\n{body}\n)")
-    # every text fits
-    heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]
+    text = _reading(query, ctes)
+    body = _COMMENT.sub("", text, count=1)
+    heading = text.removesuffix(body)
     separator = "," if body.startswith("with ") else ""
     all_definitions = ",\n\n".join(definitions)
     return f"{heading}with {all_definitions}{separator}\n\n{body.removeprefix('with ')}"
@@ -234,8 +235,8 @@ def declared(header: str, query: str) -> str:
 
 def comment(query: str) -> str:
     """Return the first paragraph of the comment at the beginning of a query."""
-    # every text fits
-    paragraph = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]
+    text = query.removesuffix(_COMMENT.sub("", query, count=1))
+    paragraph = text.partition("\n--\n")[0]
     return " ".join(line.removeprefix("--").strip() for line in paragraph.splitlines())
 
 

@@ -1,9 +1,9 @@
 """Annotate: labels of tasks by a model, with one call for each task and vocabulary."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from itertools import groupby, product
-from operator import itemgetter
+from itertools import product
 from typing import Any
 
 from tasks.analyses import assembled_conversations, provenance
@@ -130,11 +130,9 @@ def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Ana
         task_id=list(selected_tasks.task_ids),
     )
     conversations = assembled_conversations(reader, selected_tasks)
-    conversations_by_field = {}
-    for field, group in groupby(rows, key=itemgetter("field")):
-        conversations_by_field[field] = {
-            row["task_id"]: conversations[row["task_id"]] for row in group
-        }
+    conversations_by_field: dict[str | None, dict[str, Conversation]] = defaultdict(dict)
+    for row in rows:
+        conversations_by_field[row["field"]][row["task_id"]] = conversations[row["task_id"]]
     items: list[Item] = []
     for kind, vocabulary in selected_tasks.benchmark.annotations.items():
         if job.vocabularies and kind not in job.vocabularies:

@@ -100,11 +100,11 @@ def measure(job: Job) -> StageReport:
             scores, candidates = _score_and_candidate_rows(reader, key, config, stored_trees)
             columns = {name: config[name] for name in _ANALYSIS}
             columns |= {**key, "created_at": datetime.now(UTC)}
+            analysis = {**columns, "method": METHOD}
             warehouse.write("capability_measures", [row | columns for row in scores])
-            columns["method"] = METHOD
-            warehouse.write("weakness_candidates", [row | columns for row in candidates])
+            warehouse.write("weakness_candidates", [row | analysis for row in candidates])
             # Written last: only rows of an analysis that is listed here count.
-            warehouse.write("capability_analyses", [columns])
+            warehouse.write("capability_analyses", [analysis])
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
             report.notes.append(
                 f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed"

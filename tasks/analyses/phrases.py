@@ -319,9 +319,9 @@ class TreeNaming:
 
 def unique_name(name: str, phrases: Sequence[str], folded_names: Collection[str]) -> str:
     """Return a name, made unique by a phrase or a number; it may be longer than one in a reply."""
-    longer_names = chain(
-        (f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2))
-    )
+    with_phrases = (f"{name}: {phrase}" for phrase in phrases)
+    with_numbers = (f"{name} ({number})" for number in count(2))
+    longer_names = chain(with_phrases, with_numbers)
     return next(longer for longer in longer_names if longer.casefold() not in folded_names)
 
 

@@ -106,8 +106,9 @@ def review_items(
         conversation = conversations[task_id]
         texts = [(_desirability(criterion), criterion["title"]) for criterion in rubric]
         task_parts = (origin, task_id, conversation.conversation_id, digest("rubric", texts))
-        for trial, index in product(range(1, analyst.trials + 1), range(len(rubric))):
-            criterion_id = rubric[index]["criterion_id"]
+        trials = range(1, analyst.trials + 1)
+        for trial, (index, criterion) in product(trials, enumerate(rubric)):
+            criterion_id = criterion["criterion_id"]
             items.append(
                 Item(
                     row_id=digest("model review", *task_parts, criterion_id, index, trial),
@@ -116,7 +117,7 @@ def review_items(
                         **origin,
                         "task_id": task_id,
                         "criterion_id": criterion_id,
-                        "criterion_hash": rubric[index]["criterion_hash"],
+                        "criterion_hash": criterion["criterion_hash"],
                         "review_trial": trial,
                         "findings": None,
                     },

@@ -136,7 +136,7 @@ def current_steps(reader: Reader, benchmark: str, definitions: Definitions) -> S
     for view in sql.models_above({"condition_sets", "intermediate.condition_tests"}):
         ctes[view.name.removeprefix(f"{sql.INTERMEDIATE}.")] = view.query
     tests = CONDITION.fresh(reader, Steps(ctes, parameters), benchmark=benchmark)
-    # It keeps its position before the CTEs that read it.
+    # In place of the model's query, so it stays before the CTEs that read it.
     ctes["condition_tests"] = sql.read("queries/compare/condition_tests")
     return Steps(ctes, {**parameters, "fresh": json.dumps(tests, default=str)})
 

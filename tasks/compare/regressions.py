@@ -40,7 +40,8 @@ def untested(rows: Rows) -> list[str]:
         f"{row['second']} and {row['first']} on {row['split']}: {counted(row['n_tasks'], 'task')},"
         " too few for a test"
         for row in rows
-        if row["n_tasks"] - 1 < FEWEST_DIFFERING  # so many may differ from the most common value
+        # At least one task has the most common value; the others may differ from it.
+        if row["n_tasks"] - 1 < FEWEST_DIFFERING
     ]
 
 

@@ -150,9 +150,11 @@ def _differing_by_task(
     set_id: str,
     nights: Sequence[Row],
 ) -> Floats:
-    """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks)."""
+    """Return the number of decisions that are not the first ones, shape (n_nights, n_tasks), in the
+    order of the given nights.
+    """
     rows = reader.query("queries/drift/differing_by_task", {"set_id": set_id})
-    night_dates = sorted(row["night"] for row in nights)
+    night_dates = [row["night"] for row in nights]
     task_ids = sorted({row["task_id"] for row in rows})
     differing = np.zeros((len(night_dates), len(task_ids)))
     for row in rows:

@@ -57,23 +57,26 @@ def task_address(
 
 
 def side_by_side(first: Sequence[str], second: Sequence[str]) -> Callable[[Rows], Rows]:
-    """Return a function that adds to each row the address of a page with two responses, at its
-    criterion if it has one.
+    """Return a function that adds to rows the address of a page with two responses, at the
+    criterion of the row if it has one.
 
     `first` and `second` name the columns with the sampling (model, its hash, vintage) of each
     response.
     """
 
-    def with_address(row: Row) -> Row:
-        address = task_address(
-            row["task_id"],
-            first=_sampling(row, first),
-            second=_sampling(row, second),
-            criterion_id=row.get("criterion_id"),
-        )
-        return {**row, "address": address}
+    def with_addresses(rows: Rows) -> Rows:
+        addressed_rows = []
+        for row in rows:
+            address = task_address(
+                row["task_id"],
+                first=_sampling(row, first),
+                second=_sampling(row, second),
+                criterion_id=row.get("criterion_id"),
+            )
+            addressed_rows.append({**row, "address": address})
+        return addressed_rows
 
-    return lambda rows: [with_address(row) for row in rows]
+    return with_addresses
 
 
 def _sampling(row: Row, columns: Sequence[str]) -> Row:

@@ -103,11 +103,12 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
         key["judge"] = list(job.named_judges)
     stored_rankings = reader.select("intermediate.model_runs", columns, **key)
     configs = judge_configs(job, benchmark)
-    rankings = []
+    configured_rankings = []
     for config in configs:
-        rankings += [row for row in stored_rankings if row.items() >= config.columns.items()]
-    is_configured = bool(rankings)
-    if not is_configured and (job.named_judges or not configs):
+        judge = config.columns.items()
+        configured_rankings += [row for row in stored_rankings if judge <= row.items()]
+    rankings = configured_rankings
+    if not configured_rankings and (job.named_judges or not configs):
         rankings = stored_rankings
     vintage = _vintage_of(job, {row["vintage"] for row in rankings})
     rankings = [row for row in rankings if row["vintage"] == vintage]
@@ -115,7 +116,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
         judge = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {judge} is stored; run `prbench judge` first")
     # The first repetition of a judge is used.
-    if is_configured:
+    if configured_rankings:
         rankings = rankings[:1]
     else:
         rankings = [row for row in rankings if row["judge_trial"] == 1] or rankings

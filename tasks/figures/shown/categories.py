@@ -311,7 +311,7 @@ EXAMPLES = Figure(
     parameters={"model": "", "than": None, "n_examples": 2},
     query="capabilities/weakness_examples",
 )
-"""A further figure of `prbench weaknesses`, as the candidates are."""
+"""With the candidates, a further figure of `prbench weaknesses`."""
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
