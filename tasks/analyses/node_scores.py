@@ -20,14 +20,11 @@ from tasks.rules.statistics.intervals import Flags, Floats, Ints, none_if_nan
 from tasks.rules.statistics.weaknesses import Contrast, TaskSums, TestedNode
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Row, Warehouse
 
 METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"
 _ANALYSIS = (*JUDGE_CONFIG, "analysis_id")
 """The columns that identify an analysis of a data set."""
-
-NodeRow = dict[str, Any]
-"""A row about a node of a tree, or about a judge configuration or model run of an analysis."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def measure(job: Job) -> StageReport:
     return report
 
 
-def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
+def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
     """Yield the judge configurations without an analysis of the current data.
 
     Each has the missing analysis's id.
@@ -132,9 +129,9 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
 def _score_and_candidate_rows(
     reader: Reader,
     key: Mapping[str, str],
-    config: NodeRow,
+    config: Row,
     stored_trees: Sequence[StoredTree],
-) -> tuple[list[NodeRow], list[NodeRow]]:
+) -> tuple[list[Row], list[Row]]:
     """Return the rows of scores and of candidates under a judge configuration."""
     judging_id = config["judging_id"]
     runs = reader.select(
@@ -148,8 +145,8 @@ def _score_and_candidate_rows(
         parameters = {**key, "tree_id": tree.tree_id, "judging_id": judging_id}
         right, weights = _verdicts(reader, parameters, (len(runs), len(tree.tasks)))
         trees.append(JudgedTree(**vars(tree), right=right, weights=weights))
-    scores: list[NodeRow] = []
-    candidates: list[NodeRow] = []
+    scores: list[Row] = []
+    candidates: list[Row] = []
     for model, run in enumerate(runs):
         for tree in trees:
             scores += [row | run for row in _score_rows(tree, tree.right[model])]
@@ -208,7 +205,7 @@ def _with_nan(column: NDArray[Any]) -> Floats:
     return np.asarray(np.ma.filled(column.astype(float), np.nan), dtype=float)
 
 
-def _score_rows(tree: JudgedTree, right: Floats) -> Iterator[NodeRow]:
+def _score_rows(tree: JudgedTree, right: Floats) -> Iterator[Row]:
     """Yield a model's score in each node with the interval over tasks."""
     under = tree.under
     shares = tree.sums(right).shares(under)  # (n_tasks, n_nodes)
@@ -246,9 +243,9 @@ class _Search(NamedTuple):
 
 def _weakness_rows(
     model: int,
-    runs: Sequence[NodeRow],
+    runs: Sequence[Row],
     trees: Sequence[JudgedTree],
-) -> Iterator[NodeRow]:
+) -> Iterator[Row]:
     """Yield the rows of all candidates of a model in all trees, confirmed or not.
 
     The model is compared with its own other criteria and with each other model.
@@ -272,7 +269,7 @@ def _weakness_rows(
             yield columns | _weakness_row(search.tree, search.contrast, candidate, result)
 
 
-def _rival_columns(run: NodeRow | None) -> NodeRow:
+def _rival_columns(run: Row | None) -> Row:
     """Return the columns of what a model is compared with: a rival's run, or (None) itself."""
     if run is None:
         run = dict.fromkeys(("model", "vintage", "model_config_hash"))
@@ -292,7 +289,7 @@ def _weakness_row(
     contrast: Contrast,
     candidate: TestedNode,
     result: TestedNode,
-) -> NodeRow:
+) -> Row:
     node = candidate.node
     measured = result.measured
     selection = candidate.measured

@@ -5,7 +5,6 @@ and such a review is stored without findings, never as a failed check.
 """
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from itertools import product
 from typing import Any
@@ -21,7 +20,7 @@ from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object, object_of, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.missing_work import WantedTasks
-from warehouse import Reader
+from warehouse import Reader, Row
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
 """The checks of a criterion (`prompts/analyses/review_v1.txt` defines them); to pass is good."""
@@ -66,8 +65,6 @@ def _finding(name: str, finding: Any) -> dict[str, Any]:
 
 
 TEMPLATE = "review_v1"
-CriterionRow = Mapping[str, Any]
-"""A criterion with its title, weight, id and hash."""
 
 
 def refuse_unready_review(job: Job) -> None:
@@ -129,9 +126,9 @@ def review_items(
     return items
 
 
-def _rubrics(reader: Reader, selected_tasks: WantedTasks) -> dict[str, list[CriterionRow]]:
+def _rubrics(reader: Reader, selected_tasks: WantedTasks) -> dict[str, list[Row]]:
     """Return the criteria of the wanted tasks, by task id."""
-    rubrics: dict[str, list[CriterionRow]] = {task_id: [] for task_id in selected_tasks.task_ids}
+    rubrics: dict[str, list[Row]] = {task_id: [] for task_id in selected_tasks.task_ids}
     for criterion in reader.select(
         "criteria",
         "task_id, criterion_id, content_hash as criterion_hash, title, weight",
@@ -143,7 +140,7 @@ def _rubrics(reader: Reader, selected_tasks: WantedTasks) -> dict[str, list[Crit
     return rubrics
 
 
-def _desirability(criterion: CriterionRow) -> str:
+def _desirability(criterion: Row) -> str:
     """Return the word for the sign of a criterion's weight; without a weight it is desired."""
     return "undesired" if (criterion["weight"] or 0) < 0 else "desired"
 

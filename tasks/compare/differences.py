@@ -31,7 +31,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.numbers import counted
-from warehouse import Reader
+from warehouse import Reader, Row
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,8 +408,6 @@ def size_text(size: float) -> str:
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
 
-DifferenceRow = dict[str, Any]
-"""A row of a figure of differences."""
 _RUN_COLUMNS = [
     field.name
     for field in fields(ModelRun)
@@ -418,12 +416,12 @@ _RUN_COLUMNS = [
 """The attributes of both model runs in a row."""
 
 
-def rows_of(result: ComparisonResult) -> list[DifferenceRow]:
+def rows_of(result: ComparisonResult) -> list[Row]:
     """Return a row for each difference, in the order of the result."""
     return [_row_of(result, difference) for difference in result.differences]
 
 
-def _row_of(result: ComparisonResult, difference: ScoreDifference) -> DifferenceRow:
+def _row_of(result: ComparisonResult, difference: ScoreDifference) -> Row:
     tasks = difference.tasks
     row = {
         **_labels(result, difference),
@@ -446,7 +444,7 @@ def _row_of(result: ComparisonResult, difference: ScoreDifference) -> Difference
     return row
 
 
-def with_verdicts(row: DifferenceRow, verdicts: DifferenceRow) -> DifferenceRow:
+def with_verdicts(row: Row, verdicts: Row) -> Row:
     """Return the row of a difference with the counts of its verdicts (see `difference_details`)."""
     notes = [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]
     return row | verdicts | {"notes": notes}
@@ -457,7 +455,7 @@ def difference_details(
     result: ComparisonResult,
     differences: Iterable[ScoreDifference],
     n_flips: int | None = None,
-) -> dict[str, list[DifferenceRow]]:
+) -> dict[str, list[Row]]:
     """Return the verdicts behind differences.
 
     They are counted as `verdicts`, and listed as `categories`, `tasks` and `flips`, each with the
@@ -471,7 +469,7 @@ def difference_details(
     complete on both sides. `explained` is the part of the difference that flips explain: all of it,
     unless the rubrics differ.
     """
-    parts: dict[str, list[DifferenceRow]] = defaultdict(list)
+    parts: dict[str, list[Row]] = defaultdict(list)
     # Differences of one pair follow each other.
     for pair, differences_of_pair in groupby(differences, key=lambda difference: difference.pair):
         parameters = {
@@ -487,7 +485,7 @@ def difference_details(
     return parts
 
 
-def _labels(result: ComparisonResult, difference: ScoreDifference) -> DifferenceRow:
+def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
     """Return the labels that distinguish a difference from the others.
 
     `where` holds the attributes that both sides share and that vary between differences.
@@ -513,7 +511,7 @@ def _parts(
     difference: ScoreDifference,
     cells: pl.DataFrame,
     n_flips: int | None,
-) -> dict[str, list[DifferenceRow]]:
+) -> dict[str, list[Row]]:
     """Return the verdicts behind a difference.
 
     `cells` has a row for each criterion of each task of its pair, with the values of both sides.
@@ -543,7 +541,7 @@ def _parts(
     }
 
 
-def _category_rows(compared: pl.DataFrame, n_tasks: int) -> list[DifferenceRow]:
+def _category_rows(compared: pl.DataFrame, n_tasks: int) -> list[Row]:
     """Return the flips of each category, and its part in the difference."""
     contribution = pl.col("effect").sum() / n_tasks
     categories = compared.group_by("category").agg(
@@ -554,7 +552,7 @@ def _category_rows(compared: pl.DataFrame, n_tasks: int) -> list[DifferenceRow]:
     return categories.sort("contribution", "category").to_dicts()
 
 
-def _task_rows(tasks: pl.DataFrame, flips: pl.DataFrame) -> list[DifferenceRow]:
+def _task_rows(tasks: pl.DataFrame, flips: pl.DataFrame) -> list[Row]:
     """Return the scores of each task and its flips."""
     flips_by_task = flips.group_by("task_id").agg(_SIGNS)
     tasks = tasks.join(flips_by_task, on="task_id", how="left").with_columns(
@@ -564,7 +562,7 @@ def _task_rows(tasks: pl.DataFrame, flips: pl.DataFrame) -> list[DifferenceRow]:
     return tasks.sort("difference", "task_id").to_dicts()
 
 
-def _flip_rows(flips: pl.DataFrame) -> list[DifferenceRow]:
+def _flip_rows(flips: pl.DataFrame) -> list[Row]:
     """Return flips with the decisions of both sides in words."""
     rows = flips.drop("is_in_both").to_dicts()
     for row in rows:

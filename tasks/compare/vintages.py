@@ -20,21 +20,20 @@ _DIFFERENCE_COLUMNS = ("split", "ci_low", "ci_high")
 
 Identity = tuple[Any, ...]
 """The values of `_IDENTITY`."""
-PairRow = dict[str, Any]
-"""A model under a judge (`_IDENTITY`) in a vintage, with the last comparable one before it
-(`last_vintage`).
-"""
 _identity_of = itemgetter(*_IDENTITY)
 _second_identity_of = itemgetter(*(f"second_{name}" for name in _IDENTITY))
 
 
-def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[PairRow]:
-    """Return the models and judges of a vintage that have an earlier vintage to compare with."""
+def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[Row]:
+    """Return the models and judges of a vintage that have an earlier vintage to compare with.
+
+    A row has a model under a judge (`_IDENTITY`), and the last comparable vintage (`last_vintage`).
+    """
     rows = reader.query("queries/nightly/pairs", {**job.key, "vintage": vintage})
     return [row for row in rows if row["last_vintage"]]
 
 
-def differences_of(job: Job, reader: Reader, pair: PairRow, vintage: str) -> list[Row]:
+def differences_of(job: Job, reader: Reader, pair: Row, vintage: str) -> list[Row]:
     """Return the differences of a pair by split; none, with a notice, if it cannot be compared."""
     names = {"named_models": (pair["model"],), "named_judges": (pair["judge"],)}
     last_vintage = pair["last_vintage"]

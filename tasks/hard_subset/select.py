@@ -21,11 +21,9 @@ from tasks.rules.text.characters import hint_on
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
-from warehouse import TABLES, Reader, Warehouse
+from warehouse import TABLES, Reader, Row, Warehouse
 
 _STAGE = "select-hard"
-SelectionRow = dict[str, Any]
-"""A row of one of the tables of selections (see `_rows`)."""
 
 
 class TaskScore(NamedTuple):
@@ -105,8 +103,8 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     configs = judge_configs(job, benchmark)
     configured_rankings = []
     for config in configs:
-        judge = config.columns.items()
-        configured_rankings += [row for row in stored_rankings if judge <= row.items()]
+        identity = config.columns.items()
+        configured_rankings += [row for row in stored_rankings if identity <= row.items()]
     rankings = configured_rankings
     if not configured_rankings and (job.named_judges or not configs):
         rankings = stored_rankings
@@ -203,7 +201,7 @@ def _overlaps(
     selection: _Selection,
     official: str | None,
     members: frozenset[str],
-) -> list[SelectionRow]:
+) -> list[Row]:
     """Return the overlaps of a selection with those of the panel without one model, and with the
     data set's hard split.
 
@@ -229,7 +227,7 @@ def _overlap_row(
     compared_with: str,
     selected: frozenset[str],
     compared: frozenset[str],
-) -> SelectionRow:
+) -> Row:
     n_shared = len(selected & compared)
     return {
         "kind": kind,
@@ -329,7 +327,7 @@ def _rows(
     selection: _Selection,
     panel: Panel,
     official: str | None,
-) -> dict[str, list[SelectionRow]]:
+) -> dict[str, list[Row]]:
     """Return all rows of a selection by table; `official` is the data set's hard split, if any."""
     key = {
         "selection_id": selection.identity,
@@ -360,7 +358,7 @@ def _rows(
     }
 
 
-def _stability(panel: Panel, selection: _Selection) -> list[SelectionRow]:
+def _stability(panel: Panel, selection: _Selection) -> list[Row]:
     """Return a row for each candidate task, hardest first."""
     probabilities = _inclusion_probabilities(panel, selection)
     candidates = hardness.select_hardest(selection.scores, len(selection.scores))
@@ -381,9 +379,9 @@ def _stability(panel: Panel, selection: _Selection) -> list[SelectionRow]:
 def _missing_rows(
     reader: Reader,
     table: str,
-    rows: list[SelectionRow],
+    rows: list[Row],
     selection_id: str,
-) -> list[SelectionRow]:
+) -> list[Row]:
     """Return the rows of a selection that are not stored.
 
     A selection that is not the current one is written again, because the one that was selected last

@@ -260,14 +260,15 @@ def _estimates(rows: Rows) -> Rows:
     estimates = []
     for row in rows:
         for name, (mean, interval) in _ESTIMATES.items():
-            estimate = {
-                **row,
-                "estimate": name,
-                "mean": row[mean],
-                "ci_low": row[f"{interval}_low"],
-                "ci_high": row[f"{interval}_high"],
-            }
-            estimates.append(estimate)
+            estimates.append(
+                {
+                    **row,
+                    "estimate": name,
+                    "mean": row[mean],
+                    "ci_low": row[f"{interval}_low"],
+                    "ci_high": row[f"{interval}_high"],
+                }
+            )
     return estimates
 
 

@@ -204,16 +204,17 @@ def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> Ro
     documents = []
     for judge_config in subjects.judge_configs:
         key = judge_config["key"]
-        document = {
-            "key": key,
-            "label": visible(judge_config["judge_config"]),
-            "scale": judge_config["scale"],
-            "reads": judge_config["reads"],
-            "template": judge_config["template_hash"],
-            "is_imported": judge_config["judge_config_hash"] == IMPORTED,
-            "scores": write_data(site, scores[key]),
-        }
-        documents.append(document)
+        documents.append(
+            {
+                "key": key,
+                "label": visible(judge_config["judge_config"]),
+                "scale": judge_config["scale"],
+                "reads": judge_config["reads"],
+                "template": judge_config["template_hash"],
+                "is_imported": judge_config["judge_config_hash"] == IMPORTED,
+                "scores": write_data(site, scores[key]),
+            }
+        )
     return documents
 
 
@@ -240,17 +241,18 @@ def _write_entries(
     entries = []
     for entry in subjects.entries:
         key = entry["key"]
-        document = {
-            "key": key,
-            "label": visible(entry["entry"]),
-            "vintage": entry["vintage"],
-            "is_also": entry["is_also"],
-            "trials": sorted(trials[key]),
-            "marks": marks_files[key],
-            "blocks": files[key],
-            "response_states": "".join(states.get((key, task_id), "0") for task_id in rubrics),
-        }
-        entries.append(document)
+        entries.append(
+            {
+                "key": key,
+                "label": visible(entry["entry"]),
+                "vintage": entry["vintage"],
+                "is_also": entry["is_also"],
+                "trials": sorted(trials[key]),
+                "marks": marks_files[key],
+                "blocks": files[key],
+                "response_states": "".join(states.get((key, task_id), "0") for task_id in rubrics),
+            }
+        )
     return entries
 
 

@@ -94,11 +94,8 @@ class Site:
         """
         if name in self._hashes:
             return True
-        path = self.folder / name
-        if name not in self._earlier_hashes or not path.is_file():
-            return False
-        file_hash = hash_of(path)[:_HASH_HEX]
-        if file_hash != self._earlier_hashes[name]:
+        file_hash = self._earlier_hashes.get(name)
+        if file_hash is None or not _has_hash(self.folder / name, file_hash):
             return False
         self._hashes[name] = file_hash
         return True
@@ -189,10 +186,13 @@ def size_if_undamaged(folder: Path) -> int | None:
     if not hashes or _leftovers(folder, hashes):
         return None
     for name, file_hash in hashes.items():
-        path = folder / name
-        if not path.is_file() or hash_of(path)[:_HASH_HEX] != file_hash:
+        if not _has_hash(folder / name, file_hash):
             return None
     return sum(_listed(folder).values()) + (folder / _MARK).stat().st_size
+
+
+def _has_hash(path: Path, file_hash: str) -> bool:
+    return path.is_file() and hash_of(path)[:_HASH_HEX] == file_hash
 
 
 def is_whole(folder: Path) -> bool:

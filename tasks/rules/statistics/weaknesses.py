@@ -167,9 +167,7 @@ class Contrast:
 
     def of_tasks(self, is_included: Flags) -> "Contrast":
         """Return the contrast on the included tasks."""
-        rival = self.rival
-        if rival is not None:
-            rival = rival.of_tasks(is_included)
+        rival = None if self.rival is None else self.rival.of_tasks(is_included)
         return Contrast(self.model.of_tasks(is_included), rival)
 
     def chance_p_values(self, differences: Floats, inside: Floats, outside: Floats) -> Floats:
