@@ -26,7 +26,7 @@ from tasks.assemble import turns_to_assemble
 from tasks.check import check, needs_check
 from tasks.config.job import Job
 from tasks.console import notice, working
-from tasks.drift import lacks_verdicts as lacks_control_verdicts
+from tasks.drift import lacks_control_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import missing_by_judge
 from tasks.judge.neighbours import missing_arrangements

@@ -255,7 +255,7 @@ async def judge_control_set(job: Job) -> StageReport:
     return report
 
 
-def lacks_verdicts(job: Job, reader: Reader) -> bool:
+def lacks_control_verdicts(job: Job, reader: Reader) -> bool:
     """Return whether a night lacks a control set, or verdicts on one.
 
     Temporary failures count as missing.

@@ -13,14 +13,20 @@ from warehouse import Row
 _LATEST = "queries/succession/latest"
 """The query for the latest succession of each pair of judges, or of the two that are named."""
 _JUDGES = ("succession", "judge", "new_judge", "successor_id")
-_KEYS = ("successor_id", "model_run_id", "mean_floor", "pair_widths", "undecided_pair_widths")
-"""Columns of effects that are no figures."""
+_HIDDEN_COLUMNS = (
+    "successor_id",
+    "model_run_id",
+    "mean_floor",
+    "pair_widths",
+    "undecided_pair_widths",
+)
+"""Columns of effects that are not shown."""
 
 
 def _effects(scope: Scope, parameters: Parameters) -> list[Row]:
     rows = []
     for row in _shared_effects(scope, parameters):
-        rows.append({name: value for name, value in row.items() if name not in _KEYS})
+        rows.append({name: value for name, value in row.items() if name not in _HIDDEN_COLUMNS})
     return rows
 
 
