@@ -20,23 +20,13 @@ FIGURE = Figure(
 )
 
 
-def row(
-    model: str,
-    value: float | None,
-    *,
-    is_small: bool,
-    is_hard: bool = False,
-) -> dict[str, object]:
-    values = {
-        "mean_score": value,
-        "ci_low": 0.1,
-        "ci_high": 0.9,
-    }
+def row(model: str, value: float | None, *, is_small: bool) -> dict[str, object]:
     return {
         "model": model,
         "is_small": is_small,
-        "is_hard": is_hard,
-        **values,
+        "mean_score": value,
+        "ci_low": 0.1,
+        "ci_high": 0.9,
     }
 
 
@@ -53,12 +43,6 @@ def test_no_note_explains_an_asterisk_that_no_value_has():
 
     assert FIGURE.small_notes(without_mark) == []
     assert FIGURE.small_notes(without_value) == []
-
-
-def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
-    rows = [row("a", 0.5, is_small=False), row("b", 0.4, is_small=True, is_hard=True)]
-
-    assert FIGURE.small_notes(FIGURE.listed(rows)) == []
 
 
 def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():

@@ -3,7 +3,6 @@ are shown with.
 """
 
 import re
-from collections.abc import Sequence
 from datetime import date
 from typing import Any
 from unittest.mock import patch
@@ -170,7 +169,7 @@ def test_a_score_of_the_paper_is_of_the_whole_split_only(
 
 
 def ranking_with_paper(
-    *, is_same_judge: bool, scores: Sequence[float] = (0.45, 0.35)
+    *, is_same_judge: bool, scores: tuple[float, float] = (0.45, 0.35)
 ) -> Ranking:
     """The ranking of two models with a score of the paper, 0.4."""
     values = {
