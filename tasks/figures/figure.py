@@ -481,8 +481,8 @@ class Figure:
         from tasks.rules.statistics.intervals import FEW_DIFFERING, SMALL
 
         for column in self.columns:
-            marked_rows = [row for row in table_rows if column.few and row.get(column.few)]
-            if _has_value(column, marked_rows):
+            few = column.few
+            if few and _has_value(column, [row for row in table_rows if row.get(few)]):
                 return [
                     f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_DIFFERING}"
                     " that differ; the interval may be too narrow."
