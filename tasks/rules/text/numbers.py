@@ -19,10 +19,10 @@ def number(value: float, form: str = "z.3f") -> str:
     return true_minus(f"{value:{form}}")
 
 
-def counted(number: int, singular: str, plural: str | None = None) -> str:
+def counted(n: int, singular: str, plural: str | None = None) -> str:
     """Return `1 task`, `2 tasks`; the plural is the singular with an s unless it is given."""
-    noun = singular if number == 1 else plural or f"{singular}s"
-    return f"{number:,} {noun}"
+    noun = singular if n == 1 else plural or f"{singular}s"
+    return f"{n:,} {noun}"
 
 
 def duration(seconds: float) -> str:
