@@ -145,6 +145,6 @@ def _prepare_analysis(job: Job, analysis: Analysis) -> dict[str, list[str]]:
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
     """Do work without calls and return its report; no report if there was nothing to do."""
     report = await to_thread(work, job)
-    if not report.notes:  # it notes all that it does
+    if not report.notes:  # work that does something leaves a note
         return []
     return [await log_stage(job, report)]

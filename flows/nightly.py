@@ -135,7 +135,7 @@ def skip_night(job: Job, reason: str, outcome: str = SKIPPED) -> Execution:
 
 
 def _alerts_of_killed(job: Job) -> list[Alert]:
-    """Record the runs that were killed, and return an alert for each that was a night: it sent none."""
+    """Record killed runs, and return an alert for each killed night, which could send none."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing(notice):
         warehouse.verify()

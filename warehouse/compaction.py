@@ -1,5 +1,5 @@
 """Compaction: rewrite many small parts as few large ones, without removed responses; rewriting of
-ids; and queries of stored rows that may not be published.
+ids; and queries of stored rows, published or not.
 
 A merged part has the current rows of those that it replaces, and their position in the order. So
 the rows that count are the same before, while and after both are there, and after a kill at any

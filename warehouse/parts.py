@@ -121,8 +121,8 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 def read_list(parts_root: Path) -> Listing | None:
     """Return the list; None if there is none.
 
-    Early lists of November 2026 have no numbers of rows; those of tables that no longer exist are
-    left out. The next publishing counts the rows again.
+    Early lists of November 2026 have no numbers of rows; the next build of the database counts
+    them. Numbers of tables that no longer exist are left out.
 
     Raises:
         Unsound: it is damaged.

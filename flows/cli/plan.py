@@ -308,8 +308,7 @@ def status(
 
 def _lines_below(job: "Job") -> Iterator[str]:
     """Yield lines with the folder of the data, models that are switched off soon, unpublished
-    replies, and the
-    senders and machines at work.
+    replies, and the senders and machines at work.
     """
     from tasks.maintain.spend import unpublished_replies
     from tasks.rules.text.numbers import counted

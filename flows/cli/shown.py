@@ -186,7 +186,8 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    job = context.stored_job(model=list(filter(None, [model, than])))
+    models = [model, than] if than else [model]
+    job = context.stored_job(model=models)
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
             "weaknesses",

@@ -190,8 +190,7 @@ def _show_query(context: Context, name: str) -> None:
 
 
 def _queries_named(context: Context, name: str) -> dict[str, str]:
-    """Return the SQL of each table, query and recipe of a name, by title; of a figure only if nothing
-    else has the name.
+    """Return the SQL of everything with a name, by title; of a figure only if nothing else has it.
 
     Raises:
         UsageError: nothing has the name, or only a figure that is computed in Python.

@@ -29,7 +29,7 @@ from warehouse import Reader, Row, Warehouse, WarehouseError
 
 _SCORE_KEY = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
 _score_key_of = itemgetter("model_label", *_SCORE_KEY)
-"""Identifies a mean score."""
+"""Returns what identifies a mean score: its model and the columns above."""
 
 
 def ranking_so_far(job: Job, reader: Reader) -> list[Row]:

@@ -157,7 +157,7 @@ def _narrowed_document(document: dict[str, Any], arguments: Arguments) -> dict[s
 
 
 def _change_setting(document: dict[str, Any], section: str, name: str, value: object) -> None:
-    """Give a section a setting; a section that is no mapping stays, for the validation to refuse."""
+    """Give a section a setting; a section that is no mapping stays, and is refused later."""
     settings = document.get(section) or {}
     if isinstance(settings, dict):
         document[section] = {**settings, name: value}
@@ -284,7 +284,7 @@ def _refuse_unknown_benchmarks(settings_by_benchmark: Any, source: str) -> None:
             f"{source}: {_BENCHMARKS}: must map each benchmark to its settings; see"
             " prbench.example.yaml"
         )
-    known_names = benchmark_names()
+    known_names = benchmark_names() if settings_by_benchmark else []
     unknown = set(settings_by_benchmark) - set(known_names)
     if unknown:
         name = min(map(str, unknown))

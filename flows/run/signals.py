@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any, TypeVar
 
 _ECHO_S = 1.0
-"""A second signal within this time counts as the first: the terminal sends a Ctrl-C to both processes, and
-`uv run` may pass its own on.
+"""A second signal within this time counts as the first: the terminal sends a Ctrl-C to both
+processes, and `uv run` may pass its own on.
 """
 Result = TypeVar("Result")
 

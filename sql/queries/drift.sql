@@ -6,9 +6,9 @@
 -- Responses are materialized, so that each text is hashed once and not for each of
 -- its verdicts.
 --
--- `probability` is that of being drawn from the verdicts that sheets sampled; it is
--- NULL without a label of a sheet that represents at least one verdict, and if only
--- some of the labelled pieces are drawn.
+-- `probability` is that of being drawn from the verdicts that sheets sampled. It is
+-- NULL unless a sheet's label represents at least one verdict, or if only some of
+-- the labelled pieces are drawn.
 --
 -- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
@@ -107,7 +107,7 @@ select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_
 from shares
 order by piece_order, response_id, piece, position, value desc;
 
--- name: criteria_to_judge
+-- name: control_criteria_to_judge
 -- One row: a criterion in a call that a night still needs for a control set: a
 -- member has no verdict in the night, or a temporary failure (`stored_status`) that
 -- is not settled, or one whose reply is accepted by now.

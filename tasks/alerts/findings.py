@@ -129,8 +129,8 @@ def drops(
         comparisons: each with the figures of `COMPARED`.
         least_drop: in the unit of the score.
         alpha: the level of the test.
-        drifted_judges: judge -> the judge outside its control limits that may explain a drop: itself
-            or a member of the panel.
+        drifted_judges: judge -> the judge outside its control limits that may explain a drop:
+            itself or a member of the panel.
     """
     p_values = [comparison["p_value"] for comparison in comparisons]
     alerts = []
@@ -318,7 +318,8 @@ skipped = partial(Alert, "skipped", "")
 
 
 def alert_id(job: Job, alert: Alert) -> str:
-    """Return the id of an alert of a job: a hash of what it says, and of its run or night.
+    """Return the id of an alert of a job: a hash of what it says and, of most kinds, of its run or
+    night.
 
     Equal findings of a night have one id, also if it runs again. An alert about a failed or skipped
     run has a new id each time; one about data quality keeps its id every night until the data
@@ -354,8 +355,8 @@ _STATES: dict[str, tuple[tuple[str, ...], str]] = {
 """Kind of alert -> the facts that identify a state, and the fact that is its level.
 
 A drop of a model with `stopping` is always since its earlier nights, so it has none of the last
-three facts. Failed and skipped runs are events, and alerts on quality and on ends of models have the
-same id until they change.
+three facts. Failed and skipped runs are events, and alerts on quality and on ends of models have
+the same id until they change.
 """
 _NOTICEABLE = 0.05
 """A smaller difference of the level is no change."""

@@ -146,7 +146,7 @@ def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> lis
     n_possible = min(len(np.unique(points, axis=0)), n_items // fewest)
     if levels_left == 0 or n_possible < 2:
         return []
-    # With so many children of every node above the leaves, these have four times the smallest size.
+    # With so many children of each node, leaves have on average four times the smallest size.
     n_wanted = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
     # Of the five numbers from this one on, the one with the best silhouette is used.
     start = min(n_wanted, n_possible)

@@ -219,7 +219,7 @@ Unlike in `ANNOTATIONS`, they have no descriptions.
 _hashed_values = attrgetter(
     "criterion_id", "title", "weight", "weight_text", "severity", "category"
 )
-"""The parts of a criterion that the content hash of its task includes, in this order."""
+"""Gets the parts of a criterion that the content hash of its task includes, in this order."""
 
 
 def parse_row(row: DataRow) -> Task:

@@ -19,7 +19,7 @@ from tasks.rules.text.characters import one_line, shows_nothing, storable
 from tasks.rules.text.json_text import read_json
 
 _hashed_values = attrgetter("criterion_id", "title", "weight", "weight_text", "category", "labels")
-"""The parts of a criterion that the content hash of its task includes, in this order."""
+"""Gets the parts of a criterion that the content hash of its task includes, in this order."""
 
 
 def criterion_from(

@@ -640,7 +640,8 @@ def _stored_verdicts(kind: Kind, names: Iterable[str], sides: Sequence[Side]) ->
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
-    """Return the sides that can be compared, in groups with equal attributes (`_equal_attributes`).
+    """Return the sides that can be compared, grouped by all attributes except the compared one (and
+    the vintage of models).
 
     People are left out. Two sides need not have a task in common.
 

@@ -109,11 +109,11 @@ class Endpoint(Strict):
     `api` chooses chat completions or the responses API; `stream` requests the reply in pieces.
     `omits_think_tag` means that the server sends thinking without its opening tag, so everything up
     to the closing tag is thinking; no request contains it, but it changes how a reply is read, so
-    it is part of the identity. `ends_ok` are words with which complete replies of this model end, beside those
-    that are known; they are not part of the identity. `retires_on` is the day on which its provider
-    switches it off, in place of the day in LiteLLM's table. Values of `headers`, `api_base`, and of
-    secrets in `params` refer to the environment as `${NAME}`; the text in the file is part of the
-    identity, the values of the environment are not.
+    it is part of the identity. `ends_ok` are words with which complete replies of this model end,
+    beside those that are known; they are not part of the identity. `retires_on` is the day on which
+    its provider switches it off, in place of the day in LiteLLM's table. Values of `headers`,
+    `api_base`, and of secrets in `params` refer to the environment as `${NAME}`; the text in the
+    file is part of the identity, the values of the environment are not.
     """
 
     name: Text

@@ -285,7 +285,7 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
                 "accepted": accepted_ends(judge_config.judge),
                 "settled": SETTLED,
             }
-            rows = reader.query("queries/drift/criteria_to_judge", parameters)
+            rows = reader.query("queries/drift/control_criteria_to_judge", parameters)
             sets.append((set_id, judge_config, rows))
             task_ids.update(row["task_id"] for row in rows)
     conversations = conversations_of(reader, tasks, task_ids) if task_ids else {}

@@ -330,10 +330,10 @@ class Scope:
         The column `is_hard` is true for hard splits too, `is_own_hard` only for own selections.
         """
         rows = []
-        if is_hard is not True:
+        if not is_hard:
             for split, is_hard_split in self._scope_parameters["shown_splits"].rows:
                 rows.append((split, False, is_hard_split))
-        if is_hard is not False:
+        if is_hard or is_hard is None:
             rows += [(selection["split"], True, True) for selection in self.selections]
         columns = {"split": "varchar", "is_own_hard": "boolean", "is_hard": "boolean"}
         return Table(columns, rows)

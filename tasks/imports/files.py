@@ -244,7 +244,7 @@ def _csv_reader(lines: Iterator[str]) -> "csv.DictReader[str]":
     """Return a reader of the rows in `lines`, without byte order marks and blank lines before the
     headings.
 
-    Lines are taken from `lines` as far as the headings here, and the others by the reader.
+    This function reads `lines` up to the headings; the returned reader reads the rest.
     """
     filled_lines = filterfalse(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
     headings = next(filled_lines, "")

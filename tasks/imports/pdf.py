@@ -106,7 +106,7 @@ def _lines_on(page: Page) -> Iterator[Line]:
         if box is None:
             yield from lines_of(run, page.page_number)
         elif box in tables_by_box:
-            # A table is yielded once, with all its words, also if other words are drawn in between.
+            # A table is yielded once, with all its words, even if others are drawn in between.
             table = tables_by_box.pop(box)
             text = _table_text(table, [word for word in words if word["table"] == box])
             yield Line(

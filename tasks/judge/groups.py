@@ -255,7 +255,8 @@ class GroupJudge(ResponseJudge):
         outcomes = [
             PieceOutcome(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
         ]
-        # A row keeps the keys of its last reply only, and if it failed, it spends all attempts.
+        # A row keeps the keys of its last reply only: so these are all attempts so far, which a
+        # failed row marks as spent.
         ledger_keys: tuple[LedgerKey, ...] = ()
         for entry in history.entries:
             ledger_keys = (*ledger_keys, entry.key)

@@ -182,10 +182,11 @@ def _key_variable(provider: str) -> str:
 def missing_variables(target: Target) -> list[str]:
     """Return the variables that must be set on the machine that calls a model, but are not.
 
-    They are the model's key, if its name is known, and the variables that its settings refer to.
+    They are the model's key, if its name is known, and the variables that its settings refer to. An
+    empty variable is not set.
     """
     names = [*REFERENCE.findall(target.api_base or ""), *_referenced_variables(target)]
-    missing_names = {name for name in names if variable(name) is None}
+    missing_names = {name for name in names if not variable(name)}
     provider = target.name.partition("/")[0]
     # The client of `openai/` needs a key for every address, whatever headers it sends.
     needs_key = provider == "openai" or not (target.api_base or target.headers)

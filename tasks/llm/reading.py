@@ -86,8 +86,8 @@ def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
     """Return how a completion ended, and the word to store for it.
 
     The provider's word in the body decides the end, or LiteLLM's if the body has another form than
-    OpenAI's and no word. The word to store is LiteLLM's, unless it is `stop` in place of a word
-    that LiteLLM does not know.
+    OpenAI's and no word. The word to store is LiteLLM's, unless there is none, or it is a `stop`
+    that may stand for another word.
     """
     litellm_word = end_word(choice.finish_reason)
     deciding_word = body.stated_end

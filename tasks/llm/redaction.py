@@ -1,4 +1,4 @@
-"""Secrets: filled in when a request is sent, and removed from everything that is stored or shown."""
+"""Secrets: filled in when a request is sent, and removed from all that is stored or shown."""
 
 import base64
 import json

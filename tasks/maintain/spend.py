@@ -25,8 +25,8 @@ _key_of = itemgetter(*SPEND_KEY)
 
 
 def store_calls(job: Job) -> int:
-    """Store the spend and attempts in the ledger that are new, of all runs; return the number of new
-    rows of spend.
+    """Store what is new in the ledger, of all runs: spend and attempts. Return the number of new or
+    changed rows of spend.
 
     The rows can be read after the next `publish`. If the ledger has fewer calls than a published
     row, because it was deleted or damaged, the published row stays.

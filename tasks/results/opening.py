@@ -28,7 +28,7 @@ def open_job(location: str, benchmark: str | None, revision: str | None) -> tupl
         data = DataRevision(
             name=location, revision=row["dataset_revision"], splits=tuple(row["splits"])
         )
-        # Settings need a source, which is not read, and a job a run, which stores nothing.
+        # The source is required, but never read; the run id is empty, because nothing is stored.
         settings = Settings.model_validate(
             {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
         )

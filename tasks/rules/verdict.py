@@ -233,8 +233,9 @@ def json_object(
         raise VerdictError(f"not one JSON object: {error}") from error
     if not isinstance(content, dict):
         raise VerdictError(f"not a JSON object but {type(content).__name__}")
+    # 0 without a `decision_key`, because no key of JSON is None.
     n_decisions = sum(decision_key in inner for inner in objects)
-    if n_decisions > 1:  # never without a `decision_key`: no key of JSON is None
+    if n_decisions > 1:
         raise VerdictError(f"{decision_key} appears in more than one place")
     return content
 

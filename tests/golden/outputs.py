@@ -365,11 +365,10 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(element) for element in value]
     if isinstance(value, dict):
+        # The id of an evaluation is a hash of intervals, which depend on the processor.
         return {
-            name: _rounded(element)
+            name: "ID" if name == "evaluation_id" else _rounded(element)
             for name, element in value.items()
-            if name
-            != "evaluation_id"  # a hash of intervals, which depend on the processor
         }
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         return repr(round(float(value), DIGITS) + 0.0)

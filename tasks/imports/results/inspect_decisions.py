@@ -183,7 +183,7 @@ def _may_hide(items: Sequence[LogRow]) -> bool | None:
 
 
 def _shows_failure(item: LogRow) -> bool:
-    """Return whether a key for decisions has none, or a failure is stated."""
+    """Return whether an item has a key for a decision but no decision, or states a failure."""
     lacks_decision = _stated_decision(item) is None and not item.keys().isdisjoint(_DECISION_KEYS)
     return lacks_decision or _failure_of(item) is not None
 

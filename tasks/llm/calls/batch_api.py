@@ -112,8 +112,8 @@ class BatchApi:
         the file was cut, because it is larger than `n_results` replies can be.
 
         The id is empty if a line does not show it. A line beyond the limit of a reply counts as too
-        large, without effect on others. The reply is None for a request whose turn had not come when
-        the batch ended.
+        large, without effect on others. The reply is None for a request whose turn had not come
+        when the batch ended.
         """
         replies: list[tuple[str, Reply | None]] = []
         exchange = Exchange(n_results=n_results)

@@ -263,7 +263,7 @@ class LedgerReader:
         return {key: self._history_in(key, rows) for key, rows in rows_by_key.items()}
 
     def _history_in(self, key: str, rows: Sequence[list[Any]]) -> History:
-        """Return the history of a call in its rows of `_HISTORY`, of which there is at least one."""
+        """Return the history of a call in its rows of `_HISTORY`: one or more."""
         spent, spent_checksum, *_ = rows[0]
         last_spent = self._verified(spent_checksum, (key, spent), "number of failed attempts")
         entries = []

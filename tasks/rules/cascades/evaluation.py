@@ -206,14 +206,16 @@ def _calls(candidate: CandidateRule, share: float, share_ends: Floats, costs: Co
         # Two calls of the cheap judge for a verdict if repetitions are compared.
         n_cheap = candidate.when.n_repetitions(2)
     # NumPy makes NaN of None.
-    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=float)
+    cheap_usd, strong_usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=float)
     # Without a call of the cheap judge its price does not matter, even if it is unknown.
-    fixed_usd = n_cheap * usd[0] if n_cheap else 0.0
+    fixed_usd = n_cheap * cheap_usd if n_cheap else 0.0
     return {
         "strong_calls": none_if_nan(1_000 * share),
         "cheap_calls": 1_000.0 * n_cheap,
         **_estimate("escalated_share", share, share_ends),
-        **_estimate("thousand_usd", share * usd[1] + fixed_usd, share_ends * usd[1] + fixed_usd),
+        **_estimate(
+            "thousand_usd", share * strong_usd + fixed_usd, share_ends * strong_usd + fixed_usd
+        ),
     }
 
 

@@ -224,10 +224,9 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     sums = np.split(np.concatenate(parts, axis=1).T @ weights.T, len(parts))
     moved = sums[0]  # all sums: (n_figures, n_resamples)
     squares = sums[1]
-    if has_one_case:
+    if has_one_case:  # all denominators are 1
         # The draws of a part of a task set need not sum to its number of tasks.
         total = np.broadcast_to(weights.sum(axis=1), moved.shape)
-        # All denominators are 1, so they change neither squares nor products.
         total_squares = total
         products = moved
     else:

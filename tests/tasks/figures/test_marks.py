@@ -1,7 +1,9 @@
 """Notes on the marks for few tasks: only where a value or a dot has one."""
 
+from tasks.benchmarks import load_benchmark
 from tasks.figures import charts
 from tasks.figures.figure import Column, Figure
+from tasks.report.rendering.page_figures import page_figure_of
 
 FEW = (
     Column("model", "Model"),
@@ -43,6 +45,15 @@ def test_no_note_explains_an_asterisk_that_no_value_has():
 
     assert FIGURE.small_notes(without_mark) == []
     assert FIGURE.small_notes(without_value) == []
+
+
+def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
+    rows = [row("a", 0.5, is_small=False)]
+    rows.append(row("b", 0.4, is_small=True) | {"is_hard": True})
+
+    page_figure = page_figure_of(FIGURE, rows, load_benchmark("prbench"))
+
+    assert page_figure.table_notes == []
 
 
 def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():

@@ -136,8 +136,7 @@ def test_an_expected_value_is_never_above_1():
     """Rounded probabilities may add up to a little more than 1."""
     verdict = ternary(as_choices((1.0, 0.04, 0.0)))
 
-    assert isinstance(verdict, Verdict)
-    assert verdict.probability == 1.0
+    assert verdict == Verdict("met", 1.0, probability=1.0, confidence=1.0)
 
 
 def test_decisions_that_are_stated_twice_decide_nothing():

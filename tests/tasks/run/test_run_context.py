@@ -42,6 +42,16 @@ def test_a_missing_key_is_named_before_anything_starts(job):
     assert not Warehouse(job.warehouse).database.exists()
 
 
+def test_a_variable_without_a_value_is_missing(job, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    monkeypatch.setenv("TEAM", "")
+    headers = {"X-Team": "${TEAM}"}
+    model = job.settings.models[0].model_copy(update={"headers": headers})
+
+    with pytest.raises(UsageError, match="TEAM is not set"):
+        refuse_unready(job.with_settings(models=(model,)))
+
+
 def test_a_job_with_all_keys_is_not_refused(job, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
 

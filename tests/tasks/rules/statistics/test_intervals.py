@@ -282,7 +282,7 @@ def test_one_repetition_has_no_interval():
     assert intervals.repeated_interval([0.5]) is None
 
 
-def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs():
+def test_a_figure_has_few_tasks_when_tasks_are_few_or_hardly_any_differs():
     rare = np.zeros((200, 4))
     rare[:9, 0] = 1.0  # nine tasks that differ
     rare[:10, 1] = 1.0  # ten tasks that differ
