@@ -77,7 +77,7 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
     monkeypatch,
 ):
     build(job, tmp_path / "usual")
-    monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
+    monkeypatch.setattr("warehouse.reader.memory_limit", lambda *_, **__: "10MB")
     with patch.object(
         Warehouse, "reader", autospec=True, side_effect=Warehouse.reader
     ) as reader:
