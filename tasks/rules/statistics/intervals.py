@@ -240,13 +240,18 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
         return np.divide(moved, np.sqrt(squares), dtype=np.float32)
 
 
-@lru_cache(maxsize=4)
 def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     """Return how often each task is drawn in each resample, with replacement.
 
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
+    return _kept_draws(n_tasks, resamples, seed)
+
+
+# A cache sees a default and the same value as an argument as two calls; these are one.
+@lru_cache(maxsize=4)
+def _kept_draws(n_tasks: int, resamples: int, seed: int) -> Draws:
     shares = np.full(max(1, n_tasks), 1.0 / max(1, n_tasks))
     counts = np.random.default_rng(seed).multinomial(n_tasks, shares, size=resamples)[:, :n_tasks]
     # A task's counts are contiguous, so that draws of some of the tasks can be selected fast.
