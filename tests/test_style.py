@@ -21,7 +21,7 @@ TOKENS = {
     "source": 325_812,
     "SQL": 57_955,
     "pages": 27_800,
-    "tests": 429_735,
+    "tests": 429_641,
 }
 """Kind of code -> its bound; `pages` are the templates, scripts and styles of the report.
 
@@ -257,20 +257,16 @@ def test_a_line_holds_no_more_tokens_than_the_bound(kind):
 
 
 @pytest.mark.parametrize("kind", EXCEPTIONS)
-def test_every_rule_has_a_bound(kind):
-    assert EXCEPTIONS[kind].keys() == {
+@pytest.mark.parametrize(
+    "rule",
+    [
         *RULES,
         "line over 100 characters",
         "formatting switched off",
         "function over 300 tokens",
-    }
-
-
-@pytest.mark.parametrize(
-    ("kind", "rule"),
-    [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds],
+    ],
 )
 def test_no_more_places_break_a_rule_than_its_bound(kind, rule):
     violations = violations_by_rule(kind)[rule]
 
-    assert len(violations) <= EXCEPTIONS[kind][rule], "\n".join(["", *violations])
+    assert len(violations) <= EXCEPTIONS[kind][rule], "\n".join(violations)

@@ -152,7 +152,7 @@ def percentiles(
     """
     n, columns = scores.shape
     mean = scores.mean(axis=0)
-    means = np.sort(scores.T.astype(np.float32) @ samples.T / n, axis=1)
+    means = np.sort(scores.T.astype(np.float32) @ samples.T / n)
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
     tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
     by_method = {

@@ -6,7 +6,6 @@ texts are made-up words, which compress worse than real texts.
 """
 
 import tempfile
-import time
 from pathlib import Path
 
 import duckdb
@@ -118,7 +117,6 @@ def main():
             folder,
             site,
         )
-    print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
     baseline = "a plain copy to JSON"
     rows = []
     for name, (cost, site_mb) in {baseline: (copy, copy_mb), **builds}.items():

@@ -48,8 +48,10 @@ def test_no_note_explains_an_asterisk_that_no_value_has():
 
 
 def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
-    rows = [row("a", 0.5, is_small=False)]
-    rows.append(row("b", 0.4, is_small=True) | {"is_hard": True})
+    rows = [
+        row("a", 0.5, is_small=False),
+        row("b", 0.4, is_small=True) | {"is_hard": True},
+    ]
 
     page_figure = page_figure_of(FIGURE, rows, load_benchmark("prbench"))
 

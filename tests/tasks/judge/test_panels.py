@@ -157,7 +157,7 @@ def with_judges(job: Job, *judges: Mapping[str, Any]) -> Job:
     return job.with_settings(judges=settings.judges)
 
 
-def test_repetitions_of_one_judge_can_vote(job, tmp_path):
+def test_repetitions_of_one_judge_can_vote(job):
     thrice = {"label": "thrice", "majority": ["a"], "votes": 3}
     job = with_judges(job, endpoint("a", ADDRESS, trials=6), thrice)
     votes = {f"a#{trial}": (float(trial > 4),) * 4 for trial in range(1, 7)}

@@ -28,14 +28,7 @@ def traces(folder: Path, secret: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "SOME_API_KEY",
-        "HF_TOKEN",
-        "CLIENT_SECRET",
-        "DB_PASSWD",
-        "MYSQL_PWD",
-        "PROXY_AUTH",
-    ],
+    ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "MYSQL_PWD", "PROXY_AUTH"],
 )
 def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(
     name, monkeypatch

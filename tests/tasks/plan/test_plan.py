@@ -20,15 +20,19 @@ PRICES = Prices(1.0, 0.5, 10.0)
 """USD per million tokens: of prompts, cached prompts, and replies."""
 
 
-def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_length():
-    planned = planned_calls(
+def planned_responses(reply_limit: int) -> Planned:
+    return planned_calls(
         "sample",
         "a-model",
         1_000,
         PerCall(100, basis=COUNTED),
         PRICES,
-        reply_limit=2_000,
+        reply_limit=reply_limit,
     )
+
+
+def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_length():
+    planned = planned_responses(2_000)
 
     assert planned.prompt_tokens == 100_000
     assert planned.completion_tokens is None
@@ -41,16 +45,8 @@ def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_leng
 
 
 def test_replies_that_a_limit_makes_equally_long_are_still_assumed():
-    planned = planned_calls(
-        "sample",
-        "a-model",
-        1_000,
-        PerCall(100, basis=COUNTED),
-        PRICES,
-        reply_limit=200,
-    )
+    planned = planned_responses(200)
 
-    assert planned.cost_usd is None
     # The prompts cost 0.1, and replies of 200 tokens 2.
     assert planned.cost_usd_low == pytest.approx(2.1)
     assert planned.cost_usd_high == pytest.approx(2.1)

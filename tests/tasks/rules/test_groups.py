@@ -134,9 +134,9 @@ def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
 
 def test_an_expected_value_is_never_above_1():
     """Rounded probabilities may add up to a little more than 1."""
-    verdict = ternary(as_choices((1.0, 0.04, 0.0)))
+    expected = Verdict("met", 1.0, probability=1.0, confidence=1.0)
 
-    assert verdict == Verdict("met", 1.0, probability=1.0, confidence=1.0)
+    assert ternary(as_choices((1.0, 0.04, 0.0))) == expected
 
 
 def test_decisions_that_are_stated_twice_decide_nothing():

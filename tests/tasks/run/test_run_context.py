@@ -45,11 +45,11 @@ def test_a_missing_key_is_named_before_anything_starts(job):
 def test_a_variable_without_a_value_is_missing(job, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     monkeypatch.setenv("TEAM", "")
-    headers = {"X-Team": "${TEAM}"}
-    model = job.settings.models[0].model_copy(update={"headers": headers})
+    headers = {"headers": {"X-Team": "${TEAM}"}}
+    model = job.settings.models[0].model_copy(update=headers)
 
     with pytest.raises(UsageError, match="TEAM is not set"):
-        refuse_unready(job.with_settings(models=(model,)))
+        refuse_unready(job.with_settings(models=[model]))
 
 
 def test_a_job_with_all_keys_is_not_refused(job, monkeypatch):

@@ -739,7 +739,7 @@ def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
             "has brief, thorough; write {model} where its name belongs",
         ),
         ({"model": " "}, "the label is blank"),
-        ({"judge": ""}, "the label is blank"),
+        ({"judge": ""}, "label is blank"),
     ],
 )
 def test_impossible_labels_are_refused(finance, tmp_path, labels, reason):
