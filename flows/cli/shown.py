@@ -186,8 +186,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    models = [model, than] if than else [model]
-    job = context.stored_job(model=models)
+    job = context.stored_job(model=[model, than] if than else [model])
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
             "weaknesses",

@@ -70,9 +70,9 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     response.
     """
     rows = reader.select("responses", "distinct model", benchmark=job.benchmark)
-    labels = list(job.settings.model_labels)
+    labels = [row["model"] for row in rows]
+    labels += job.settings.model_labels
     labels += job.named_models or ()
-    labels += [row["model"] for row in rows]
     lines = []
     for name, conditions in job.settings.conditions.items():
         for condition, label in conditions.items():

@@ -118,8 +118,9 @@ def _reply_of_message(message: Any, body: Body) -> Reply:
 def _with_reasoning(reply: Reply, source: str) -> Reply:
     """Return a reply whose `source` has reasoning; it is empty if it has no other text."""
     if reply.status in {OK, EMPTY} and is_blank(reply.text):
-        error = f"the reply has no text, only {source}; a higher `max_tokens` may help"
-        return Reply(EMPTY, error=error)
+        return Reply(
+            EMPTY, error=f"the reply has no text, only {source}; a higher `max_tokens` may help"
+        )
     return reply
 
 

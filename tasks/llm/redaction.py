@@ -139,12 +139,10 @@ def _secrets() -> list[str]:
 
 @cache
 def _is_named_like_secret(name: str) -> bool:
-    # KEYBOARD, TOKENIZERS, AUTHOR and PWD are no names of secrets.
-    pattern = (
-        r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR(?!IZ))"
-        r"|_(?:JWT|PAT|PWD)(?![A-Z])"
-    )
-    return bool(re.search(pattern, name))
+    # KEYBOARD, TOKENIZERS, AUTHOR and PWD (the working directory) are no names of secrets.
+    if re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|AUTH(?!OR(?!IZ))", name):
+        return True
+    return is_secret_name(name) and name != "PWD"
 
 
 def safe(message: str) -> str:

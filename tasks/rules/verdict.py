@@ -234,8 +234,7 @@ def json_object(
     if not isinstance(content, dict):
         raise VerdictError(f"not a JSON object but {type(content).__name__}")
     # 0 without a `decision_key`, because no key of JSON is None.
-    n_decisions = sum(decision_key in inner for inner in objects)
-    if n_decisions > 1:
+    if sum(decision_key in inner for inner in objects) > 1:
         raise VerdictError(f"{decision_key} appears in more than one place")
     return content
 

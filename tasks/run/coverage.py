@@ -111,10 +111,11 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     """Return what is below the coverage bar after a stage (or after all stages)."""
     matrix = coverage(job)
     bar = job.settings.coverage.min
+    judges = job.settings.judge_labels
     cells = []
     for cell in matrix:
         if cell.judge:
-            is_counted = cell.judge in job.settings.judge_labels and stage != "sample"
+            is_counted = cell.judge in judges and stage != "sample"
         else:
             is_counted = stage != "judge"
         if is_counted and cell.due_share < bar:
@@ -266,11 +267,13 @@ class _Matrix:
                 due=n_due,
             )
         for row in rows:
-            key = (row["model"], row["trial"])
-            if key in cells and row["status"] in {OK, *DECIDED}:
-                cells[key].done += row["n"]
-            elif key in cells:
-                cells[key].failures[row["status"]] += row["n"]
+            cell = cells.get((row["model"], row["trial"]))
+            if cell is None:
+                continue
+            if row["status"] in {OK, *DECIDED}:
+                cell.done += row["n"]
+            else:
+                cell.failures[row["status"]] += row["n"]
         self._skip_left_out(cells, judge_columns, sizes)
         return list(cells.values())
 

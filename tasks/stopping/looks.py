@@ -89,11 +89,8 @@ def upcoming_block(
     last_number: int = 0,
 ) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part (see `next_block`)."""
-    progress = [
-        state
-        for state in job_comparisons.progress
-        if state.comparison.labels.intersection(job.settings.model_labels)
-    ]
+    labels = set(job.settings.model_labels)
+    progress = [state for state in job_comparisons.progress if state.comparison.labels & labels]
     return next_block(progress, last_number)
 
 
@@ -116,15 +113,14 @@ def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         values = _values_of(job_comparisons, block.comparisons, reader)
+    labels = set(job.settings.model_labels)
     looks = []
     for comparison in block.comparisons:
         task_ids = comparison.tasks_until(block.number)
         first_scores, second_scores = _scores_of_sides(values, comparison, task_ids)
         # Models of this run count as evaluated even if some of their calls failed.
         coverage = min(np.isfinite(first_scores).mean(), np.isfinite(second_scores).mean())
-        if coverage >= job.settings.coverage.min or comparison.labels.issubset(
-            job.settings.model_labels
-        ):
+        if coverage >= job.settings.coverage.min or comparison.labels <= labels:
             look = _look(job_comparisons, comparison, block.number, second_scores - first_scores)
             look["run_id"] = job.run_id
             look["created_at"] = datetime.now(UTC)
