@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 import sql
 from tasks.config.job import Job
@@ -182,7 +183,11 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
         for measure, figures in stale:
             if figures:
                 counts[measure.name] += len(figures)
-        with progress(_PROGRESS, {"": counts.total()}, is_quiet=job.is_quiet):
+        with (
+            progress(_PROGRESS, {"": counts.total()}, is_quiet=job.is_quiet),
+            # Matrix products are short: a second thread would mostly wait, which costs CPU too.
+            threadpool_limits(limits=1, user_api="blas"),
+        ):
             for measure, figures in stale:
                 rows += measure.rows(reader, figures)
     warehouse.write("measures", rows)

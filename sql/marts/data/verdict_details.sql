@@ -17,8 +17,6 @@ with rubrics as (
 run_responses as (
     select response_id, judging_id, task_id, model, judge, judge_config_hash, template_hash,
         grading, judge_trial, vintage, model_config_hash, trial,
-        status as response_status,
-        text as response_text,
         coalesce(is_latest, false) as is_latest,
         coalesce(is_current, false) as is_current,
         coalesce(latest_splits, []) as latest_splits
@@ -98,8 +96,8 @@ select
     details.error,
     details.run_id,
     details.created_at,
-    response_status,
-    response_text,
+    responses.status as response_status,
+    responses.text as response_text,
     is_latest,
     is_current,
     splits,
@@ -107,6 +105,8 @@ select
 from details
 -- By task and model too, so that a filter on these is applied before the join.
 inner join run_responses using (response_id, judging_id, task_id, model)
+-- Joined again for their texts, which then are read only for these verdicts.
+inner join responses using (response_id, task_id, model)
 inner join rubrics
     on rubrics.criterion_key = hash(
         details.benchmark, details.dataset_revision, details.task_id, details.criterion_id,
