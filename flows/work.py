@@ -269,8 +269,12 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
         refuse_uninstalled(job)
         refuse_unready(job, flow.calls)
     silence_libraries(is_verbose=is_verbose)
-    # `aggregate` is the command that repairs.
-    execution = execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
+    execution = execute(
+        job,
+        partial(_run, job, name),
+        is_verified=name == "night",  # before the alerts of killed nights
+        verifies_calls=name == "aggregate",  # the command that repairs
+    )
     execution.flow = name
     execution.seconds = time.monotonic() - started_s
     return execution

@@ -23,7 +23,7 @@ import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import explaining
 from warehouse.files import DIGEST_HEX, append_digest
-from warehouse.parts import CurrentParts, Kind, PartNames, count_query, names_in
+from warehouse.parts import CurrentParts, Kind, PartNames, count_query, names_in, parts_except
 from warehouse.reader import PARTS, STAMP, engine, has_row, memory_limit, quoted, stamp
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
@@ -229,12 +229,12 @@ whose symbols would take longer to learn than everything else to write.
 """
 
 
-def build(current_parts: CurrentParts, building: Path, missing_parts: PartNames) -> dict[Kind, int]:
-    """Load the missing parts into a database file, compute its models, and return the number of
-    rows of each kind.
+def build(current_parts: CurrentParts, building: Path, base: PartNames) -> dict[Kind, int]:
+    """Load parts into a database file, compute its models, and return the number of rows of each
+    kind.
 
-    The file is new, or a copy of the last database, whose definitions and descriptions come from
-    the same contracts and models.
+    The file is new, or a copy of the last database, which has the parts of `base`, and whose
+    definitions and descriptions come from the same contracts and models.
     """
     if not building.exists():
         building.write_bytes(_empty_database(stamp()))
@@ -242,7 +242,7 @@ def build(current_parts: CurrentParts, building: Path, missing_parts: PartNames)
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        changed_tables = _load_parts(connection, current_parts, missing_parts)
+        changed_tables = _load_parts(connection, current_parts, parts_except(current_parts, base))
         # Merged parts are recorded by their own names.
         names = sorted(names_in(current_parts))
         connection.execute(
@@ -259,14 +259,12 @@ def build(current_parts: CurrentParts, building: Path, missing_parts: PartNames)
 def _load_parts(
     connection: duckdb.DuckDBPyConnection,
     current_parts: CurrentParts,
-    missing_parts: PartNames,
+    missing_parts: CurrentParts,
 ) -> set[str]:
     """Load the missing parts, and return the names of the tables with new rows that models read."""
     changed_tables = set()
     for table in TABLES.values():
-        paths = [
-            part for part in current_parts[table.name] if (table.name, part.name) in missing_parts
-        ]
+        paths = missing_parts[table.name]
         if paths:
             load(connection, table, paths, current_parts)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:

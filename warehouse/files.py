@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import json
-import mmap
 import os
 import uuid
 from collections.abc import Callable, Mapping
@@ -149,6 +148,8 @@ DIGEST_HEX = 64
 """Length of the digest at the end of a database or a certificate: the SHA-256 of all bytes before
 it.
 """
+_CHUNK_BYTES = 1_000_000
+"""Bytes of a file that are in memory together while it is hashed."""
 
 
 def append_digest(path: Path) -> str:
@@ -168,10 +169,13 @@ def verified_digest(path: Path) -> str | None:
     Raises:
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        with memoryview(content)[:-DIGEST_HEX] as content_before:
-            actual = hashlib.sha256(content_before).hexdigest()
-        return actual if content[-DIGEST_HEX:] == actual.encode() else None
+    n_bytes = max(path.stat().st_size - DIGEST_HEX, 0)
+    content_hash = hashlib.sha256()
+    with path.open("rb") as file:
+        for start in range(0, n_bytes, _CHUNK_BYTES):
+            content_hash.update(file.read(min(_CHUNK_BYTES, n_bytes - start)))
+        digest = content_hash.hexdigest()
+        return digest if file.read() == digest.encode() else None
 
 
 def is_database_whole(path: Path) -> bool:

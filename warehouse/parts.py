@@ -187,6 +187,14 @@ def names_in(parts_by_table: Mapping[str, Iterable[Path]]) -> PartNames:
     return {(table, part.name) for table, parts in parts_by_table.items() for part in parts}
 
 
+def parts_except(current_parts: CurrentParts, excluded: PartNames) -> CurrentParts:
+    """Return the current parts with other names than the excluded ones."""
+    return {
+        table: [part for part in parts if (table, part.name) not in excluded]
+        for table, parts in current_parts.items()
+    }
+
+
 def moment_of(part: Path) -> str:
     """Return the milliseconds in the name of a part: parts are ordered by them."""
     return part.name.partition("-")[0]

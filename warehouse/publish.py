@@ -35,6 +35,7 @@ from warehouse.parts import (
     PartStore,
     moment_of,
     names_in,
+    parts_except,
     read_list,
     version_in,
     write_list,
@@ -210,8 +211,8 @@ def publish_parts(
 ) -> None:
     """Bring the database up to date with the parts.
 
-    With `must_rebuild` it is built from the parts even if adding to it would do. Every part is
-    verified before it is read; with `must_verify`, all current parts are verified. Damaged files
+    With `must_rebuild` it is built from the parts even if adding to it would do. The parts that it
+    lacks are verified before they are read; with `must_verify`, all are. Damaged files
     are set aside, and their rows restored as far as the last database has them (`pop_notices` has
     the report). The caller holds the publish lock.
 
@@ -243,20 +244,16 @@ def _publish(
         part_names = names_in(current_parts)
         # None: built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
-        is_current = published == part_names
-        reads_parts = must_verify or not is_current
-        if not reads_parts or not set_aside_damaged(store, current_parts, listing):
+        base = published if published and _can_extend(published, current_parts) else set()
+        verified_parts = current_parts if must_verify else parts_except(current_parts, base)
+        if not set_aside_damaged(store, verified_parts, listing):
             break
         # The parts that were set aside are missing in the next round.
-    if is_current:
+    if published == part_names:
         # The list was damaged or deleted.
         if listing.parts != part_names or not (store.root / LIST).exists():
             write_list(store.root, Listing(part_names, listing.rows))
         return
-    base: PartNames = set()
-    # Only new parts are missing in the database; none that it has was deleted.
-    if published and published < part_names and _can_extend(published, current_parts):
-        base = published
     if lost_parts:
         restore_rows(store, current_parts, lost_parts)
         current_parts = store.all_current_parts()
@@ -266,10 +263,12 @@ def _publish(
 def _can_extend(published: PartNames, current_parts: CurrentParts) -> bool:
     """Return whether adding the missing parts gives the same rows as a build from all parts.
 
-    No new part may precede a published one of its table, and no removal or retraction may change.
-    After a retraction, a new response may replace a retracted one, which changes the verdicts that
-    count.
+    No published part may be missing, no new part may precede a published one of its table, and no
+    removal or retraction may change. After a retraction, a new response may replace a retracted
+    one, which changes the verdicts that count.
     """
+    if not published <= names_in(current_parts):
+        return False
     changing = {"retractions", "removals"}
     if any(table == "retractions" for table, _ in published):
         changing.add("responses")
@@ -298,7 +297,7 @@ def _swap_in(
     part_names = names_in(current_parts)
     if base:
         shutil.copyfile(database, building)
-    n_rows = build(current_parts, building, part_names - base)
+    n_rows = build(current_parts, building, base)
     sync(building)
     # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before
     # are expected.

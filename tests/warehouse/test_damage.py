@@ -174,6 +174,26 @@ def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(fill
     assert len(rows_of(filled)["runs"]) == 4
 
 
+def test_a_publication_verifies_the_parts_that_it_adds_and_verify_all_of_them(filled):
+    published = filled.store.current_parts("labels")[0]
+    flip(published)
+    filled.write("labels", [row("labels", field="Law", kind="k", label="newer")])
+    filled.write("runs", [row("runs", run_id="damaged at once")])
+    added = filled.store.current_parts("runs")[-1]
+    flip(added)
+
+    filled.publish()
+
+    assert f"{added}: is damaged" in reported_damage()
+    assert published.exists()
+    assert len(rows_of(filled)["labels"]) == 4
+
+    filled.verify()
+
+    assert f"{published}: is damaged" in reported_damage()
+    assert len(rows_of(filled)["labels"]) == 4
+
+
 def failed_rows(warehouse: Warehouse) -> list[Path]:
     """The parts of a decision and of a later failure with the same key."""
     for status in ("timeout", "ok", "refused"):

@@ -27,7 +27,7 @@ details as (
         trial, criterion_id, title, category, weight, status, value, explanation
     from verdict_details
     natural join judge
-    where model in (select model from nights)
+    where (model, vintage) in (select model, unnest([first_night, second_night]) from nights)
 )
 
 select model, later.judge, nights.first_night, nights.second_night, task_id, trial, later.category,

@@ -1,21 +1,13 @@
 -- One row: a grader's decision on a criterion of a response that several
 -- graders decided; a majority is also a grader.
 --
--- depends on: intermediate.current_verdicts, intermediate.response_points, graders
-with several as (
-    select response_id
-    from intermediate.response_points
-    where breakdown = 'all' and has_verdicts
-    group by response_id
-    having count(*) > 1
-),
-
-decided as (
+-- depends on: intermediate.current_verdicts, temp.compared_responses, graders
+with decided as (
     select response_id, benchmark, dataset_revision, task_id, criterion_id,
         judging_id as grader_id,
         value, probability
     from intermediate.current_verdicts
-    semi join several using (response_id)
+    semi join temp.compared_responses using (response_id)
     where value is not null
 )
 

@@ -1,17 +1,27 @@
--- One row: a model run with verdicts, with a flag: true if any verdict is from
--- a tool that stores failed judge calls as decisions.
+-- One row: a model run, with a flag: true if any of its verdicts is from a tool that stores
+-- failed judge calls as decisions.
 --
 -- The flag is NULL if none is known to be from such a tool, but some are
 -- unknown. This pipeline does not do that, so its verdicts need no stored flag.
 --
 -- built as: table
--- depends on: intermediate.graded_verdicts, intermediate.wanted_responses
+-- depends on: intermediate.graded_verdicts, intermediate.model_runs,
+--     intermediate.wanted_responses
+with other_tools as (
+    select model_run_id,
+        bool_or(may_hide_failures) as hides_failures,
+        bool_and(may_hide_failures is not null) as is_known
+    from intermediate.graded_verdicts
+    inner join intermediate.wanted_responses using (response_id, judging_id)
+    where source <> 'judged' or may_hide_failures is not null
+    group by model_run_id
+)
+
 select
-    wanted.model_run_id,
+    model_run_id,
     case
-        when bool_or(may_hide_failures) then true
-        when bool_and(source = 'judged' or may_hide_failures is not null) then false
+        when hides_failures then true
+        when coalesce(is_known, true) then false
     end as may_hide_failures
-from intermediate.graded_verdicts
-inner join intermediate.wanted_responses as wanted using (response_id, judging_id)
-group by wanted.model_run_id
+from intermediate.model_runs
+left join other_tools using (model_run_id)
