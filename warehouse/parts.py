@@ -189,10 +189,10 @@ def names_in(parts_by_table: Mapping[str, Iterable[Path]]) -> PartNames:
 
 def parts_except(current_parts: CurrentParts, excluded: PartNames) -> CurrentParts:
     """Return the current parts with other names than the excluded ones."""
-    return {
-        table: [part for part in parts if (table, part.name) not in excluded]
-        for table, parts in current_parts.items()
-    }
+    other_parts = {}
+    for table, parts in current_parts.items():
+        other_parts[table] = [part for part in parts if (table, part.name) not in excluded]
+    return other_parts
 
 
 def moment_of(part: Path) -> str:
