@@ -464,7 +464,7 @@ _CANNOT_BE_COMBINED = (
     "--risk",
     "is_severity",
     is_flag=True,
-    help="Show critical criteria met and mistakes made, not scores.",
+    help="Show critical criteria missed and mistakes made, not scores.",
 )
 @click.option(
     "--selection",

@@ -297,8 +297,8 @@ def adopt(context: Context, address: str) -> None:
     """Take over results that were stored without the address of their model.
 
     An address from the environment (such as OPENAI_BASE_URL) is part of a model's identity, as a
-    configured `api_base` is. Results from before that was so are not used: they may have come from
-    another server. If they came from this one, this command gives them the identity with the
+    configured `api_base` is. Results stored before that was so are not used, because they may come
+    from another server. If they come from this one, this command gives them the identity with the
     address: responses, verdicts and raw replies of all configured models and judges that the
     environment sends there. No model is called, and running it again changes nothing. No run may be
     using the warehouse.

@@ -268,7 +268,8 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
 def select_hard(context: Context) -> int:
     """Select the hard subset of each field.
 
-    The hard subset holds the tasks of a field with the lowest mean score over all models.
+    The hard subset holds the tasks of a field with the lowest mean score over the models of a panel
+    (`hard_subset.panel` in the configuration, by default all models).
 
     Examples:
       prbench select-hard
@@ -374,7 +375,7 @@ def _show_planned_calls(context: Context, calls: "Sequence[Planned]") -> int:
 @run_command("split", "task", "limit", "seed", *CALL_OPTIONS)
 @click.argument("old_judge", metavar="OLD")
 @click.argument("new_judge", metavar="NEW")
-@number("-n n_verdicts", 600, "Number of verdicts that NEW makes, about.")
+@number("-n n_verdicts", 600, "Approximate number of verdicts that NEW makes.")
 @click.option(
     "--width",
     type=click.FloatRange(min=0, min_open=True),
