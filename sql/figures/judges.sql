@@ -208,14 +208,6 @@ order by grader, favour desc nulls last, model;
 -- name: judge_agreement
 -- Agreement of each pair of graders: people first, and last the majorities with
 -- their own voters, which agree by construction.
-with agreement as (
-    select *, 'all' as breakdown, '' as label
-    from judge_agreement
-    union all by name
-    select *
-    from breakdown_agreement
-)
-
 select
     grader_a,
     grader_b,
@@ -236,11 +228,11 @@ select
     macro_f1,
     macro_f1_ci_low,
     macro_f1_ci_high,
-    agreement.agreement,
+    agreement,
     agreement_ci_low,
     agreement_ci_high,
     grader_a || ' - ' || grader_b as pair
-from agreement
+from intermediate.agreement_figures
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and breakdown = $breakdown

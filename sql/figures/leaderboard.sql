@@ -4,21 +4,10 @@
 -- Without a vintage the current ones (`is_latest`) are ranked together; labels with the best
 -- means come first. The criteria under a label may all have negative weights,
 -- so they get a score that is defined for those too.
-with boards as (
-    select *, 'all' as breakdown, '' as label, false as is_own_hard
-    from leaderboard
-    union all by name
-    select *, 'all' as breakdown, '' as label, true as is_own_hard
-    from hard_leaderboard
-    union all by name
-    select *
-    from breakdown_leaderboard
-),
-
-ranked as (
-    select boards.*, is_hard, entry, judge_config,
+with ranked as (
+    select leaderboard_rows.*, is_hard, entry, judge_config,
         $vintage is null and is_latest as is_of_latest
-    from boards
+    from intermediate.leaderboard_rows
     inner join $shown_sets using (split, is_own_hard)
     natural join $entries
     natural join $shown_judge_configs
@@ -30,7 +19,7 @@ ranked as (
 ),
 
 costs as (
-    select entry, judge_config, split, is_own_hard,
+    select model_run_id, split, is_own_hard,
         case
             when count(*) = count(response_usd) then round(exact_sum(response_usd), 9)
         end as responses_usd,
@@ -39,11 +28,8 @@ costs as (
                 then round(exact_sum(coalesce(verdicts_usd, 0)), 9)
         end as verdicts_usd
     from intermediate.judged_responses
-    natural join $entries
-    natural join $shown_judge_configs
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and $breakdown = 'all'
+    semi join ranked using (model_run_id)
+    where $breakdown = 'all'
     group by all
 ),
 
@@ -54,7 +40,7 @@ newest as (
         count(*) as n_vintages,
         arg_max(vintage, (first_response_at, vintage)) as newest_vintage,
         arg_max(coverage, (first_response_at, vintage)) as newest_coverage
-    from boards
+    from intermediate.leaderboard_rows
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and breakdown = 'all'
@@ -64,8 +50,7 @@ newest as (
 ),
 
 further_trials as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage, judge,
-        judge_config_hash, template_hash, grading, judge_trial,
+    select model_run_id,
         list_filter(trials, lambda trial: not list_contains(counted_trials, trial))
             as uncounted_trials
     from intermediate.model_runs
@@ -165,17 +150,13 @@ select
     nullif(uncounted_trials, []) as uncounted_trials
 from ranked
 left join groups using (judge, judge_config_hash, template_hash, grading, judge_trial)
-left join costs using (entry, judge_config, split, is_own_hard)
+left join costs using (model_run_id, split, is_own_hard)
 left join newest
     using (
         split, is_own_hard, model, model_config_hash, judge, judge_config_hash, template_hash,
         grading, judge_trial
     )
-left join further_trials
-    using (
-        benchmark, dataset_revision, model, model_config_hash, vintage, judge, judge_config_hash,
-        template_hash, grading, judge_trial
-    )
+left join further_trials using (model_run_id)
 order by judge_config <> $main, judge_config, is_own_hard, is_hard, split,
     try_cast(label as integer) nulls last,
     -- Values that differ only by rounding are a tie.

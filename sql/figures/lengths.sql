@@ -46,20 +46,13 @@ order by judge_config <> $main, judge_config, is_hard, split, own_mean desc, mod
 -- One row: a model on a task set that the leaderboard shows it on, under a judge.
 --
 -- with: figures/shared/shown_runs
-with boards as (
-    select *, false as is_own_hard
-    from leaderboard
-    union all by name
-    select *, true as is_own_hard
-    from hard_leaderboard
-)
-
 select distinct
     judge_config,
     entry,
     split,
     is_own_hard
-from boards
+from intermediate.leaderboard_rows
 inner join $shown_sets using (split, is_own_hard)
 natural join shown_runs
-where (is_latest or $vintage is not null);
+where breakdown = 'all'
+    and (is_latest or $vintage is not null);

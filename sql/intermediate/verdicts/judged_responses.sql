@@ -5,6 +5,7 @@
 -- depends on: intermediate.model_runs, intermediate.response_points,
 --     intermediate.task_set_members, responses
 select
+    model_run_id,
     benchmark,
     dataset_revision,
     judge,
