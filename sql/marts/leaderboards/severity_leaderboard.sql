@@ -3,10 +3,8 @@
 -- benchmark declares the severities.
 --
 -- built as: view
--- depends on: intermediate.current_vintages, intermediate.mean_scores,
---     intermediate.model_run_costs, intermediate.model_runs,
---     intermediate.response_points, intermediate.score_intervals,
---     intermediate.task_set_members, severities
+-- depends on: intermediate.leaderboard_rows, intermediate.model_runs,
+--     intermediate.response_points, intermediate.task_set_members, severities
 with extremes as (
     -- The severities of the most important criteria and of the worst mistakes.
     select benchmark,
@@ -17,7 +15,7 @@ with extremes as (
 ),
 
 mistakes as (
-    select task_set_id, model_run_id,
+    select model_run_id, split, is_own_hard,
         count(*) as n_responses,
         count(*) filter (where n_met > 0) as n_with_mistake
     from intermediate.response_points
@@ -32,18 +30,16 @@ mistakes as (
 ),
 
 sides as (
-    select task_set_id, model_run_id, split, is_own_hard,
+    select model_run_id, split, is_own_hard, is_latest,
         label = critical_severity as is_critical,
         n_tasks, n_judged, met_share, met_ci_low, met_ci_high, is_met_small, coverage
-    from intermediate.mean_scores
-    inner join intermediate.model_run_costs using (task_set_id, model_run_id)
+    from intermediate.leaderboard_rows
     inner join extremes using (benchmark)
-    inner join intermediate.score_intervals using (figure_id)
-    where breakdown = 'severity' and label in (critical_severity, mistake_severity) and is_judged
+    where breakdown = 'severity' and label in (critical_severity, mistake_severity)
 ),
 
 risks as (
-    select task_set_id, model_run_id, split, is_own_hard,
+    select model_run_id, split, is_own_hard, is_latest,
         any_value(met_share) filter (is_critical) as critical_met_share,
         any_value(met_ci_low) filter (is_critical) as critical_met_ci_low,
         any_value(met_ci_high) filter (is_critical) as critical_met_ci_high,
@@ -61,7 +57,7 @@ risks as (
         any_value(n_with_mistake / n_responses) as responses_with_mistake_share,
         any_value(n_responses) as n_responses_at_risk
     from sides
-    left join mistakes using (task_set_id, model_run_id)
+    left join mistakes using (model_run_id, split, is_own_hard)
     group by all
 )
 
@@ -77,7 +73,7 @@ select
     model_runs.model,
     model_runs.model_config_hash,
     model_runs.n_trials,
-    current_vintages.is_latest,
+    risks.is_latest,
     risks.split,
     risks.is_own_hard,
     risks.critical_met_share,
@@ -98,4 +94,3 @@ select
     risks.n_responses_at_risk
 from risks
 inner join intermediate.model_runs using (model_run_id)
-inner join intermediate.current_vintages using (task_set_id, model_run_id)
