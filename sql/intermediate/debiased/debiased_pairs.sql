@@ -10,10 +10,6 @@ select
     score_name,
     first_figure.figure_id as figure_a,
     second_figure.figure_id as figure_b,
-    first_figure.model as model_a,
-    second_figure.model as model_b,
-    first_figure.model_config_hash as model_config_hash_a,
-    second_figure.model_config_hash as model_config_hash_b,
     figure_key(['difference', first_figure.figure_id, second_figure.figure_id]) as figure_id,
     md5(concat_ws(chr(31), first_figure.basis, second_figure.basis)) as basis
 from intermediate.debiased_figures as first_figure

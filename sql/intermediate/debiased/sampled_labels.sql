@@ -40,10 +40,7 @@ weighed as (
 )
 
 select
-    benchmark,
-    dataset_revision,
     response_id,
-    task_id,
     criterion_id,
     criterion_hash,
     steps,

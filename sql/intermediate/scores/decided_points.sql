@@ -24,7 +24,6 @@ select
     response_key,
     judging_id,
     label_key,
-    any_value(breakdown) as breakdown,
     coalesce(round(sum(weight * value), 12), 0) as points,
     coalesce(round(sum(weight * probability) filter (where value is not null), 12), 0)
         as expected_points,

@@ -13,7 +13,6 @@ select
     wanted.response_id,
     wanted.task_id,
     wanted.trial,
-    wanted.n_trials,
     wanted.is_counted,
     rubric_weights.breakdown,
     rubric_weights.label,

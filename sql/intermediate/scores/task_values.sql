@@ -12,7 +12,6 @@
 --     intermediate.score_bounds, temp.unchanged_runs
 with over_trials as (
     select model_run_id, task_id, breakdown, label, label_key,
-        any_value(n_trials) as n_trials,
         count(*) as n_responses,
         exact_sum(points + undecided_negative) as points_lower,
         exact_sum(points + undecided_positive) as points_upper,
@@ -46,8 +45,8 @@ scored as (
             if(is_expected, expected_lower, points_lower) as points_lower,
             if(is_expected, expected_upper, points_upper) as points_upper
         ),
-        ranking_id, model_runs.benchmark, model_runs.dataset_revision, score_name, offset_points,
-        denominator, lowest, highest,
+        ranking_id, model_runs.benchmark, model_runs.dataset_revision, n_trials, score_name,
+        offset_points, denominator, lowest, highest,
         [
             score_of(points, offset_points, denominator)
             for points in if(is_expected, complete_expected, complete_points)

@@ -12,7 +12,6 @@ select
     dataset_revision,
     task_id,
     trial,
-    n_trials,
     list_contains(model_runs.counted_trials, responses.trial) as is_counted
 from responses
 inner join intermediate.model_runs
