@@ -38,8 +38,7 @@ decisions as (
             []
         ) as explanations
     from intermediate.graded_verdicts as verdicts
-    inner join intermediate.wanted_responses using (response_id, judging_id)
-    inner join sides using (model_run_id)
+    inner join sides using (judging_id)
     inner join intermediate.response_points using (model_run_id, response_id)
     where response_points.breakdown = 'all'
     group by all

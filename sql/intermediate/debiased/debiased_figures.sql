@@ -8,12 +8,7 @@
 -- depends on: intermediate.covered_responses, intermediate.current_vintages,
 --     intermediate.figure_labels, intermediate.figure_values, intermediate.mean_scores,
 --     intermediate.model_runs, intermediate.wanted_responses
-with vintages as (
-    select task_set_id, model_run_id, is_latest
-    from intermediate.current_vintages
-),
-
-labelled as (
+with labelled as (
     select figure_id,
         count(factor) as n_labels,
         count(distinct task_id) filter (factor is not null) as n_tasks_labelled,
@@ -29,7 +24,7 @@ labelled as (
 ),
 
 counted as (
-    select mean_scores.*, model_runs.ranking_id, vintages.is_latest,
+    select mean_scores.*, model_runs.ranking_id, current_vintages.is_latest,
         coalesce(labelled.n_labels, 0) as n_labels,
         coalesce(labelled.n_tasks_labelled, 0) as n_tasks_labelled,
         coalesce(labelled.n_people, 0) as n_people,
@@ -42,7 +37,7 @@ counted as (
         end as without_labels
     from intermediate.mean_scores
     inner join intermediate.model_runs using (model_run_id)
-    inner join vintages using (task_set_id, model_run_id)
+    inner join intermediate.current_vintages using (task_set_id, model_run_id)
     left join labelled using (figure_id)
     where raw_mean_score is not null and breakdown in ('all', 'category') and not is_expected
     qualify count(labelled.figure_id) over (partition by task_set_id, ranking_id) > 0

@@ -3,12 +3,10 @@
 -- built as: view
 -- depends on: attempt_rows, control_verdicts, neighbour_verdicts, responses, runs, verdicts
 with rows_written as (
-    select response_id as row_id, 'sample' as purpose, benchmark, dataset_revision, task_id,
-        response_id, model, trial, vintage
+    select *, response_id as row_id, 'sample' as purpose
     from responses
     union all by name
-    select verdict_id as row_id, 'judge' as purpose, benchmark, dataset_revision, task_id,
-        response_id, verdict_id, model, trial, vintage, judge
+    select *, verdict_id as row_id, 'judge' as purpose
     from verdicts
     union all by name
     -- A verdict may be in several control sets.
@@ -16,8 +14,7 @@ with rows_written as (
         response_id, verdict_id, model, trial, vintage, judge
     from control_verdicts
     union all by name
-    select verdict_id as row_id, 'neighbours' as purpose, benchmark, dataset_revision, task_id,
-        response_id, verdict_id, model, trial, vintage, judge
+    select *, verdict_id as row_id, 'neighbours' as purpose
     from neighbour_verdicts
 )
 
@@ -48,4 +45,4 @@ select
     attempt_rows.finished_at
 from attempt_rows
 left join rows_written using (row_id, purpose)
-left join runs using (run_id)
+left join runs on attempt_rows.run_id = runs.run_id

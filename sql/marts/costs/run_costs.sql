@@ -44,11 +44,9 @@ from_rows as (
 ),
 
 all_costs as (
-    select run_id, day, purpose, called_model, calls, failed_calls, unpriced_calls, prompt_tokens,
-        cached_tokens, completion_tokens, cost_usd
     from spend
     union all by name
-    select * from from_rows
+    from from_rows
 )
 
 select

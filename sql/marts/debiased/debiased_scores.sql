@@ -1,5 +1,17 @@
 -- built as: view
 -- depends on: intermediate.debiased_figures, intermediate.mean_scores, intermediate.measured
+with expected_scores as (
+    -- Of the primary score, with probabilities for decisions.
+    select task_set_id, model_run_id, breakdown, label,
+        true as is_primary,
+        round(raw_mean_score, 12) as expected_score,
+        measured.score_ci_low as expected_score_ci_low,
+        measured.score_ci_high as expected_score_ci_high
+    from intermediate.mean_scores
+    left join intermediate.measured using (figure_id, basis)
+    where is_expected
+)
+
 select
     figures.benchmark,
     figures.dataset_revision,
@@ -39,20 +51,13 @@ select
     measured.labels_alone_ci_high,
     measured.judge_power,
     measured.effective_labels,
-    round(expected.raw_mean_score, 12) as expected_score,
-    measured_expected.score_ci_low as expected_score_ci_low,
-    measured_expected.score_ci_high as expected_score_ci_high,
+    expected_score,
+    expected_score_ci_low,
+    expected_score_ci_high,
     expected_score - measured.debiased as expected_difference,
     coalesce(figures.without_labels, measured.debiased_note) as no_figure
 from intermediate.debiased_figures as figures
 left join intermediate.measured using (figure_id, basis)
 left join intermediate.measured as measured_score
     on figures.figure_id = measured_score.figure_id and figures.mean_basis = measured_score.basis
-left join intermediate.mean_scores as expected
-    on figures.task_set_id = expected.task_set_id
-        and figures.model_run_id = expected.model_run_id
-        and figures.breakdown = expected.breakdown
-        and figures.label = expected.label
-        and 'expected_' || figures.score_name = expected.score_name
-left join intermediate.measured as measured_expected
-    on expected.figure_id = measured_expected.figure_id and expected.basis = measured_expected.basis
+left join expected_scores using (task_set_id, model_run_id, breakdown, label, is_primary)
