@@ -3,42 +3,27 @@
 -- baseline, on each split and under each judge, with their points.
 --
 -- with: figures/shared/shown_runs
-with counted as (
-    select judge_config, split, is_hard,
-        entry as model,
-        shared_model, condition, position,
-        category as label,
-        count(*) as n_compared,
-        count(*) filter (is_changed) as n_changed,
-        count(*) filter (points > 0) as n_gained,
-        count(*) filter (points < 0) as n_lost,
-        coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
-        coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
-        exact_sum(points) as points_net
-    from condition_criteria
-    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
-    inner join $shown_sets using (split, is_own_hard)
-    natural join shown_runs
-    where is_latest or $vintage is not null
-    group by all
-)
-
 select
     judge_config,
     split,
     is_hard,
-    model,
+    entry as model,
     shared_model,
     condition,
-    label,
-    n_compared,
-    n_changed,
-    n_gained,
-    n_lost,
-    points_gained,
-    points_lost,
-    points_net
-from counted
+    category as label,
+    count(*) as n_compared,
+    count(*) filter (is_changed) as n_changed,
+    count(*) filter (points > 0) as n_gained,
+    count(*) filter (points < 0) as n_lost,
+    coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
+    coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
+    exact_sum(points) as points_net
+from condition_criteria
+inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+inner join $shown_sets using (split, is_own_hard)
+natural join shown_runs
+where is_latest or $vintage is not null
+group by judge_config, split, is_hard, entry, shared_model, condition, position, category
 order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label, model;
 
 -- name: condition_criteria

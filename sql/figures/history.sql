@@ -2,8 +2,8 @@
 -- Cost of the calls of each night, by purpose, with discarded
 -- attempts.
 select
-    runs.night,
-    run_costs.purpose,
+    night,
+    purpose,
     known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd,
     sum(calls)::bigint as calls,
     sum(failed_calls)::bigint as failed_calls,
@@ -12,11 +12,11 @@ select
     sum(cached_tokens)::bigint as cached_tokens,
     sum(completion_tokens)::bigint as completion_tokens
 from run_costs
-inner join (select run_id, night, config from runs) as runs using (run_id)
-where runs.night is not null
-    and coalesce(json_extract_string(runs.config, '$.benchmark'), $benchmark) = $benchmark
-group by runs.night, run_costs.purpose
-order by runs.night, run_costs.purpose;
+inner join (select run_id, config from runs) as configs using (run_id)
+where night is not null
+    and coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
+group by night, purpose
+order by night, purpose;
 
 -- name: runs
 -- The runs, the latest first, with their rows and the cost of their calls. The

@@ -166,10 +166,7 @@ task_counts as (
     semi join shown_tasks using (task_id)
 )
 
-select
-    task_counts.*,
-    sampled.*,
-    decided.*
+select *
 from task_counts, sampled, decided;
 
 -- name: last_run

@@ -1,19 +1,12 @@
 -- name: stopped_comparisons
 -- The last look at each comparison whose evaluation ends when it is settled.
 with named as (
-    select
-        coalesce(entries.entry, looks.model) as model,
+    select looks.*,
+        coalesce(entries.entry, looks.model) as entry,
         case
             when looks.compared_vintage = 'earlier nights' then looks.compared_vintage
             else coalesce(others.entry, looks.compared_model)
-        end as compared_with,
-        looks.judge, looks.score_name,
-        looks.decision,
-        looks.mean_difference as difference,
-        looks.sequence_low as ci_low,
-        looks.sequence_high as ci_high,
-        looks.unbiased_difference, looks.n_tasks, looks.n_tasks_evaluated, looks.n_tasks_planned,
-        looks.comparison_alpha, looks.least_difference, looks.looked_at
+        end as compared_with
     from stopped_comparisons as looks
     left join $entries as entries using (model, model_config_hash, vintage)
     left join $entries as others
@@ -24,14 +17,14 @@ with named as (
 )
 
 select
-    model,
+    entry as model,
     compared_with,
     judge,
     score_name,
     decision,
-    difference,
-    ci_low,
-    ci_high,
+    mean_difference as difference,
+    sequence_low as ci_low,
+    sequence_high as ci_high,
     unbiased_difference,
     n_tasks,
     n_tasks_evaluated,
@@ -40,8 +33,8 @@ select
     least_difference,
     looked_at,
     case
-        when compared_with = 'earlier nights' then model || ' - ' || compared_with
-        else compared_with || ' - ' || model
+        when compared_with = 'earlier nights' then entry || ' - ' || compared_with
+        else compared_with || ' - ' || entry
     end as comparison
 from named
 order by judge, score_name, looked_at desc, model, compared_with;
