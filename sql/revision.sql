@@ -5,10 +5,6 @@
 from capability_members
 where benchmark = $benchmark and dataset_revision = $dataset_revision;
 
--- name: revision_checks
-from checks
-where benchmark = $benchmark and dataset_revision = $dataset_revision;
-
 -- name: revision_conversation_turns
 from conversation_turns
 where benchmark = $benchmark and dataset_revision = $dataset_revision;

@@ -192,5 +192,4 @@ select
     coalesce(name, '(no name)') as capability
 from capability_scores
 natural join shown_runs
-
 order by judge_config <> $main, judge_config, field, level, capability, node_id, value desc, model;

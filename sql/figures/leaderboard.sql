@@ -6,7 +6,7 @@
 -- so they get a score that is defined for those too.
 with ranked as (
     select leaderboard_rows.*, is_hard, entry, judge_config,
-        $vintage is null and is_latest as is_of_latest
+        $vintage is null as is_of_latest
     from intermediate.leaderboard_rows
     inner join $shown_sets using (split, is_own_hard)
     natural join $entries

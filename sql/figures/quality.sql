@@ -1,8 +1,6 @@
 -- name: quality
 -- Every expectation of the last run of each suite of checks, the failed ones
 -- first, with some of the keys of the rows that failed.
---
--- with: revision/revision_checks
 select
     if(success, 'passed', 'failed') as outcome,
     severity as policy,
@@ -18,9 +16,10 @@ select
     if(n_failed > 5, n_failed - 5, null) as n_more,
     run_id,
     created_at
-from revision_checks
+from checks
 left join $expectations as expected
     using (check_name, expectation)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 qualify created_at = max(created_at) over (partition by suite)
 order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
     list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,

@@ -4,7 +4,7 @@
 -- If a label had several configurations, the one that was sampled last counts.
 --
 -- built as: view
--- depends on: intermediate.condition_members, intermediate.current_model_runs
+-- depends on: conditions, intermediate.current_model_runs
 with latest as (
     select *
     from intermediate.current_model_runs
@@ -48,7 +48,7 @@ select
         order by changed.is_latest and baseline.is_latest desc,
             changed.first_response_at desc, changed.vintage desc
     ) = 1 as is_latest
-from intermediate.condition_members as members
+from conditions as members
 inner join latest as changed using (benchmark, model)
 inner join latest as baseline
     on members.baseline_model = baseline.model and changed.ranking_id = baseline.ranking_id

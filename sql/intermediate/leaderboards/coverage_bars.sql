@@ -14,18 +14,13 @@ benchmark_bars as (
     select benchmark, bar
     from bars
     where model = ''
-),
-
-models as (
-    select distinct benchmark, model, model_config_hash
-    from temp.sampled_runs
 )
 
-select
+select distinct
     benchmark,
     model,
     model_config_hash,
     coalesce(own_bars.bar, benchmark_bars.bar, 0.99) as bar
-from models
+from temp.sampled_runs
 left join bars as own_bars using (benchmark, model, model_config_hash)
 left join benchmark_bars using (benchmark)

@@ -1,12 +1,12 @@
 -- built as: view
--- depends on: intermediate.condition_members
+-- depends on: condition_sets
 select
     benchmark,
     shared_model,
-    condition,
-    position,
-    model,
+    unnest(condition_names) as condition,
+    unnest(range(len(condition_names))) as position,
+    unnest(condition_models) as model,
     position = 0 as is_baseline,
-    baseline,
-    baseline_model
-from intermediate.condition_members
+    condition_names[1] as baseline,
+    condition_models[1] as baseline_model
+from condition_sets
