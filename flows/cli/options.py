@@ -14,6 +14,8 @@ import click
 
 from flows.run.arguments import Arguments
 from tasks.console import working
+from tasks.rules.errors import UsageError
+from tasks.rules.text.characters import is_blank, one_line, visible
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -88,6 +90,19 @@ class Group(Command, click.Group):
 
 Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
+
+
+def _vintage(label: str) -> str:
+    """Return the label of a vintage, which messages and tables must be able to show.
+
+    Raises:
+        UsageError: it is blank, as an unset variable of a shell is, or has hidden characters.
+    """
+    if is_blank(label) or label != one_line(visible(label)):
+        raise UsageError(f"vintage {label!r}: is no label; write `base`, or a date as 2026-11-22")
+    return label
+
+
 PATH = click.Path(path_type=Path)
 
 FORMAT_BY_ENDING = {
@@ -195,18 +210,21 @@ _OPTIONS: dict[str, GroupedOption] = {
         "--vintage",
         "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]",
+        type=_vintage,
     ),
     "vintage-shown": _selection_option(
         "--vintage",
         "LABEL",
         "Only this vintage, or `all`.  [default: the current one of each model]",
+        type=_vintage,
     ),
-    "vintage-only": _selection_option("--vintage", "LABEL", "Only this vintage."),
+    "vintage-only": _selection_option("--vintage", "LABEL", "Only this vintage.", type=_vintage),
     "night": _selection_option(
         "--night",
         "LABEL",
         "Vintage to use for models with `resample: nightly`, usually a night's date.  [default:"
         " same as --vintage]",
+        type=_vintage,
     ),
     "config": GroupedOption(
         LOCATION,

@@ -26,6 +26,7 @@ from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.statistics.sampling import SampledUnit, stratified_sample
+from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
@@ -145,14 +146,15 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         rows = _criteria_of(reader, selection, response_ids)[:n_rows]
         instructions = _write_labelling(reader, selection, file, rows)
     summary = (
-        f"{len(rows)} criteria of {_n_distinct(rows, 'response_id')} responses"
-        f" ({_n_distinct(rows, 'task')} tasks, {_n_distinct(rows, 'model')} models) in {file}"
+        f"{counted(len(rows), 'criterion', 'criteria')} of {_counted_distinct(rows, 'response_id')}"
+        f" ({_counted_distinct(rows, 'task')}, {_counted_distinct(rows, 'model')}) in {file}"
     )
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {instructions}"])
 
 
-def _n_distinct(rows: Sequence[SheetRow], column: str) -> int:
-    return len({row[column] for row in rows})
+def _counted_distinct(rows: Sequence[SheetRow], column: str) -> str:
+    """Return how many different values a column has, such as `2 tasks`."""
+    return counted(len({row[column] for row in rows}), column.removesuffix("_id"))
 
 
 def export_sampled_labelling(
@@ -441,7 +443,7 @@ def export_review(
             row["describes"] = _described_by(row["weight"])
         write_sheet(reader, selection, file, REVIEW_COLUMNS, INSTRUCTIONS, rows)
     notes = [
-        f"{len(rows)} of {len(population)} criteria ({_n_distinct(rows, 'task')} tasks) in {file}",
+        f"{len(rows)} of {len(population)} criteria ({_counted_distinct(rows, 'task')}) in {file}",
         design,
         f"fill in {INSTRUCTIONS}",
     ]

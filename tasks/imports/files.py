@@ -556,7 +556,7 @@ def store_batch(
         warehouse.write(rows.content.table, rows.new.values())
         n_rows += len(rows.ids)
         n_new += len(rows.new)
-        counts.append(f"{len(rows.new)} {rows.kind}")
+        counts.append(counted(len(rows.new), rows.kind.removesuffix("s")))
         if rows.kind == "responses":
             imported_labels = dict.fromkeys(row["model"] for row in rows.new.values())
     if was_retracted:
@@ -592,8 +592,8 @@ def published_batch(warehouse: Warehouse, batch: str) -> PublishedBatch:
     with warehouse.reader() as reader:
         row = reader.query("queries/imports/batch", {"batch": batch})[0]
     counts = {kind: row[f"n_{kind}"] for kind in CONTENT}
-    description = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return PublishedBatch(description, sum(counts.values()), row["is_retracted"])
+    parts = [counted(n, kind.removesuffix("s")) for kind, n in counts.items() if n]
+    return PublishedBatch(" and ".join(parts), sum(counts.values()), row["is_retracted"])
 
 
 def batches(job: Job) -> list[StoredRow]:

@@ -555,8 +555,8 @@ def batch_of(job: Job, table: str = "responses") -> str:
 @pytest.mark.parametrize(
     ("table", "content", "n_responses"),
     [
-        ("responses", "1 responses and 1 verdicts", 1),
-        ("verdicts", ": 1 verdicts", 2),  # without "0 responses and"
+        ("responses", "1 response and 1 verdict", 1),
+        ("verdicts", ": 1 verdict", 2),  # without "0 responses and"
     ],
 )
 def test_a_retracted_import_goes_with_verdicts_on_it(
@@ -629,7 +629,7 @@ def test_importing_a_file_again_restores_its_rows_and_verdicts(
     judged(job)
 
     # One imported verdict, and ten of the judge, who was called only in the beginning.
-    assert "1 responses and 11 verdicts restored" in report.line
+    assert "1 response and 11 verdicts restored" in report.line
     assert rows_in(job, RESPONSES) == responses
     assert rows_in(job, VERDICTS) == verdicts
     assert len(verdicts) == 11
