@@ -89,7 +89,7 @@ _FIRST = {
         "report_news",
         "drift",
         "label_forecast",
-        "spend_and_removal",
+        "removal",
         "damaged_parts",
         "installed",
         "work",

@@ -363,13 +363,6 @@ def values_in(
     return [tuple(row.values()) for row in rows_in(source, query, *parameters)]
 
 
-def are_close(expected: Any, actual: Any, tolerance: float = 1e-9) -> bool:
-    """Return whether two figures are the same; an undefined one is None."""
-    if expected is None or actual is None:
-        return expected is actual
-    return abs(float(expected) - float(actual)) <= tolerance
-
-
 def differing(
     expected: Mapping[Any, Any],
     rows: Mapping[Any, Any],
@@ -382,9 +375,11 @@ def differing(
     for key, columns in expected.items():
         for column, value in columns.items():
             is_undefined = value is None or math.isnan(value)
-            defined_value = None if is_undefined else value
+            expected_value = (
+                None if is_undefined else pytest.approx(value, abs=tolerance)
+            )
             actual = rows[key][column]
-            if not are_close(defined_value, actual, tolerance):
+            if actual != expected_value:
                 cells.append((key, column, value, actual))
     return cells
 

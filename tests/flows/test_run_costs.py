@@ -3,7 +3,6 @@ that was killed.
 """
 
 import struct
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from tasks.maintain.spend import (
     run_total,
     store_calls,
 )
-from tests.kit import add_calls, at, call_entry, job_on, row, rows_in, written
+from tests.kit import Row, add_calls, at, call_entry, job_on, row, rows_in, written
 from tests.warehouse.parts import flip
 from warehouse import Warehouse
 
@@ -54,7 +53,7 @@ def record_calls(
             add_calls(job, entry)
 
 
-def run_in_progress(run_id: str) -> dict[str, Any]:
+def run_in_progress(run_id: str) -> Row:
     return row(
         "runs",
         run_id=run_id,
@@ -70,11 +69,11 @@ def job(tmp_path) -> Job:
     return job_on("sample", tmp_path)
 
 
-def publish(job: Job, **tables: list[dict[str, Any]]):
+def publish(job: Job, **tables: list[Row]):
     written(job.warehouse, tables).publish()
 
 
-def sum_usd(rows: list[dict[str, Any]]) -> float:
+def sum_usd(rows: list[Row]) -> float:
     return sum(row["cost_usd"] for row in rows)
 
 

@@ -24,14 +24,13 @@ VINTAGES = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
 without_scores = pytest.mark.usefixtures("without_scores")
 
 
-def response_in(vintage: str, model: str = "fresh") -> Row:
+def response_in(vintage: str) -> Row:
     response_row = response(
         "t",
-        model,
         vintage=vintage,
         created_at=at(VINTAGES.index(vintage)),
     )
-    response_row["response_id"] = f"{model} {vintage}"
+    response_row["response_id"] = vintage
     return response_row
 
 

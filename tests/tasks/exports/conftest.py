@@ -4,6 +4,7 @@ as documents.
 
 import csv
 import json
+import random
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.kit import (
     write_jsonl,
     written,
 )
+from tests.tasks.dataset.rows import hub_criterion
 
 csv.field_size_limit(2**31 - 1)
 DEBIASED = [measure for measure in MEASURES if measure.name == "debiased"]
@@ -66,6 +68,35 @@ def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+def rubric_of(task: str) -> list[Row]:
+    """Return a criterion of weight 10, and nine of weight 4 in two categories in turn."""
+    rubric = []
+    for number in range(10):
+        severity, weight = (
+            ("important", 4) if number else ("critically important", 10)
+        )
+        category = "Financial Accuracy" if number % 2 else "Practical Utility"
+        criterion_id = f"{task}-c{number}"
+        rubric.append(
+            hub_criterion(criterion_id, severity, weight, criteria_category=category)
+        )
+    return rubric
+
+
+def truth(row: Row) -> bool:
+    """Return people's decision on a row of a sheet."""
+    dice = random.Random(f"{row['task']} {row['model']} {row['criterion']}")
+    return dice.random() < (0.7 if row["model"] == "ada" else 0.5)
+
+
+def filled(rows: list[Row], person: str = "eva") -> list[Row]:
+    """Return rows with a person's decisions."""
+    return [
+        row | {"judge": person, "criteria_met": "yes" if truth(row) else "no"}
+        for row in rows
+    ]
 
 
 TASKS = [f"t{number}" for number in range(8)]

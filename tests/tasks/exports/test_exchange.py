@@ -206,7 +206,7 @@ RESPONSE = response("t1", model="ada")
 CRITERION = criterion("t1", 0, 5.0)
 
 
-def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
+def warehouse_with(folder: Path, **tables: list[kit.Row]) -> Job:
     job = job_on("sample", folder)
     written(folder, admitted(["t1"]) | {"criteria": [CRITERION]} | tables).publish()
     return job

@@ -10,13 +10,13 @@ import openpyxl
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tasks.config.job import Job
 from tasks.exports.figure_files import Sheet, figures_as_workbook, workbook, write_csv
+from tasks.figures.figure import Figure
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
 from tasks.figures.shown.leaderboard import LEADERBOARD, board_parameters, leaderboard
 from tasks.rules.errors import PipelineError
-from tests.kit import job_on
+from tests.kit import Row
 from warehouse import Warehouse
 
 FORMULA = '=HYPERLINK("http://x","y")'
@@ -29,28 +29,25 @@ CHOICES = [
 ]
 
 
-@pytest.fixture
-def odd(tmp_path) -> tuple[Job, list[dict[str, Any]]]:
-    """A board with one row that has every kind of value."""
-    row = {
-        "model": FORMULA,
-        "judge": "-3 %",
-        "vintage": "2026-11-22",
-        "split": "plain",
-        "n_tasks": 7,
-        "mean_score": -0.25,
-        "is_complete": True,
-        "ci_low": None,
-        "selections": ["a", "b"],
-        "first_response_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
-        "created_at": date(2026, 1, 2),
-    }
-    return job_on("sample", tmp_path / "data"), [row]
+ODD_ROW = {
+    "model": FORMULA,
+    "judge": "-3 %",
+    "vintage": "2026-11-22",
+    "split": "plain",
+    "n_tasks": 7,
+    "mean_score": -0.25,
+    "is_complete": True,
+    "ci_low": None,
+    "selections": ["a", "b"],
+    "first_response_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+    "created_at": date(2026, 1, 2),
+}
+"""A row that has every kind of value."""
 
 
-def opened(job: Job, rows: list[dict[str, Any]]) -> Any:
-    """The workbook of a leaderboard."""
-    content = figures_as_workbook(job.key, [(LEADERBOARD, rows)])
+def opened(*parts: tuple[Figure, list[Row]], **key: str) -> Any:
+    """The workbook of figures."""
+    content = figures_as_workbook(key, parts)
     return openpyxl.load_workbook(io.BytesIO(content))
 
 
@@ -82,12 +79,11 @@ def test_every_leaderboard_column_is_explained(choice, outcomes_job, tmp_path):
     assert [name for name, meaning in meanings if len(meaning) < 10] == []
 
 
-def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd, tmp_path):
-    job, rows = odd
-    write_csv(job.key, LEADERBOARD, rows, tmp_path / "odd.csv")
+def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(tmp_path):
+    write_csv({}, LEADERBOARD, [ODD_ROW], tmp_path / "odd.csv")
 
     _, values = lines(tmp_path / "odd.csv")
-    assert values[2:] == [
+    assert values == [
         f"'{FORMULA}",
         "'-3 %",
         "2026-11-22",
@@ -102,10 +98,8 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd, tmp_path):
     ]
 
 
-def test_excel_has_each_value_in_its_type_and_no_formula(odd):
-    job, rows = odd
-
-    sheet = opened(job, rows)["leaderboard"]
+def test_excel_has_each_value_in_its_type_and_no_formula():
+    sheet = opened((LEADERBOARD, [ODD_ROW]))["leaderboard"]
 
     cells = {}
     for name, cell in zip(columns_of(sheet), sheet[2], strict=True):
@@ -140,14 +134,13 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd):
 def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(
     tmp_path,
 ):
-    job = job_on("sample", tmp_path / "data")
     row = {FORMULA: "a\u202eb"}
-    write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
+    write_csv({}, LEADERBOARD, [row], tmp_path / "odd.csv")
 
     heading, values = lines(tmp_path / "odd.csv")
-    sheet = opened(job, [row])["leaderboard"]
-    assert heading[-1] == f"'{FORMULA}"
-    assert values[-1] == "a\u202eb"
+    sheet = opened((LEADERBOARD, [row]))["leaderboard"]
+    assert heading == [f"'{FORMULA}"]
+    assert values == ["a\u202eb"]
     assert sheet.cell(1, 1).data_type == "s"
     assert sheet.cell(2, 1).value == r"a\u202eb"
 
@@ -156,7 +149,7 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
     outcomes_job,
 ):
     rows = leaderboard(outcomes_job)
-    book = opened(outcomes_job, rows)
+    book = opened((LEADERBOARD, rows), **outcomes_job.key)
 
     names = columns_of(book.worksheets[0])
     hash_names = columns_of(book.worksheets[1])
@@ -170,7 +163,7 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
     assert book.worksheets[1]["A2"].value == 2  # below the headings
 
 
-def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path):
+def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds():
     row = {
         "model": "a",
         "mean_score": 0.123456789012,
@@ -179,7 +172,7 @@ def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path):
         "rank": 1,
     }
 
-    sheet = opened(job_on("sample", tmp_path), [row]).worksheets[0]
+    sheet = opened((LEADERBOARD, [row])).worksheets[0]
 
     cells = dict(zip(columns_of(sheet), sheet[2], strict=True))
     assert {name: cells[name].value for name in row} == row
@@ -191,12 +184,10 @@ def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path):
 
 
 def test_a_workbook_of_several_figures_has_a_sheet_for_each():
-    parts = [
+    book = opened(
         (FIGURES["judge_agreement"], [{"kappa": 0.5}]),
         (FIGURES["judge_reliability"], [{"alpha": 0.25}]),
-    ]
-
-    book = openpyxl.load_workbook(io.BytesIO(figures_as_workbook({}, parts)))
+    )
 
     assert book.sheetnames[:2] == ["judge_agreement", "judge_reliability"]
     assert [sheet["A2"].value for sheet in book.worksheets[:2]] == [0.5, 0.25]

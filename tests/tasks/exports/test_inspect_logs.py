@@ -69,13 +69,11 @@ def sample(
 def expected_score(model: str, judge: str, task: int, trial: int) -> float:
     """Equation 1: points / positive weights (10 + 5); NaN while a criterion is undecided.
 
-    The fixture `outcomes_job` has no verdict of the judge `mild` on the seventh task, and only a
-    failure of the model `poor` on the eighth.
+    The fixture `outcomes_job` has no verdict of the judge `mild` on the seventh task.
     """
     values = values_of(model, judge, task, trial)
     is_unjudged = judge == "mild" and task == 6
-    has_failed = model == "poor" and task == 7
-    if None in values or is_unjudged or has_failed:
+    if None in values or is_unjudged:
         return math.nan
     points = map(mul, WEIGHTS, values)
     return sum(points) / 15
@@ -116,14 +114,12 @@ def test_a_sample_holds_the_conversation_and_the_response(logs):
 def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs):
     for (model, judge), log in logs.items():
         for (number, task), trial in product(enumerate(TASKS), (1, 2)):
+            if (model, task) == ("poor", "t7"):
+                continue  # its responses have failed
             document = sample(log, task, trial)
-            has_failed = (model, task) == ("poor", "t7")
-            assert bool(document["error"]) == has_failed
-            if has_failed:
-                assert document["scores"] == {}
-                continue
             value = expected_score(model, judge, number, trial)
             score = document["scores"]["score"]
+            assert document["error"] is None
             assert score["value"] == pytest.approx(value, nan_ok=True)
             assert (score["reason"] is None) != math.isnan(value)
 

@@ -1,6 +1,5 @@
 """What a sheet says about its labels, compared with the figures that exist once it is filled in."""
 
-import random
 import re
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,14 @@ from tasks.exports.sheets import LabellingReport, export_sampled_labelling
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.measures import renew
-from tests.kit import Row, good_row, job_on, prepared, values_in, write_jsonl
-from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.exports.conftest import DEBIASED, save_sheet, sheet_rows
+from tests.kit import good_row, job_on, prepared, values_in, write_jsonl
+from tests.tasks.exports.conftest import (
+    DEBIASED,
+    filled,
+    rubric_of,
+    save_sheet,
+    sheet_rows,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_debiased")]
 FINANCE = [f"f{number}" for number in range(24)]
@@ -28,19 +32,6 @@ MODELS = ("ada", "bob")
 N_CRITERIA = 10
 
 
-def criteria_of(task: str) -> list[Row]:
-    categories = ("Practical Utility", "Financial Accuracy")
-    return [
-        hub_criterion(
-            f"{task}-c{number}",
-            "important",
-            4 + number % 4,
-            criteria_category=categories[number % 2],
-        )
-        for number in range(N_CRITERIA)
-    ]
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Job:
     """Two models on a split with 24 tasks, its hard subset, and a split with 14 tasks, all
@@ -51,9 +42,7 @@ def shared(tmp_path_factory) -> Job:
     source.mkdir()
     for split, tasks in SPLITS.items():
         field = "Legal" if split == "legal" else "Finance"
-        rows = [
-            good_row(task, rubric=criteria_of(task), field=field) for task in tasks
-        ]
+        rows = [good_row(task, rubric=rubric_of(task), field=field) for task in tasks]
         write_jsonl(source / f"{split}.jsonl", rows)
     job = prepared(job_on(source, folder / "warehouse"))
     cells = [
@@ -89,11 +78,7 @@ def exported(
 
 def label(job: Job, file: Path):
     """Fill in a sheet and import it."""
-    rows = [dict(row) for row in sheet_rows(file)]
-    for row in rows:
-        dice = random.Random(f"{row['task']} {row['model']} {row['criterion']}")
-        is_met = dice.random() < 0.6
-        row |= {"judge": "eva", "criteria_met": "yes" if is_met else "no"}
+    rows = filled(sheet_rows(file))
     import_verdicts(job, save_sheet(file.with_suffix(".filled.csv"), rows))
     renew(job, DEBIASED)
 
@@ -169,7 +154,7 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job, tmp_
 def test_the_next_sheet_counts_earlier_labels_by_split(job, tmp_path):
     exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
-    n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 40))
+    n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 20))
 
     report = exported(job, tmp_path / "c.csv", n_needed)
     label(job, tmp_path / "c.csv")

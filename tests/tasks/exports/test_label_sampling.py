@@ -19,22 +19,20 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.measures import renew
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Row, good_row, job_on, prepared, rows_in, values_in, write_jsonl
-from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.exports.conftest import DEBIASED, save_sheet, sheet_rows
+from tests.tasks.exports.conftest import (
+    DEBIASED,
+    filled,
+    rubric_of,
+    save_sheet,
+    sheet_rows,
+    truth,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_debiased")]
 N_TASKS = 30
 N_CRITERIA = 10
 TASKS = [f"t{number}" for number in range(N_TASKS)]
 MODELS = ("ada", "bob model")
-
-
-def truth(row: Row) -> bool:
-    """Return people's decision."""
-    chance = random.Random(
-        f"{row['task']} {row['model']} {row['criterion']}"
-    ).random()
-    return chance < (0.7 if row["model"] == "ada" else 0.5)
 
 
 def response_cells(*models: str) -> list[Row]:
@@ -82,35 +80,6 @@ def shared(tmp_path_factory) -> Job:
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     import_verdicts(job, write_jsonl(folder / "judged.jsonl", verdicts))
     return job
-
-
-def rubric_of(task: str) -> list[Row]:
-    """Return a criterion of weight 10, and nine of weight 4 in two categories in turn."""
-    categories = ("Practical Utility", "Financial Accuracy")
-    heavy_criterion = hub_criterion(
-        f"{task}-c0",
-        "critically important",
-        10,
-        criteria_category=categories[0],
-    )
-    light_criteria = [
-        hub_criterion(
-            f"{task}-c{number}",
-            "important",
-            4,
-            criteria_category=categories[number % 2],
-        )
-        for number in range(1, N_CRITERIA)
-    ]
-    return [heavy_criterion, *light_criteria]
-
-
-def filled(rows: list[Row], person: str = "eva") -> list[Row]:
-    """Return rows with a person's decisions."""
-    return [
-        row | {"judge": person, "criteria_met": "yes" if truth(row) else "no"}
-        for row in rows
-    ]
 
 
 def drawn_sheet(

@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.exports.result_files import DEFAULT_TABLES, export_data_sets
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
-from tests.kit import copied, job_on, row, rows_in, written
+from tests.kit import Row, copied, job_on, row, rows_in, written
 from tests.tasks.exports.conftest import CANARY, TASKS
 
 OF_OTHERS = "a text of another revision"
@@ -57,13 +57,13 @@ def library(tmp_path_factory) -> Any:
         yield datasets
 
 
-def stored(job: Job, name: str) -> list[dict[str, Any]]:
+def stored(job: Job, name: str) -> list[Row]:
     condition = "benchmark = 'prbench' and dataset_revision = ?"
     query = f"from {name} where {condition} order by all"
     return rows_in(job, query, job.data.revision)
 
 
-def in_order(rows: Any) -> list[dict[str, Any]]:
+def in_order(rows: Any) -> list[Row]:
     return sorted(map(dict, rows), key=repr)
 
 

@@ -3,7 +3,6 @@ without a result.
 """
 
 import json
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,27 +13,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.files import number_of, rows_of_file
+from tasks.imports.files import NothingToImport, number_of, rows_of_file
 from tasks.imports.responses import import_responses
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import csv_text, defused_formula
 from tests.kit import (
+    Row,
     few_published,
     good_row,
     job_on,
-    one_line,
     rows_in,
     values_in,
     write_jsonl,
 )
-from tests.tasks.imports.conftest import job_with_tasks
+from tests.tasks.imports.conftest import job_with_tasks, refusal
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-Row = dict[str, Any]
 CONVERSATION = [
     {"role": "user", "content": "A question."},
     {"role": "assistant", "content": "A response."},
@@ -116,7 +113,6 @@ REFUSED = {
     "a number as content": ([{"role": "assistant", "content": 3}], "int"),
 }
 """Case -> a cell, and the type that the refusal names."""
-ImportFile = Callable[[Job, Path], object]
 
 
 @pytest.fixture(scope="module")
@@ -152,15 +148,6 @@ def response_file(folder: Path, **cells: Any) -> Path:
     return write_jsonl(folder / "x.jsonl", [row])
 
 
-def refusal(import_file: ImportFile, job: Job, file: Path) -> PipelineError:
-    """The refusal of a file in one line, after which nothing of it is stored."""
-    parts = set((job.warehouse / "parts").rglob("*.parquet"))
-    with pytest.raises(PipelineError, match=one_line()) as caught:
-        import_file(job, file)
-    assert set((job.warehouse / "parts").rglob("*.parquet")) == parts
-    return caught.value
-
-
 @pytest.mark.parametrize("case", READ)
 def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(tmp_path, case):
     cell, text = READ[case]
@@ -186,7 +173,7 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
         response=cell,
     )
 
-    line = str(refusal(import_responses, shared, file))
+    line = refusal(import_responses, shared, file)
 
     column = "content" if "content" in case else "response"
     assert f"x.parquet: row 1: `{column}` is not a text" in line
@@ -205,7 +192,7 @@ def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_
     response = [{"role": "assistant", "content": parts}]
     file = response_file(tmp_path, response=form(response))
 
-    line = str(refusal(import_responses, shared, file))
+    line = refusal(import_responses, shared, file)
 
     reason = f"`content` has a part that is not a text (its type is {kind})"
     assert f"x.jsonl: row 1: {reason}" in line
@@ -252,7 +239,7 @@ def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
     wrong_row = row | {"criterion": "t1-c1", name: ["x"]}
     file = write_jsonl(tmp_path / "x.jsonl", [row, wrong_row])
 
-    line = str(refusal(import_verdicts, shared, file))
+    line = refusal(import_verdicts, shared, file)
 
     assert f"x.jsonl: row 2: `{name}` is not a text (its type is list)" in line
 
@@ -280,7 +267,7 @@ def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path, changes, co
     file = write_jsonl(tmp_path / "finance.jsonl", rows)
     job = job_on(file, tmp_path / "warehouse")
 
-    line = str(refusal(lambda job, _: ingest(job), job, file))
+    line = refusal(lambda job, _: ingest(job), job, file)
 
     assert f"finance.jsonl: row 2: {column} is not a text" in line
 
@@ -359,9 +346,7 @@ def test_a_first_trial_is_read_in_every_form(tmp_path, trial):
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
 def test_what_is_no_whole_number_is_no_trial(shared, tmp_path, trial):
-    line = str(
-        refusal(import_responses, shared, response_file(tmp_path, trial=trial))
-    )
+    line = refusal(import_responses, shared, response_file(tmp_path, trial=trial))
 
     assert f"row 1: `trial` is {trial!r}" in line
 
@@ -457,7 +442,9 @@ def test_a_file_that_brings_nothing_is_refused_with_the_reason(
     import_file, content, reason = BRINGS_NOTHING[case]
     (tmp_path / "x.csv").write_text(content)
 
-    error = refusal(import_file, shared, tmp_path / "x.csv")
+    line = refusal(
+        import_file, shared, tmp_path / "x.csv", error_type=NothingToImport
+    )
 
-    assert reason in str(error)
-    assert error.exit_code == 2
+    assert reason in line
+    assert NothingToImport.exit_code == 2

@@ -1,6 +1,8 @@
 """An evaluated warehouse, and the provider of its models."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="session")
-def evaluated(provider: FaultServer, tmp_path_factory) -> Job:
+def shared(provider: FaultServer, tmp_path_factory) -> Job:
     """A sampled, judged and aggregated job on the sample, with a ledger."""
     folder = tmp_path_factory.mktemp("evaluated")
     parameters = {"api_base": provider.api_base, "max_tokens": 1000}
@@ -31,3 +33,25 @@ def evaluated(provider: FaultServer, tmp_path_factory) -> Job:
     with few_published("leaderboard"):
         execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
     return job
+
+
+def job_at(
+    server: FaultServer,
+    folder: Path,
+    source: Path | str = "sample",
+    **judge: Any,
+) -> Job:
+    price = {
+        "input_usd_per_mtok": 1.0,
+        "cached_usd_per_mtok": 1.0,
+        "output_usd_per_mtok": 1.0,
+    }
+    parameters = {"max_tokens": 1000, "price": price}
+    judge_parameters = parameters | {"name": "openai/judge"} | judge
+    return job_on(
+        source,
+        folder,
+        models=[endpoint("a", server.api_base, **parameters)],
+        judges=[endpoint("judge", server.api_base, **judge_parameters)],
+        limits={"attempts": 2},
+    )

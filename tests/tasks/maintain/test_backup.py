@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,16 +14,11 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.steps import killed_at_every_step
-from tests.kit import copied, job_on, judged, response, rows_in, sampled, until
+from tests.kit import Row, job_on, judged, response, rows_in, sampled, until
 from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
-
-
-@pytest.fixture
-def job(evaluated: Job, tmp_path) -> Job:
-    return copied(evaluated, tmp_path / "warehouse")
 
 
 @pytest.fixture
@@ -41,7 +35,7 @@ def ledger_of(job: Job) -> Path:
     return job.warehouse / "ledger" / "calls.sqlite"
 
 
-def content(job: Job) -> list[list[dict[str, Any]]]:
+def content(job: Job) -> list[list[Row]]:
     tables = ("responses", "verdicts", "criteria", "split_members")
     return [rows_in(job, f"from {table} order by all") for table in tables]
 
@@ -63,7 +57,7 @@ def files_in(folder: Path) -> dict[str, int]:
 @pytest.mark.parametrize("killed", ["no", "before a part", "in a repair"])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
     killed,
-    evaluated,
+    shared,
     job,
     folder,
     tmp_path,
@@ -83,7 +77,7 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
     judged(restored)
 
     assert len(provider.book) == n_calls
-    assert list(map(len, content(restored))) == list(map(len, content(evaluated)))
+    assert list(map(len, content(restored))) == list(map(len, content(shared)))
     if killed == "no":
         assert content(restored) == content(job)
 
@@ -219,7 +213,7 @@ def held(job: Job) -> tuple[list[str], int]:
 
 IMPORTS = """
 from tasks.maintain.backup import backup, restore
-from tests.kit import job_on
+from tests.kit import Row, job_on
 """
 
 

@@ -16,27 +16,24 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import copied, judged, prepared, rows_in, sampled
+from tests.kit import Row, copied, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import DAMAGES, flip, rows_of
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 
-_OF_RUNS = {"runs", "spend"}
-"""Tables that every run adds to."""
-
 
 @pytest.fixture
-def job(evaluated: Job, tmp_path) -> Job:
+def job(shared: Job, tmp_path) -> Job:
     """The evaluated job on a copy of its warehouse."""
-    return copied(evaluated, tmp_path / "data", run_id="later")
+    return copied(shared, tmp_path / "data", run_id="later")
 
 
 Calls = Callable[[], int]
 
 
 @pytest.fixture
-def calls(evaluated: Job, provider: FaultServer) -> Calls:
+def calls(shared: Job, provider: FaultServer) -> Calls:
     """The number of requests to the provider since the test began."""
     n_before = len(provider.book)
     return lambda: len(provider.book) - n_before
@@ -55,11 +52,12 @@ def whole_job(job: Job) -> list[Callable[[], StageReport]]:
 
 
 def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of all tables but those that every run adds to."""
     rows = rows_of(Warehouse(job.warehouse))
-    return {name: rows[name] for name in rows.keys() - set(_OF_RUNS)}
+    return {name: rows[name] for name in rows.keys() - {"runs", "spend"}}
 
 
-def board(job: Job) -> list[dict[str, Any]]:
+def board(job: Job) -> list[Row]:
     query = """
         select
             split, model, judge, score_name, n_tasks,
@@ -76,7 +74,7 @@ def board(job: Job) -> list[dict[str, Any]]:
     return rows
 
 
-def facts(job: Job, table: str) -> list[dict[str, Any]]:
+def facts(job: Job, table: str) -> list[Row]:
     """Rows without the columns for time and run."""
     rows = rows_in(job, f"select * exclude (run_id, created_at) from {table}")
     return sorted(rows, key=repr)

@@ -5,13 +5,13 @@ and order.
 import hashlib
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tests.kit import write_jsonl
+from tests.kit import Row, write_jsonl
 from tests.tasks.imports.results import workload
 from tests.tasks.imports.results.workload import (
     MODELS,
@@ -23,10 +23,8 @@ from tests.tasks.imports.results.workload import (
     weights_of,
 )
 
-Row = dict[str, Any]
 
-
-def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def conversation_of(row: Row) -> list[tuple[str, str]]:
     """The turns of a row of PRBench, with reference texts in front of the prompts."""
     turns = []
     for number in range(10):

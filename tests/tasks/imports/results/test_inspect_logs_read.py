@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.cli.exchange import RESULT_FORMATS
-from tasks.config.job import Job
 from tasks.imports.results.formats import FORMATS
 from tasks.imports.results.importing import import_results, text_after
 from tasks.imports.results.inspect_decisions import ScoreDecisions, decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
-from tasks.rules.errors import PipelineError
-from tests.kit import few_published, job_on, one_line, rows_in, values_in, write_jsonl
+from tests.kit import few_published, job_on, rows_in, values_in, write_jsonl
+from tests.tasks.imports.conftest import refusal
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import (
     example,
@@ -380,17 +380,7 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
 
 
 LEG = "sample-leg-2"
-
-
-def refused(job: Job, files: list[Path], **options: Any) -> str:
-    """The one line of a refusal, after which no part was added."""
-    parts = set((job.warehouse / "parts").rglob("*.parquet"))
-    with pytest.raises(PipelineError, match=one_line()) as caught:
-        import_results(job, files, **options)
-    assert set((job.warehouse / "parts").rglob("*.parquet")) == parts
-    return str(caught.value)
-
-
+refused = partial(refusal, import_results)
 Edit = Callable[[Document], object]
 
 

@@ -7,12 +7,9 @@ prompts.
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
+from tests.kit import Row
 from warehouse import sample_path
-
-Row = Mapping[str, Any]
 
 MODELS = ("thorough", "brief")
 JUDGE = "strict"
@@ -24,7 +21,7 @@ UNREADABLE = ("thorough", "sample-leg-2", 4)
 """The judge's reply on this criterion (by its position) of this response cannot be read."""
 
 
-def rows(benchmark: str = "prbench") -> list[dict[str, Any]]:
+def rows(benchmark: str = "prbench") -> list[Row]:
     """The rows of the workload from a benchmark's sample, in the benchmark's shape."""
     text = sample_path(benchmark).read_text()
     sample = [json.loads(line) for line in text.splitlines()]
