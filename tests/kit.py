@@ -53,6 +53,8 @@ from warehouse import Reader, Warehouse
 from warehouse.tables import TABLES
 
 Row = dict[str, Any]
+Values = list[tuple[Any, ...]]
+"""Rows without column names."""
 Rows = dict[str, list[Row]]
 """Rows by table."""
 Patch = pytest.MonkeyPatch
@@ -358,7 +360,7 @@ def values_in(
     source: Path | Job,
     query: str,
     *parameters: Any,
-) -> list[tuple[Any, ...]]:
+) -> Values:
     """The values of rows, without column names."""
     return [tuple(row.values()) for row in rows_in(source, query, *parameters)]
 
@@ -484,11 +486,8 @@ def in_batches(items: list[Any], size: int) -> list[list[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def sampled(
-    job: Job, *, retry_failed: bool = False, size: int = 10**6
-) -> StageReport:
+def sampled(job: Job, *, size: int = 10**6) -> StageReport:
     """Sample missing responses, in batches of this size, and publish them."""
-    job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("sample")
 
     async def run():
@@ -563,6 +562,15 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
     return folder
+
+
+def file_times(folder: Path) -> dict[str, int]:
+    """When each file below a folder was last written, in nanoseconds."""
+    return {
+        path.relative_to(folder).as_posix(): path.stat().st_mtime_ns
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def tracked_files() -> list[Path]:

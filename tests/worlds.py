@@ -18,7 +18,7 @@ from tasks.figures.scope import Scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import admitted, few_published, job_on, shared_folder, written
+from tests.kit import few_published, job_on, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
@@ -87,7 +87,18 @@ def sample_job(tmp_path_factory) -> Job:
 
 def _labelled_sample_in(folder: Path) -> Job:
     job = job_on("sample", folder / "warehouse")
-    written(job.warehouse, {"checks": admitted([])["checks"]}, job.data.revision)
+    check = row(
+        "checks",
+        suite="ingest",
+        table_name="rubrics",
+        check_name="any",
+        expectation="any",
+        n_evaluated=8,
+        severity="quarantine",
+        success=True,
+        n_failed=0,
+    )
+    written(job.warehouse, {"checks": [check]}, job.data.revision)
     ingest(job)
     import_responses(job, RESPONSES)
     import_verdicts(job, LABELS)

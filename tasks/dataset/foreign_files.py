@@ -32,7 +32,7 @@ unpack to 5 to 30 times their size.
 """
 _EXTRA_UNPACKED_BYTES = 20_000_000
 """Number of unpacked bytes that are allowed in addition, because tiny files unpack to more."""
-_MOST_MEMBERS = 100_000
+MOST_MEMBERS = 100_000
 
 ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -100,9 +100,9 @@ def refuse_bomb(name: PurePath | str, n_bytes: int, unpacked_sizes: Iterable[int
         FileTooLarge: it has too many members, or they are too large.
     """
     sizes = list(unpacked_sizes)
-    if len(sizes) > _MOST_MEMBERS:
+    if len(sizes) > MOST_MEMBERS:
         raise FileTooLarge(
-            f"{name}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it"
+            f"{name}: has {len(sizes):,} members, more than {MOST_MEMBERS:,}; split it"
         )
     n_unpacked = sum(sizes)
     if n_unpacked > _MOST_UNPACKED_PER_BYTE * n_bytes + _EXTRA_UNPACKED_BYTES:

@@ -149,7 +149,7 @@ def _stage_files(
     """
     source = readable_path(warehouse.root / LEDGER)
     if source:
-        _copy_ledger(source, stage / LEDGER / source.name)
+        copy_ledger(source, stage / LEDGER / source.name)
     with file_lock(warehouse.root / "publish.lock", wait=True):
         current_paths = chain.from_iterable(warehouse.store.all_current_parts().values())
         parts = {path.relative_to(warehouse.root).as_posix(): path for path in current_paths}
@@ -172,7 +172,7 @@ def _stage_files(
     return files
 
 
-def _copy_ledger(source: Path, target: Path) -> None:
+def copy_ledger(source: Path, target: Path) -> None:
     """Copy a database to which other processes may write; the copy that SQLite makes is
     consistent.
     """

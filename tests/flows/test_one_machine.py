@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import PROJECT
-from tests.kit import until
+from tests.kit import file_times, until
 from warehouse.locks import Machine, Owner
 
 pytestmark = pytest.mark.slow
@@ -150,13 +150,9 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
     assert times_of_files(data) == times
 
 
-def times_of_files(data: Path) -> dict[Path, int]:
+def times_of_files(data: Path) -> dict[str, int]:
     """The times at which the stored parts, the published database and the ledger last changed."""
-    paths = {
-        *data.rglob("*.parquet"),
-        *data.glob("*.duckdb"),
-        *data.rglob("*.sqlite*"),
-    }
-    # SQLite's shared memory changes with every reader.
-    paths -= {*data.rglob("*-shm")}
-    return {path: path.stat().st_mtime_ns for path in paths}
+    # SQLite's shared memory, which changes with every reader, is left out.
+    suffixes = (".parquet", ".duckdb", ".sqlite", ".sqlite-wal")
+    times = file_times(data)
+    return {name: times[name] for name in times if name.endswith(suffixes)}

@@ -1,6 +1,5 @@
 """A report is written only as far as something is new."""
 
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from flows.report import inputs_of, write_report
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import LedgerReader
-from tests.kit import add_calls, call_entry, copied, few_published, row
+from tests.kit import add_calls, call_entry, copied, few_published, file_times, row
 from tests.tasks.report.drilldown.drilled import response_rows_of, store, tiny_job
 from warehouse import Warehouse
 
@@ -33,20 +32,12 @@ def job(reported_job: Job, tmp_path) -> Job:
 REPORT = "prbench/report.json"
 
 
-def times(folder: Path) -> dict[str, int]:
-    """Return when each file was written, in nanoseconds."""
-    return {
-        path.relative_to(folder).as_posix(): path.stat().st_mtime_ns
-        for path in folder.rglob("*.*")
-    }
-
-
 def test_a_report_without_news_is_not_written_again(job):
-    first_times = times(job.report_folder)
+    first_times = file_times(job.report_folder)
 
     n_bytes = write_report(job)
 
-    assert times(job.report_folder) == first_times
+    assert file_times(job.report_folder) == first_times
     site = job.report_index.parent
     assert n_bytes == sum(path.stat().st_size for path in site.rglob("*.*"))
 
@@ -69,11 +60,11 @@ def test_a_report_that_could_not_be_finished_is_written_again(job, monkeypatch):
         broken.setattr("tasks.report.build.write_benchmark_index", failure)
         with pytest.raises(OSError, match="full"):
             write_report(job)
-    first_times = times(job.report_folder)
+    first_times = file_times(job.report_folder)
 
     write_report(job)
 
-    assert times(job.report_folder)[REPORT] > first_times[REPORT]
+    assert file_times(job.report_folder)[REPORT] > first_times[REPORT]
 
 
 def test_data_files_of_the_report_before_are_removed_without_news(job):
@@ -128,8 +119,8 @@ def test_a_report_without_replies_is_written_again(job, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(LedgerReader, "replies_for", Mock(side_effect=OSError))
         write_report(job)
-    lacking_times = times(job.report_folder)
+    lacking_times = file_times(job.report_folder)
 
     write_report(job)
 
-    assert times(job.report_folder)[REPORT] > lacking_times[REPORT]
+    assert file_times(job.report_folder)[REPORT] > lacking_times[REPORT]

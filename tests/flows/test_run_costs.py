@@ -24,7 +24,8 @@ from tests.warehouse.parts import flip
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.usefixtures("without_scores")
-PAID: dict[tuple[str, str], list[float | None]] = {
+Costs = dict[tuple[str, str], list[float | None]]
+PAID: Costs = {
     # (purpose, model): the cost of each of its calls, with discarded ones
     ("sample", "m"): [0.25, 0.5],
     ("judge", "j"): [0.125, 0.125, 0.25],
@@ -37,7 +38,7 @@ TOTAL = 6.3125
 def record_calls(
     job: Job,
     run_id: str,
-    costs_by_caller: dict[tuple[str, str], list[float | None]],
+    costs_by_caller: Costs,
 ):
     """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
     for (purpose, model), costs in costs_by_caller.items():

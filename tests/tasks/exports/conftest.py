@@ -30,7 +30,6 @@ from tests.kit import (
     write_jsonl,
     written,
 )
-from tests.tasks.dataset.rows import hub_criterion
 
 csv.field_size_limit(2**31 - 1)
 DEBIASED = [measure for measure in MEASURES if measure.name == "debiased"]
@@ -68,21 +67,6 @@ def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
-
-
-def rubric_of(task: str) -> list[Row]:
-    """Return a criterion of weight 10, and nine of weight 4 in two categories in turn."""
-    rubric = []
-    for number in range(10):
-        severity, weight = (
-            ("important", 4) if number else ("critically important", 10)
-        )
-        category = "Financial Accuracy" if number % 2 else "Practical Utility"
-        criterion_id = f"{task}-c{number}"
-        rubric.append(
-            hub_criterion(criterion_id, severity, weight, criteria_category=category)
-        )
-    return rubric
 
 
 def truth(row: Row) -> bool:

@@ -243,10 +243,7 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 @without_scores
 @pytest.mark.slow
-def test_checks_of_a_revision_that_was_checked_here_and_retracted_rows_are_not_imported(
-    tmp_path,
-):
-    retraction = row("retractions", import_batch="a-file", is_retracted=True)
+def test_checks_of_a_revision_that_was_checked_here_are_not_imported(tmp_path):
     refusal = row(
         "refusals",
         task_id="t1",
@@ -258,23 +255,28 @@ def test_checks_of_a_revision_that_was_checked_here_and_retracted_rows_are_not_i
         "run_id": "later",
         "created_at": kit.at(9),
     }
-    job = warehouse_with(tmp_path / "here", retractions=[retraction])
+    job = warehouse_with(tmp_path / "here")
     source = warehouse_with(
-        tmp_path / "there",
-        responses=[RESPONSE | {"import_batch": "a-file", "source": "imported"}],
-        checks=[later_check],
-        refusals=[refusal],
+        tmp_path / "there", checks=[later_check], refusals=[refusal]
     )
     export_tables(source, tmp_path / "exported")
 
     assert imported(job, tmp_path / "exported").rows == 0
 
 
+@without_scores
+@pytest.mark.slow
+def test_rows_that_were_retracted_here_are_not_imported(tmp_path):
+    retraction = row("retractions", import_batch="a-file", is_retracted=True)
+    job = warehouse_with(tmp_path / "here", retractions=[retraction])
+    retracted_response = RESPONSE | {"import_batch": "a-file", "source": "imported"}
+    source = warehouse_with(tmp_path / "there", responses=[retracted_response])
+    export_tables(source, tmp_path / "exported")
+
+    assert imported(job, tmp_path / "exported").rows == 0
+
+
 DAMAGE = {
-    "no manifest": (
-        lambda folder: (folder / "manifest.json").unlink(),
-        "not a complete export",
-    ),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (
         lambda folder: rewritten(folder, files=[]),
@@ -310,8 +312,8 @@ def job(tmp_path) -> Job:
     return job
 
 
-def add_response(job: Job, task_id: str):
-    Warehouse(job.warehouse).write("responses", [response(task_id)])
+def add_response(job: Job):
+    Warehouse(job.warehouse).write("responses", [response("t2")])
     Warehouse(job.warehouse).publish()
 
 
@@ -381,7 +383,7 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     assert "unchanged since" in publish(job, store).line
     assert store.files() == files
 
-    add_response(job, "t2")
+    add_response(job)
     publish(job, store)
 
     assert responses_in(store) == 2
@@ -395,7 +397,7 @@ def test_a_cut_off_publication_leaves_the_last_one(job, store, monkeypatch):
     publish(job, store)
     pointer = store.read("current.json")
     n_files = len(latest(store).files()) + 1
-    add_response(job, "t2")
+    add_response(job)
 
     # The pointer is the last file, and the manifest the one before it.
     for n_missing in (1, 2, 30):

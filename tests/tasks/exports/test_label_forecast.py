@@ -11,11 +11,11 @@ from tasks.exports.sheets import LabellingReport, export_sampled_labelling
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.measures import renew
-from tests.kit import good_row, job_on, prepared, values_in, write_jsonl
+from tests.kit import Row, Values, good_row, job_on, prepared, values_in, write_jsonl
+from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.exports.conftest import (
     DEBIASED,
     filled,
-    rubric_of,
     save_sheet,
     sheet_rows,
 )
@@ -32,6 +32,19 @@ MODELS = ("ada", "bob")
 N_CRITERIA = 10
 
 
+def criteria_of(task: str) -> list[Row]:
+    categories = ("Practical Utility", "Financial Accuracy")
+    return [
+        hub_criterion(
+            f"{task}-c{number}",
+            "important",
+            4 + number % 4,
+            criteria_category=categories[number % 2],
+        )
+        for number in range(N_CRITERIA)
+    ]
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Job:
     """Two models on a split with 24 tasks, its hard subset, and a split with 14 tasks, all
@@ -42,7 +55,9 @@ def shared(tmp_path_factory) -> Job:
     source.mkdir()
     for split, tasks in SPLITS.items():
         field = "Legal" if split == "legal" else "Finance"
-        rows = [good_row(task, rubric=rubric_of(task), field=field) for task in tasks]
+        rows = [
+            good_row(task, rubric=criteria_of(task), field=field) for task in tasks
+        ]
         write_jsonl(source / f"{split}.jsonl", rows)
     job = prepared(job_on(source, folder / "warehouse"))
     cells = [
@@ -86,7 +101,7 @@ def label(job: Job, file: Path):
 def stored_figures(
     job: Job,
     condition: str = "breakdown = 'all' and is_primary",
-) -> list[tuple[Any, ...]]:
+) -> Values:
     query = "select model, split, n_labels, no_figure from debiased_scores where judge = 'a-judge'"
     return values_in(job, f"{query} and {condition} order by split, model")
 
@@ -100,7 +115,7 @@ def stated_number(pattern: str, report: LabellingReport) -> int:
 NEEDED = r"-n (\d+) gives an interval to all 4 that can have one"
 
 
-def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
+def promised_figures(report: LabellingReport) -> Values:
     return [
         (row["model"], row["split"], row["n_labels"], row["no_figure"])
         for row in report.figures
@@ -154,7 +169,7 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job, tmp_
 def test_the_next_sheet_counts_earlier_labels_by_split(job, tmp_path):
     exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
-    n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 20))
+    n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 40))
 
     report = exported(job, tmp_path / "c.csv", n_needed)
     label(job, tmp_path / "c.csv")

@@ -18,11 +18,20 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.measures import renew
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import Row, good_row, job_on, prepared, rows_in, values_in, write_jsonl
+from tests.kit import (
+    Row,
+    Values,
+    good_row,
+    job_on,
+    prepared,
+    rows_in,
+    values_in,
+    write_jsonl,
+)
+from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.exports.conftest import (
     DEBIASED,
     filled,
-    rubric_of,
     save_sheet,
     sheet_rows,
     truth,
@@ -80,6 +89,21 @@ def shared(tmp_path_factory) -> Job:
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     import_verdicts(job, write_jsonl(folder / "judged.jsonl", verdicts))
     return job
+
+
+def rubric_of(task: str) -> list[Row]:
+    """Return a criterion of weight 10, and nine of weight 4 in two categories in turn."""
+    rubric = []
+    for number in range(N_CRITERIA):
+        severity, weight = (
+            ("important", 4) if number else ("critically important", 10)
+        )
+        category = "Financial Accuracy" if number % 2 else "Practical Utility"
+        criterion_id = f"{task}-c{number}"
+        rubric.append(
+            hub_criterion(criterion_id, severity, weight, criteria_category=category)
+        )
+    return rubric
 
 
 def drawn_sheet(
@@ -276,7 +300,7 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
     assert values_in(job, query) == []
 
 
-def import_columns(job: Job, rows: list[Row], folder: Path) -> list[tuple[Any, ...]]:
+def import_columns(job: Job, rows: list[Row], folder: Path) -> Values:
     """Import the needed columns of a sheet's rows; return who labels, and the marks of verdicts."""
     columns = ["task", "model", "criterion", "judge", "criteria_met"]
     pl.DataFrame(rows).select(columns).write_ndjson(folder / "rows.jsonl")

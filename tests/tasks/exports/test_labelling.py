@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +16,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import as_before, defused, shows
 from tests.kit import (
+    Values,
     copied,
     good_row,
     job_on,
@@ -171,7 +171,7 @@ def filled(
     ]
 
 
-def judged_texts(job: Job) -> list[tuple[Any, ...]]:
+def judged_texts(job: Job) -> Values:
     """Return model, vintage and text of each judged response."""
     query = """
         select distinct verdicts.model, verdicts.vintage, text

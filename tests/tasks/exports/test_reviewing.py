@@ -13,6 +13,7 @@ from tasks.exports.sheets import export_review
 from tasks.imports.reviews import import_reviews
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import (
+    Row,
     copied,
     few_published,
     good_row,
@@ -29,7 +30,6 @@ pytestmark = pytest.mark.usefixtures("without_scores")
 N_TASKS = 4
 N_CRITERIA = 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
-Row = dict[str, str]
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from tasks.ingest import ingest
 from tasks.rules.text.cells import csv_text, defused_formula
 from tests.kit import (
     Row,
+    Values,
     few_published,
     good_row,
     job_on,
@@ -283,7 +284,7 @@ def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path):
     assert tasks_in(tmp_path / "binary", binary_cells) == tasks
 
 
-def tasks_in(folder: Path, row: Row) -> list[tuple[Any, ...]]:
+def tasks_in(folder: Path, row: Row) -> Values:
     """Ingest a data set of one row, and return its task."""
     folder.mkdir()
     pq.write_table(pa.Table.from_pylist([row]), folder / "finance.parquet")

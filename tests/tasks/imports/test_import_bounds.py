@@ -271,7 +271,7 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
     n_bytes,
     reason,
 ):
-    monkeypatch.setattr("tasks.dataset.foreign_files._MOST_MEMBERS", 10)
+    monkeypatch.setattr("tasks.dataset.foreign_files.MOST_MEMBERS", 10)
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")
         for number in range(n_members):

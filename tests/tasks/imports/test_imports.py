@@ -331,14 +331,6 @@ def test_a_decision_is_read_in_every_way_of_writing_it(job, write_rows):
     assert values_in(job, query) == [outcome for _, outcome in DECISIONS]
 
 
-def test_a_verdict_may_name_the_response_that_was_read(job, write_rows):
-    import_verdicts(
-        job, write_rows([VERDICT | {"judge": "dora", "response": "A response."}])
-    )
-
-    assert values_in(job, "select 1 from verdicts where judge = 'dora'") == [(1,)]
-
-
 WORDS = {
     " SATISFIED ": 1.0,
     "met": 1.0,

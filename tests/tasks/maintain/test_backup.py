@@ -14,7 +14,16 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.steps import killed_at_every_step
-from tests.kit import Row, job_on, judged, response, rows_in, sampled, until
+from tests.kit import (
+    Row,
+    file_times,
+    job_on,
+    judged,
+    response,
+    rows_in,
+    sampled,
+    until,
+)
 from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
 
@@ -44,14 +53,6 @@ def add_part(job: Job, name: str):
     warehouse = Warehouse(job.warehouse)
     warehouse.write("responses", [response(name)])
     warehouse.publish()
-
-
-def files_in(folder: Path) -> dict[str, int]:
-    return {
-        str(path.relative_to(folder)): path.stat().st_mtime_ns
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("killed", ["no", "before a part", "in a repair"])
@@ -92,10 +93,10 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     job, folder
 ):
     backup(job, folder)
-    files_before = files_in(folder)
+    files_before = file_times(folder)
     add_part(job, "new")
     report = backup(job, folder)
-    files_after = files_in(folder)
+    files_after = file_times(folder)
 
     new_files = set(files_after) - set(files_before)
     assert sum(name.endswith(".parquet") for name in new_files) == 1
@@ -109,7 +110,7 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     with sqlite3.connect(ledger_of(job)) as ledger:
         ledger.execute("create table anything (x)")
     backup(job, folder)
-    assert ledger_copy(files_in(folder)) != ledger_copy(files_after)
+    assert ledger_copy(file_times(folder)) != ledger_copy(files_after)
 
 
 def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
@@ -139,14 +140,14 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(
     stop = threading.Event()
     written = []
     module = import_module("tasks.maintain.backup")
-    copy_ledger = module._copy_ledger
+    copy_ledger = module.copy_ledger
 
     def copy_between_writes(source, target):
         copy_ledger(source, target)
         n_written = len(written)
         until(lambda: len(written) > n_written)
 
-    monkeypatch.setattr(module, "_copy_ledger", copy_between_writes)
+    monkeypatch.setattr(module, "copy_ledger", copy_between_writes)
 
     def write():
         warehouse = Warehouse(job.warehouse)
@@ -213,7 +214,7 @@ def held(job: Job) -> tuple[list[str], int]:
 
 IMPORTS = """
 from tasks.maintain.backup import backup, restore
-from tests.kit import Row, job_on
+from tests.kit import job_on
 """
 
 
@@ -309,10 +310,10 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
     tmp_path,
 ):
     backup(small, tmp_path / "whole")
-    files_before = files_in(small.warehouse)
+    files_before = file_times(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):
         restore(small, tmp_path / "whole")
-    assert files_in(small.warehouse) == files_before
+    assert file_times(small.warehouse) == files_before
     folder = Folder(tmp_path / "mine")
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")

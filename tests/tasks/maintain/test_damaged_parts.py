@@ -5,7 +5,6 @@ without consent.
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import Row, copied, judged, prepared, rows_in, sampled
+from tests.kit import Row, Values, copied, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import DAMAGES, flip, rows_of
 from warehouse import Warehouse
 
@@ -51,7 +50,7 @@ def whole_job(job: Job) -> list[Callable[[], StageReport]]:
     ]
 
 
-def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
+def stored(job: Job) -> dict[str, Values]:
     """The rows of all tables but those that every run adds to."""
     rows = rows_of(Warehouse(job.warehouse))
     return {name: rows[name] for name in rows.keys() - {"runs", "spend"}}

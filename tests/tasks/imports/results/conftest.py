@@ -11,14 +11,15 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
-from tests.kit import copied, job_on, prepared
+from tests.kit import Row, copied, job_on, prepared
 from tests.tasks.imports.results.harness_files import published
 
 LOGS = Path(__file__).parent / "logs"
 
 
 @pytest.fixture(scope="session")
-def finance(tmp_path_factory) -> Job:
+def shared(tmp_path_factory) -> Job:
+    """PRBench's sample; the fixture `job` is a copy of it."""
     return prepared(
         job_on("sample", tmp_path_factory.mktemp("finance") / "warehouse")
     )
@@ -29,12 +30,6 @@ def health_data(tmp_path_factory) -> Job:
     folder = tmp_path_factory.mktemp("health")
     job = job_on("sample", folder / "warehouse", benchmark="healthbench")
     return prepared(job)
-
-
-@pytest.fixture
-def job(finance: Job, tmp_path) -> Job:
-    """PRBench's sample in a warehouse of the test's own."""
-    return copied(finance, tmp_path / "warehouse")
 
 
 @pytest.fixture
@@ -52,10 +47,10 @@ class SideBySide:
 
 
 @pytest.fixture(scope="session")
-def side_by_side(finance: Job, tmp_path_factory) -> SideBySide:
+def side_by_side(shared: Job, tmp_path_factory) -> SideBySide:
     """The imported logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
-    job = copied(finance, folder / "warehouse")
+    job = copied(shared, folder / "warehouse")
     notes = {
         "published": notes_of(import_results(job, [published(folder / "p.json")]))
     }
@@ -75,11 +70,12 @@ def unpacked(name: str, folder: Path) -> Path:
     return folder / name
 
 
-def brief_log(path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
-    """A log of Inspect in which each sample is edited."""
+def brief_log(folder: Path, edit: Callable[[Row], object] = lambda _: None) -> Path:
+    """A log of Inspect `x.json` in which each sample is edited."""
     document = json.loads((LOGS / "brief.json").read_text())
     for sample in document["samples"]:
         edit(sample)
+    path = folder / "x.json"
     path.write_text(json.dumps(document))
     return path
 

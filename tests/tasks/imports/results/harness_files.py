@@ -195,16 +195,15 @@ def _message(role: str, content: str) -> str:
 
 def m42(
     path: Path,
-    model: str,
     health_rows: Sequence[Row],
     guess: tuple[str, int] | None = None,
 ) -> Path:
-    """Rows as m42's judge writes them; the decision on `guess` (task, position) is the harness's
+    """Rows of the model `thorough` as m42's judge writes them; the decision on `guess` (task, position) is the harness's
     default.
     """
     lines = []
     for row in health_rows:
-        graded_row = example(model, row)
+        graded_row = example("thorough", row)
         grades = []
         for position, item in enumerate(graded_row["rubric_items"]):
             reply = {

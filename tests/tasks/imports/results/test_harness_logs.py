@@ -254,9 +254,7 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
 def test_a_guess_of_m42_is_a_failed_verdict(health, tmp_path):
     health_rows = rows("healthbench")
     task = health_rows[0]["prompt_id"]
-    file = m42(
-        tmp_path / "judge_responses.jsonl", "thorough", health_rows, guess=(task, 0)
-    )
+    file = m42(tmp_path / "judge_responses.jsonl", health_rows, guess=(task, 0))
 
     reports = import_results(health, [file], model="thorough", judge="llama")
 
@@ -380,14 +378,14 @@ def test_a_tool_message_before_the_last_user_turn_is_no_part_of_the_conversation
     assert f"thorough: {mean}: equal on 2 tasks" in notes
 
 
-def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
+def _with_scores(folder: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
     """A log of Inspect whose scores are replaced by those for a sample and its score."""
 
     def edit(sample):
         for score in sample["scores"].values():  # one, or none
             sample["scores"] = scores_for(sample, score)
 
-    return brief_log(path, edit)
+    return brief_log(folder, edit)
 
 
 def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(
@@ -406,7 +404,7 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
         length = {"value": 7, "metadata": {}}
         return {"harsh": harsh_score, "mild": score, "length": length}
 
-    log = _with_scores(tmp_path / "x.json", two_scores)
+    log = _with_scores(tmp_path, two_scores)
 
     notes = notes_of(import_results(job, [log], model="m"))
 
@@ -425,7 +423,7 @@ def test_a_mean_is_compared_if_a_value_is_called_a_score(job, tmp_path):
         details = {"detailed_results": score["metadata"]["criteria"]}
         return {"_scorer": {"value": value, "metadata": details}}
 
-    log = _with_scores(tmp_path / "x.json", named_score)
+    log = _with_scores(tmp_path, named_score)
 
     notes = notes_of(import_results(job, [log], model="m"))
 
@@ -442,7 +440,7 @@ def test_no_mean_is_compared_if_the_value_has_only_decisions(job, tmp_path):
         value = {item["title"]: item["criteria_met"] for item in items}
         return {"rubric": {"value": value, "metadata": {}}}
 
-    log = _with_scores(tmp_path / "x.json", decisions)
+    log = _with_scores(tmp_path, decisions)
 
     notes = notes_of(import_results(job, [log], model="m"))
 

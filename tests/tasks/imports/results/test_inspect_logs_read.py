@@ -19,7 +19,7 @@ from tasks.imports.results.importing import import_results, text_after
 from tasks.imports.results.inspect_decisions import ScoreDecisions, decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
-from tests.kit import few_published, job_on, rows_in, values_in, write_jsonl
+from tests.kit import Row, few_published, job_on, rows_in, values_in, write_jsonl
 from tests.tasks.imports.conftest import refusal
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import (
@@ -31,7 +31,7 @@ from tests.tasks.imports.results.harness_files import (
 )
 from tests.tasks.imports.results.workload import UNREADABLE, rows
 
-Document = dict[str, Any]
+Document = Row
 """A JSON document of a log, or a part of it."""
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -147,7 +147,7 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
             }
 
     with few_published("scores"):
-        import_results(job, [brief_log(tmp_path / "x.json", by_position)])
+        import_results(job, [brief_log(tmp_path, by_position)])
 
     query = """
         select distinct task_id, value
@@ -169,7 +169,7 @@ def test_a_log_of_ours_states_for_each_decision_whether_it_may_hide_a_failure(
             for item in score["metadata"]["criteria"]:
                 item["may_hide_failures"] = may_hide
 
-    import_results(job, [brief_log(tmp_path / "x.json", exported)])
+    import_results(job, [brief_log(tmp_path, exported)])
 
     marks = values_in(job, "select distinct may_hide_failures from verdicts")
     assert marks == [(may_hide,)]
@@ -185,7 +185,7 @@ def test_one_of_several_tasks_with_one_conversation_has_to_be_named(tmp_path):
         sample["id"] = None
         sample["metadata"] = {}
 
-    line = refused(job, [brief_log(tmp_path / "x.json", nameless)])
+    line = refused(job, [brief_log(tmp_path, nameless)])
 
     assert "2 tasks with this conversation, none named by the log, are in" in line
 
@@ -316,7 +316,7 @@ def test_a_log_without_criteria_brings_responses_alone(metadata, job, tmp_path):
         for score in sample["scores"].values():
             score["metadata"] = metadata
 
-    notes = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
+    notes = notes_of(import_results(job, [brief_log(tmp_path, bare)]))
     assert "6 responses and 0 verdicts imported" in notes
     assert "4 responses have scores but no criteria that can be read" in notes
     assert "in the log" not in notes
@@ -341,7 +341,7 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job, tmp_path):
                 "reason": "Exceeded.\nBy 8.",
             }
 
-    import_results(job, [brief_log(tmp_path / "x.json", limited)])
+    import_results(job, [brief_log(tmp_path, limited)])
 
     failures = values_in(
         job,
@@ -398,7 +398,7 @@ def invalidated(sample: Document):
 
 def test_invalidated_samples_are_left_out_and_counted(job, tmp_path):
     log = edited(
-        brief_log(tmp_path / "x.json", invalidated),
+        brief_log(tmp_path, invalidated),
         lambda document: document.update(invalidated=True),
     )
 
@@ -411,27 +411,27 @@ def test_invalidated_samples_are_left_out_and_counted(job, tmp_path):
 
 
 def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
-    finance, tmp_path
+    shared, tmp_path
 ):
     log = brief_log(
-        tmp_path / "x.json",
+        tmp_path,
         lambda sample: sample.update(invalidation={"author": "eva"}),
     )
 
-    line = refused(finance, [log])
+    line = refused(shared, [log])
 
     assert "x.json: holds nothing to import (6 invalidated samples left out)" in line
 
 
 def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
-    finance, tmp_path
+    shared, tmp_path
 ):
     log = edited(
-        brief_log(tmp_path / "x.json", lambda _: None),
+        brief_log(tmp_path),
         lambda document: document.update(invalidated=True),
     )
 
-    line = refused(finance, [log])
+    line = refused(shared, [log])
 
     assert "x.json: the log is invalidated, and no sample says that it is" in line
 
@@ -448,7 +448,7 @@ def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(
     job, tmp_path
 ):
     import_results(job, [LOGS / "brief.json"])
-    log = edited(brief_log(tmp_path / "x.json", lambda _: None), _of_version_1)
+    log = edited(brief_log(tmp_path), _of_version_1)
 
     notes = notes_of(import_results(job, [log]))
 
@@ -477,12 +477,12 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
 REVIEWS = "reviews/brief/prbench_finance.jsonl"
 
 
-def test_rows_of_evalscope_without_an_index_are_refused(finance, tmp_path):
+def test_rows_of_evalscope_without_an_index_are_refused(shared, tmp_path):
     log = unpacked("evalscope", tmp_path)
     file = log / REVIEWS
     file.write_text(file.read_text().replace('"index"', '"other"'))
 
-    line = refused(finance, [log])
+    line = refused(shared, [log])
 
     assert f"{file}: a row has no whole number as `index`" in line
 
@@ -519,15 +519,15 @@ def _criterion_of(sample: Document) -> Any:
     ],
 )
 def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
-    finance, tmp_path, part_of, change, reason
+    shared, tmp_path, part_of, change, reason
 ):
     def edit(sample):
         if sample["id"] == "sample-fin-2":
             part_of(sample).update(change)
 
-    log = brief_log(tmp_path / "x.json", edit)
+    log = brief_log(tmp_path, edit)
 
-    line = refused(finance, [log])
+    line = refused(shared, [log])
 
     assert "x.json: sample sample-fin-2, epoch 1: " in line
     assert reason in line
@@ -553,7 +553,7 @@ def test_messages_in_parts_of_a_log_are_their_text(job, tmp_path):
             message["content"] = [text, {"type": "image", "image": "x.png"}]
 
     import_results(job, [LOGS / "brief.json"])
-    assert import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows == 0
+    assert import_results(job, [brief_log(tmp_path, split)])[0].rows == 0
 
 
 def _another_turn(document: Document):
@@ -585,29 +585,29 @@ def _without_references(document: Document):
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_location(
-    finance, tmp_path, edit, reason
+    shared, tmp_path, edit, reason
 ):
-    line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
+    line = refused(shared, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line.partition("p.json: ")[2]
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
-def test_an_impossible_trial_is_always_refused(finance, tmp_path, number):
+def test_an_impossible_trial_is_always_refused(shared, tmp_path, number):
     reason = f"is {number!r}; it is a whole number from "
 
-    log = brief_log(tmp_path / "x.json", lambda sample: sample.update(epoch=number))
+    log = brief_log(tmp_path, lambda sample: sample.update(epoch=number))
     location = f"x.json: sample sample-fin-2, epoch {number}"
-    assert f"{location}: `epoch` {reason}1 to 10000" in refused(finance, [log])
+    assert f"{location}: `epoch` {reason}1 to 10000" in refused(shared, [log])
 
     log = published(tmp_path / "p.json", trial_number=number)
-    assert f"p.json: `trial_number` {reason}0" in refused(finance, [log])
+    assert f"p.json: `trial_number` {reason}0" in refused(shared, [log])
 
     log = unpacked("evalscope", tmp_path)
     file = log / REVIEWS
     repetition = f'"repeat_id": {json.dumps(number)}'
     file.write_text(re.sub('"repeat_id": [0-9]+', repetition, file.read_text()))
     location = "brief, prbench_finance, index 0"
-    assert f"{location}: `repeat_id` {reason}0 to 9999" in refused(finance, [log])
+    assert f"{location}: `repeat_id` {reason}0 to 9999" in refused(shared, [log])
 
 
 def test_what_does_not_fit_can_be_skipped_and_is_listed(job, tmp_path):
@@ -640,11 +640,11 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     ],
 )
 def test_what_is_no_log_is_refused_and_formats_are_named(
-    finance, tmp_path, name, content
+    shared, tmp_path, name, content
 ):
     (tmp_path / name).write_text(content)
 
-    line = refused(finance, [tmp_path / name])
+    line = refused(shared, [tmp_path / name])
 
     formats = "a result of the published PRBench harness, a log of Inspect AI"
     assert f"{name}: is not one of: {formats}" in line
@@ -661,8 +661,8 @@ WRITERS = [
     ("evalscope", lambda folder: unpacked("evalscope", folder)),
     ("simple-evals", lambda folder: simple_evals(folder / "x", examples())),
     ("simple-evals", lambda folder: simple_evals_html(folder / "x", examples())),
-    ("m42", lambda folder: m42(folder / "x", "thorough", rows("healthbench"))),
-    ("m42", lambda folder: m42(folder / "x", "thorough", rows("healthbench")[:1])),
+    ("m42", lambda folder: m42(folder / "x", rows("healthbench"))),
+    ("m42", lambda folder: m42(folder / "x", rows("healthbench")[:1])),
 ]
 
 
@@ -681,20 +681,20 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
 
 @pytest.mark.parametrize("cell", ["[{", "[{[]: 1}]"])
 def test_a_cell_of_m42_that_cannot_be_read_is_refused_with_its_row(
-    cell, finance, tmp_path
+    cell, shared, tmp_path
 ):
-    file = m42(tmp_path / "x.jsonl", "thorough", rows("healthbench"))
+    file = m42(tmp_path / "x.jsonl", rows("healthbench"))
     lines = file.read_text().splitlines()
     lines[1] = json.dumps(json.loads(lines[1]) | {"responses": cell})
     file.write_text("\n".join(lines))
 
-    line = refused(finance, [file], model="thorough", judge="llama")
+    line = refused(shared, [file], model="thorough", judge="llama")
 
     assert "row 2: `responses` is no list; correct the row" in line
 
 
-def test_a_log_of_another_format_than_the_named_one_is_refused(finance):
-    line = refused(finance, [LOGS / "brief.eval"], format_name="m42")
+def test_a_log_of_another_format_than_the_named_one_is_refused(shared):
+    line = refused(shared, [LOGS / "brief.eval"], format_name="m42")
 
     assert "brief.eval: is not a result file of m42's code" in line
 
@@ -713,12 +713,12 @@ def test_the_command_offers_all_formats():
         ),
     ],
 )
-def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
+def test_a_damaged_log_is_refused_in_one_line(shared, tmp_path, damage):
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
-    assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
-    assert "x.json: is not JSON (" in refused(finance, [tmp_path / "x.json"])
+    assert "x.eval" in refused(shared, [tmp_path / "x.eval"])
+    assert "x.json: is not JSON (" in refused(shared, [tmp_path / "x.json"])
 
 
 @pytest.mark.parametrize(
@@ -732,8 +732,8 @@ def test_a_damaged_log_is_refused_in_one_line(finance, tmp_path, damage):
         ({"judge": ""}, "label is blank"),
     ],
 )
-def test_impossible_labels_are_refused(finance, tmp_path, labels, reason):
-    assert reason in refused(finance, [published(tmp_path / "p.json")], **labels)
+def test_impossible_labels_are_refused(shared, tmp_path, labels, reason):
+    assert reason in refused(shared, [published(tmp_path / "p.json")], **labels)
 
 
 @pytest.mark.parametrize(
@@ -749,12 +749,12 @@ def test_a_log_without_names_needs_labels(health_data, tmp_path, labels, reason)
     assert reason in refused(health_data, [log], **labels)
 
 
-def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(finance, tmp_path):
+def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(shared, tmp_path):
     log = published(tmp_path / "p.json")
     unfit_log = edited(published(tmp_path / "wrong.json"), _another_turn)
 
     assert "another conversation" in refused(
-        finance, [log, unfit_log], model="m {model}"
+        shared, [log, unfit_log], model="m {model}"
     )
 
 
