@@ -2,7 +2,8 @@
 "use strict";
 
 const charts = {
-  views: [], without: {},
+  views: [], // What is drawn.
+  without: {}, // Column -> the names that the user left out.
 
   config(width) {
     const series = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `var(--series-${number})`);

@@ -7,13 +7,13 @@ const choice = {
   key: "prbench-choice",
   without: null, // Models that the user left out; null if the user chose nothing, so the page shows the first ones.
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
-
+  unchecked: () => choice.boxes().filter((box) => !box.checked).map((box) => box.value),
   offered: () => [...choice.judges.options].map((option) => option.value),
 
   start(form) {
     this.judges = byId("judge_config");
     this.orders = new Map(Object.entries(JSON.parse(byId("orders").textContent)));
-    this.most = Number(form.dataset.most ?? Infinity);
+    this.most = Number(form.dataset.most);
     this.main = this.judges.value; // The judge that the page starts with.
     form.hidden = this.boxes().length === 0;
     const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key)));
@@ -40,15 +40,13 @@ const choice = {
     const boxes = this.boxes().sort((firstBox, secondBox) => rank(firstBox) - rank(secondBox));
     byId("all-models").before(...boxes.map((box) => box.parentElement));
     boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });
-    const models = this.unchecked();
+    const models = this.unchecked(); // Those that are left out.
     const judge = judge_config ? ` by ${judge_config}` : "";
     const note = this.without || !models.length ? "" : `, the best${judge}`;
     byId("n-models").textContent = `${boxes.length - models.length} of ${boxes.length} shown${note}`;
     const others = judge_config ? this.offered().filter((label) => label !== judge_config) : [];
     this.tell({ model: models, judge_config: others });
   },
-
-  unchecked: () => choice.boxes().filter((box) => !box.checked).map((box) => box.value),
 
   tell: (detail) => document.dispatchEvent(new CustomEvent("choice", { detail })),
 

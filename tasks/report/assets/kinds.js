@@ -78,14 +78,14 @@ const kinds = {
     const tips = { [label]: label, ...(name && { [name]: name }), [value]: title, [low]: "from", [high]: "to" };
     const tooltip = encode.tips(rows, tips, percent ? ".1%" : undefined);
     const colours = name ? legend(name, names) : { value: "var(--series-1)" };
-    const full = { condition: { test: `datum['${hollow}']`, value: 0 }, value: 1 };
-    const marks = { ...base, x: number(value, along), tooltip, fill: colours, fillOpacity: full };
+    const fillOpacity = { condition: { test: `datum['${hollow}']`, value: 0 }, value: 1 };
+    const marks = { ...base, x: number(value, along), tooltip, fill: colours, fillOpacity };
     if (name) marks.shape = colours;
     const rule = { ...base, x: number(low, { scale }), x2: { field: high } };
-    const nothing = layer({ type: "rule", strokeDash: [4, 3], color: "gray" }, { x: { datum: 0, scale } });
+    const zeroLine = layer({ type: "rule", strokeDash: [4, 3], color: "gray" }, { x: { datum: 0, scale } });
     return {
       height: labels.length * Math.max(encode.step(labels), name ? unique(rows, name).length * 13 : 0),
-      layer: [...(zero ? [nothing] : []), layer({ type: "rule", strokeWidth: name ? 1.5 : 2 }, rule),
+      layer: [...(zero ? [zeroLine] : []), layer({ type: "rule", strokeWidth: name ? 1.5 : 2 }, rule),
         layer({ type: "point", filled: false, size: name ? 45 : 70, strokeWidth: 1.5, opacity: 1 }, marks)],
     };
   },
@@ -94,7 +94,7 @@ const kinds = {
   // values that are counts. The charts of a figure share an axis, except those with parts by `colour`.
   bars({ rows, name, value, title, name_title, colour, is_upright, percent, whole, peers }) {
     const names = encode.unique(rows, name);
-    const along = is_upright ? { labelAngle: 0, labelOverlap: "greedy" } : encode.wrapped();
+    const axis = is_upright ? { labelAngle: 0, labelOverlap: "greedy" } : encode.wrapped();
     const format = percent ? ".0%" : whole ? ",d" : encode.format(value);
     const scale = colour ? undefined : { domain: encode.range(peers, [value], 0), nice: true };
     const nameAxis = {
@@ -102,7 +102,7 @@ const kinds = {
       type: is_upright ? "ordinal" : "nominal",
       title: is_upright ? name_title ?? null : null,
       sort: names,
-      axis: along,
+      axis,
     };
     const valueAxis = encode.number(value, { title, scale, axis: { format, tickMinStep: whole ? 1 : undefined } });
     const tips = { ...(colour && { [colour]: colour }), [name]: name_title ?? name, [value]: title };
@@ -124,12 +124,12 @@ const kinds = {
     const [low, high] = encode.ends(rows, y);
     const scale = { padding: 30, nice: false, ...(usd ? { type: "log" } : { zero: false }) };
     const axis = { tickCount: 5, ...(usd ? { format: "$,.2~r", grid: false } : {}) };
-    const up = { scale: { domain: encode.range(peers, [y, low, high]), nice: true, zero: false } };
-    const base = { x: number(x, { title: x_title, scale, axis }), y: number(y, { title: y_title, ...up }) };
+    const heights = { scale: { domain: encode.range(peers, [y, low, high]), nice: true, zero: false } };
+    const base = { x: number(x, { title: x_title, scale, axis }), y: number(y, { title: y_title, ...heights }) };
     const tooltip = encode.tips(rows, { [name]: name, [x]: x_title, [y]: y_title });
     return {
       height: 300, names: name, layer: [
-        layer({ type: "rule" }, { ...base, y: number(low, up), y2: { field: high } }),
+        layer({ type: "rule" }, { ...base, y: number(low, heights), y2: { field: high } }),
         layer({ type: "point", filled: true, size: 70 }, { ...base, tooltip }),
       ],
     };
@@ -148,7 +148,7 @@ const kinds = {
     const datum = `datum['${value}']`;
     const star = marked ? ` + (datum['${marked}'] ? '*' : '')` : "";
     const form = `${diverging ? "+" : ""}${percent ? ".0%" : ".2f"}`;
-    const written = `replace(format(${datum}, '${form}'), regexp('^[+−](?=[0.%]+$)'), '')`; // 0 has no sign.
+    const numberText = `replace(format(${datum}, '${form}'), regexp('^[+−](?=[0.%]+$)'), '')`; // 0 has no sign.
     const slanted = { labelAngle: 40, labelAlign: "right", labelBaseline: "bottom" };
     const top = { orient: "top", labelLimit: 110, ticks: false, domain: false, ...slanted };
     const names = unique(rows, y);
@@ -164,7 +164,7 @@ const kinds = {
     // A cell that is too narrow for its number shows only its colour.
     const fontSize = { expr: "clamp(bandwidth('x') / 3.4, 7, 11)" };
     const opacity = { expr: `bandwidth('x') < ${diverging ? 26 : 22} ? 0 : 1` };
-    const shown = { calculate: `isValid(${datum}) ? ${written}${star} : ''`, as: "shown" };
+    const shown = { calculate: `isValid(${datum}) ? ${numberText}${star} : ''`, as: "shown" };
     return {
       height: names.length * 30, layer: [
         layer({ type: "rect", color }, cells),
@@ -185,9 +185,7 @@ const kinds = {
     const [low, high] = encode.ends(rows, value);
     const scale = { domain: encode.range(rows, [value, low, high]), nice: true, zero: false };
     const base = { x: { field: x, type: "temporal", title: null, scale: { type: "utc", padding: 12 }, axis } };
-    const up = number(value, { title, scale });
-    const from = number(low, { title });
-    const to = { field: high };
+    const y = number(value, { title, scale });
     const tooltip = encode.tips(rows, tips);
     const ofModel = { ...base, color: encode.legend(colour) };
     const hole = { type: "point", filled: true, opacity: 1, color: "var(--ground)", aria: false };
@@ -205,11 +203,11 @@ const kinds = {
     return {
       height: 240, layer: [
         ...(changes.size ? dated : []),
-        layer({ type: "rule", strokeWidth: 3, opacity: 0.35 }, { ...ofModel, y: from, y2: to }),
-        layer({ type: "line" }, { ...ofModel, y: up, detail: { field: line, type: "nominal" } }),
-        layer({ type: "point", filled: true, size: 55, opacity: 1 }, { ...ofModel, y: up, tooltip }),
-        layer(hole, { ...base, y: up, tooltip, size: sizeWhere(hollow, 20) }),
-        layer(alarm, { ...base, y: up, tooltip, size: sizeWhere(marked, 150) }),
+        layer({ type: "rule", strokeWidth: 3, opacity: 0.35 }, { ...ofModel, y: number(low, { title }), y2: { field: high } }),
+        layer({ type: "line" }, { ...ofModel, y, detail: { field: line, type: "nominal" } }),
+        layer({ type: "point", filled: true, size: 55, opacity: 1 }, { ...ofModel, y, tooltip }),
+        layer(hole, { ...base, y, tooltip, size: sizeWhere(hollow, 20) }),
+        layer(alarm, { ...base, y, tooltip, size: sizeWhere(marked, 150) }),
       ],
     };
   },
