@@ -48,13 +48,20 @@ const prbench = {
     });
   }),
 
+  // Returns the chosen models of a list, without entries that are only for comparison.
+  chosenModels: ({ index, without }) =>
+    index.entries.filter((entry) => !entry.is_earlier && !without.model.includes(entry.label)),
+
+  turn: 0, // The number of the latest drawing.
+
   // Draws a page, and shows an error on it if that fails; a later call ends an earlier one.
   async draw(work) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
+    this.turn += 1;
+    const { turn } = this;
     const error = await work(() => turn === this.turn).then(() => null, (reason) => reason);
     if (turn !== this.turn) return;
-    const failed = { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" };
-    Object.assign(byId("state"), failed);
+    const state = { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" };
+    Object.assign(byId("state"), state);
     document.documentElement.dataset.rendered = "yes";
   },
 };

@@ -26,7 +26,7 @@ const make = (tag, attributes = {}, ...children) => {
 
 const byId = (id) => document.getElementById(id);
 const para = (kind, ...children) => make("p", { class: kind }, children);
-const scrolling = (tag, kind, ...children) => make(tag, { class: kind, tabindex: 0 }, children);
+const scrolling = (tag, kind, ...children) => make(tag, { class: `scroll ${kind}`, tabindex: 0 }, children);
 const options = (pairs, chosen) =>
   pairs.map(([value, text]) => Object.assign(make("option", { value }, text), { selected: value === chosen }));
 const folded = (attributes, title, ...children) => make("details", attributes, make("summary", {}, title), children);

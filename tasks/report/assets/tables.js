@@ -26,14 +26,14 @@ const tables = {
     return /^'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+$)/.test(text) ? `'${text}` : text;
   },
 
-  // Makes headings buttons, so that the keyboard reaches them; a name begins with that of the group.
+  // Makes headings that sort buttons, so that the keyboard reaches them; a name begins with that of the group.
   heading(cell) {
     const label = cell.getColumn().getDefinition().titleDownload;
     return make("button", { type: "button", title: cell.getValue(), "aria-label": label }, cell.getValue());
   },
 
   // Makes a table; its promise `built` resolves when it is complete.
-  make(container, label, columns, options) {
+  grid(container, label, columns, options) {
     const { sorter, heading: titleFormatter, plain: accessorDownload } = this;
     const grid = new Tabulator(container, {
       columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all",
@@ -91,27 +91,31 @@ const tables = {
       };
       if (!group) grouped.push(column);
       else if (grouped.at(-1)?.id === group.id) grouped.at(-1).columns.push(column);
-      else grouped.push({ title: group.textContent, id: group.id, columns: [column] });
+      else grouped.push({ title: group.textContent, titleFormatter: "plaintext", id: group.id, columns: [column] });
     }
     return grouped;
   },
 
+  // Options of a table that has a page of its own.
+  ofPage: { layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))" },
+
   row: (row) => Object.fromEntries([...row.cells].map((cell) =>
     [cell.headers.split(" ").at(-1), make("span", {}, [...cell.childNodes])])),
 
-  grids: [], without: { model: [], judge_config: [] },
+  grids: [],
+  without: { model: [], judge_config: [] }, // The names that the user left out.
 
   async enhance(table) {
     const rows = [...table.tBodies[0].rows];
     const scroll = table.closest(".scroll");
     const container = make("div");
-    const texts = { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows" };
-    const field = make("input", { ...texts, input: () => this.filter(grid) });
+    const input = () => this.filter(grid);
+    const field = make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows", input });
     const label = byId(scroll.getAttribute("aria-labelledby")).textContent;
     const columns = this.columns(table);
     const data = rows.map(this.row);
     scroll.replaceWith(container);
-    const grid = Object.assign(this.make(container, label, columns, { data }), { field });
+    const grid = Object.assign(this.grid(container, label, columns, { data }), { field });
     await grid.built;
     this.filter(grid);
     this.grids.push(grid);
@@ -141,7 +145,7 @@ const tables = {
 };
 
 document.addEventListener("choice", ({ detail }) => tables.choose(detail));
-document.querySelectorAll("table.figure:has(td):not(.boards *)").forEach((table) => {
+document.querySelectorAll("table:has(td):not(.boards *)").forEach((table) => {
   const details = table.closest("details"); // A folded table has no width yet.
   if (!details || details.open) tables.enhance(table);
   else details.addEventListener("toggle", () => tables.enhance(table), { once: true });

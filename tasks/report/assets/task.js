@@ -93,7 +93,7 @@ const judged = {
 
   // Returns a criterion's verdicts, and whether A and B, or the judges, differ. Only judges with the same number of
   // steps can disagree. A verdict that is derived from another one is shown if the two differ, or on request.
-  look(criterion, sides, judges, request) {
+  compare(criterion, sides, judges, request) {
     const lines = judges.map((judge_config) => {
       const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
       return { judge_config, cells, isFlip: this.differ(cells) };
@@ -122,16 +122,16 @@ const judged = {
     const cells = sides.flatMap((side) => Object.values(side.cells));
     const keys = new Set(cells.map((verdict) => verdict.judge_config));
     const judges = index.judge_configs.filter(({ key }) => keys.has(key));
-    const looks = task.criteria.map((criterion) => this.look(criterion, sides, judges, request));
-    const isShown = (look) => (look[request.show] ?? true) || look.criterion.key === request.criterion;
-    const groups = looks.filter(isShown);
-    const count = (name) => looks.filter((look) => look[name]).length;
-    byId("n-criteria").textContent = `${groups.length} of ${looks.length} criteria · ${count("flips")} flipped`
+    const groups = task.criteria.map((criterion) => this.compare(criterion, sides, judges, request));
+    const isShown = (group) => (group[request.show] ?? true) || group.criterion.key === request.criterion;
+    const shownGroups = groups.filter(isShown);
+    const count = (name) => groups.filter((group) => group[name]).length;
+    byId("n-criteria").textContent = `${shownGroups.length} of ${groups.length} criteria · ${count("flips")} flipped`
       + ` · judges disagree on ${count("disputes")} · ${count("failures")} with failures`;
     const names = sides.map((side) => [letter(side), ` ${side.entry.label}, trial ${side.trial}`]);
     const titles = sides.length ? ["Judge", ...names].map((name) => make("th", { scope: "col" }, name)) : [];
     const head = make("thead", {}, make("tr", {}, titles));
-    byId("criteria").replaceChildren(head, ...groups.map(this.group, this));
+    byId("criteria").replaceChildren(head, ...shownGroups.map(this.group, this));
   },
 
   group({ criterion, lines, flips, disputes }) {
@@ -144,7 +144,7 @@ const judged = {
     const rows = lines.map((line) => {
       const heading = make("th", { scope: "row" }, line.judge_config.label);
       const cells = sides.map((side) => this.cell(line, criterion, side));
-      return make("tr", { class: line.isFlip ? "flipped" : null }, heading, cells);
+      return make("tr", {}, heading, cells);
     });
     return make("tbody", { class: isMarked && !request.judge_config ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title), rows);
@@ -250,8 +250,8 @@ const page = {
 
   drawChoice({ entries, sides, request }) {
     const { a, b } = byId("compare").elements;
-    const pairs = entries.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) => {
-      const age = isAlso ? " (earlier)" : "";
+    const pairs = entries.flatMap(({ key, label, is_earlier: isEarlier, trials }) => trials.map((trial) => {
+      const age = isEarlier ? " (earlier)" : "";
       const number = trials.length > 1 ? `, trial ${trial}` : "";
       return [`${key} ${trial}`, `${label}${age}${number}`];
     }));

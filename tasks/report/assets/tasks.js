@@ -22,13 +22,13 @@ const explorer = {
 
   // Loads the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
-    const { entries, judge_configs, main } = this.index;
-    const { model: models, judge_config: judges } = this.without;
+    const { judge_configs, main } = this.index;
+    const judges = this.without.judge_config;
     const isChosen = ({ key, label }) => (judges.length ? !judges.includes(label) : key === main);
     const judge_config = judge_configs.find(isChosen);
     const scores = judge_config ? await prbench.load(judge_config.scores) : {};
     if (!isCurrent()) return;
-    this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && !models.includes(label));
+    this.models = prbench.chosenModels(this);
     this.lines = this.index.tasks.map((task) => this.line(task, scores));
     await this.draw();
     await this.find(isCurrent);
@@ -116,13 +116,9 @@ const explorer = {
     this.tools?.remove();
     this.grid?.destroy();
     // A fixed height, because measuring every row takes most of the time that the page takes to open.
-    const options = {
-      rowHeight: columns[1].visible ? 72 : false,
-      maxHeight: "max(24rem, calc(100vh - 5rem))",
-      layout: "fitColumns",
-      initialSort: [{ column: "ordinal", dir: "asc" }],
-    };
-    this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, options);
+    const rowHeight = columns[1].visible ? 72 : false;
+    const options = { ...tables.ofPage, rowHeight, initialSort: [{ column: "ordinal", dir: "asc" }] };
+    this.grid = tables.grid(byId("tasks"), "Tasks with their scores", columns, options);
     await this.grid.built;
     this.tools = tables.tools(this.grid, "tasks");
   },

@@ -16,9 +16,9 @@ const search = {
       ...filters.ofTasks(this.index, ({ task }) => task),
       ...filters.ofLabels(breakdowns, (criterion) => [criterion.task, criterion]),
     ], this.criteria, () => prbench.draw((isCurrent) => this.choose(isCurrent)));
-    this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
-      layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      responsiveLayoutCollapseFormatter: (cells) => make("div", { class: "about", role: "gridcell" },
+    this.grid = tables.grid(byId("verdicts"), "Verdicts", this.columns(), {
+      ...tables.ofPage, responsiveLayout: "collapse",
+      responsiveLayoutCollapseFormatter: (cells) => cells.length > 0 && make("div", { class: "about", role: "gridcell" },
         cells.map(({ title, value }) => make("div", {}, make("small", {}, title), value))),
     });
     await this.grid.built;
@@ -27,8 +27,8 @@ const search = {
 
   // Returns the lists of letters of the chosen models, one for each judge and trial.
   async markLists() {
-    const { model: names, judge_config: judges } = this.without;
-    const models = this.index.entries.filter(({ is_also: isAlso, label }) => !isAlso && !names.includes(label));
+    const models = prbench.chosenModels(this);
+    const judges = this.without.judge_config;
     const judge_configs = this.index.judge_configs.filter(({ label }) => !judges.includes(label));
     const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
     const lists = [];
@@ -93,6 +93,7 @@ const search = {
       title,
       field: title,
       headerSort: false,
+      titleFormatter: "plaintext",
       formatter: (cell) => make("div", {}, contentOf(cell.getData())),
       ...layout,
     });

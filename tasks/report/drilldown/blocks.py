@@ -88,7 +88,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Subjects:
-    """The entries, with earlier vintages (`is_also`), and the judge configurations; queries and
+    """The entries, with earlier vintages (`is_earlier`), and the judge configurations; queries and
     pages name each by its `key`.
     """
 
@@ -131,19 +131,19 @@ class Subjects:
 
 
 def subjects_of(scope: Scope, earlier_entries: Sequence[Row]) -> Subjects:
-    """Return the subjects of a scope, with earlier vintages only for comparison (`is_also`)."""
+    """Return the subjects of a scope, with earlier vintages only for comparison (`is_earlier`)."""
     entries: dict[str, dict[str, Any]] = {}
     for row in scope.entries:
         key = entry_key(row)
-        entries[key] = {**row, "key": key, "is_also": False}
+        entries[key] = {**row, "key": key, "is_earlier": False}
     for earlier in earlier_entries:
         key = entry_key(earlier)
-        entries.setdefault(key, {**earlier, "key": key, "is_also": True})
+        entries.setdefault(key, {**earlier, "key": key, "is_earlier": True})
     labels = Counter(entry["entry"] for entry in entries.values())
     for entry in entries.values():
         # The label of an earlier vintage includes the vintage if several entries have the same
         # label.
-        if entry["is_also"] and labels[entry["entry"]] > 1:
+        if entry["is_earlier"] and labels[entry["entry"]] > 1:
             entry["entry"] = f"{entry['entry']} {entry['vintage']}"
     judge_configs = [_described(judge_config) for judge_config in scope.judge_configs]
     return Subjects(scope, list(entries.values()), judge_configs)

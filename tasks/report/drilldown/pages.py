@@ -246,7 +246,7 @@ def _write_entries(
                 "key": key,
                 "label": visible(entry["entry"]),
                 "vintage": entry["vintage"],
-                "is_also": entry["is_also"],
+                "is_earlier": entry["is_earlier"],
                 "trials": sorted(trials[key]),
                 "marks": marks_files[key],
                 "blocks": files[key],

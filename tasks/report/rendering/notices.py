@@ -30,7 +30,7 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     usd = [cost for cost in costs if cost is not None]
     total = f"${sum(usd):,.2f}" if usd else "unknown"
     n_unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
-    unpriced = f"{n_unpriced:,} of unknown price" if n_unpriced else ""
+    unpriced = f"{counted(n_unpriced, 'result')} of unknown price" if n_unpriced else ""
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
         ("Models", f"{len(models):,}", vintages),

@@ -84,14 +84,10 @@ def _head(name: str, columns: Sequence[Column], rows: Rows) -> tuple[Markup, lis
     return Markup("").join(head), tags
 
 
-_TABLE = Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>')
+_TABLE = Markup("<table>\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>")
 _ROW = Markup("<tr>{}</tr>\n")
-_HEADING = Markup(
-    '<th id="{id}" class="{alignment}" scope="col" rowspan="{n_rows}" colspan="1">{title}</th>'
-)
-_GROUP_HEADING = Markup(
-    '<th id="{id}" class="center" scope="colgroup" rowspan="1" colspan="{n_columns}">{title}</th>'
-)
+_HEADING = Markup('<th id="{id}" class="{alignment}" scope="col" rowspan="{n_rows}">{title}</th>')
+_GROUP_HEADING = Markup('<th id="{id}" scope="colgroup" colspan="{n_columns}">{title}</th>')
 
 
 def _shown(column: Column, row: Row) -> str:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator
 
 from tasks.figures.addresses import task_key
 from tasks.rules.text.characters import visible
-from tests.tasks.report.browser import PHONE, Visit, visiting
+from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import (
     Row,
     data,
@@ -266,7 +266,7 @@ def shown_verdicts(contents: Row) -> list[tuple[str, int]]:
     for entry in index["entries"]:
         marks_by_trial = contents[f"entry-{entry['key']}"].get(index["main"], {})
         for marks in marks_by_trial.values():
-            if not entry["is_also"]:
+            if not entry["is_earlier"]:
                 verdicts += [
                     (index["statuses"][mark], n) for n, mark in enumerate(marks)
                 ]
@@ -300,6 +300,17 @@ def test_verdicts_are_searched_by_status_category_and_words(visit, contents):
     wait_for_count(visit, f"#count[data-total='{expected}']", 1)
     assert expected > 10
     assert set(texts(visit.locator("#verdicts .badge"))) == {"✗ not met"}
+
+
+@pytest.mark.parametrize(("size", "is_folded"), [(DESKTOP, False), (PHONE, True)])
+def test_a_verdict_has_a_second_line_only_where_columns_do_not_fit(
+    browser, world_drilldown, size, is_folded
+):
+    with visiting(browser, world_drilldown, size) as visit:
+        visit.open("verdicts.html")
+        second_lines = visit.locator(".tabulator-row .about")
+
+        assert (second_lines.count() > 0) == is_folded
 
 
 def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit):

@@ -70,6 +70,13 @@ def test_pages_are_in_groups_whose_first_ones_are_on_screen(
         assert data == ["Data", "Annotations", "Reviews"]
 
 
+def test_a_group_of_one_page_is_not_named(browser, research_site):
+    with visiting(browser, research_site) as visit:
+        visit.open("index.html")
+
+        assert visit.locator(".group", has_text="Data").inner_text() == "Data"
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_the_first_screen_says_of_when_the_report_is(browser, world_site, size):
     with visiting(browser, world_site, size) as visit:
@@ -193,6 +200,21 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
         assert set(_column(visit, "leaderboard", "leaderboard-split")) == {
             "legal_hard"
         }
+
+
+def test_the_keyboard_focus_is_visible_in_a_table(browser, world_site):
+    with visiting(browser, world_site) as visit:
+        _open_leaderboard(visit)
+        rows = visit.locator("#leaderboard .tabulator-tableholder")
+        heading = visit.locator("#leaderboard [role=columnheader] button").first
+
+        visit.page.keyboard.press("Tab")
+        for element in (heading, rows):
+            element.focus()
+            assert (
+                element.evaluate("(it) => getComputedStyle(it).outlineStyle")
+                == "solid"
+            )
 
 
 def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
