@@ -153,7 +153,7 @@ def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser, research_sit
         visit.page.get_by_label("Exploration").select_option("Low")
         assert visit.locator("#count").inner_text() == "4 of 12 tasks"
         visit.page.get_by_role("button", name="Reset").click()
-        visit.page.get_by_label("Search").fill("shallow")
+        visit.page.get_by_role("searchbox", name="Search").fill("shallow")
         visit.page.wait_for_function(
             "() => document.getElementById('count').textContent === '4 of 12 tasks'"
         )
