@@ -227,6 +227,11 @@ def publish_parts(
     try:
         with explaining(f"{database}: cannot be published"):
             _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
+    except WarehouseError:
+        # The database may have been damaged since it was verified.
+        if must_verify or not is_damaged(database):
+            raise
+        publish_parts(store, must_verify=True)
     finally:
         _remove_leftovers(store)
 
@@ -245,7 +250,9 @@ def _publish(
         # None: built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         base = published if published and _can_extend(published, current_parts) else set()
-        verified_parts = current_parts if must_verify else parts_except(current_parts, base)
+        # After a retraction, those of published responses are read again (see `load`).
+        verifies_all = must_verify or bool(current_parts["retractions"])
+        verified_parts = current_parts if verifies_all else parts_except(current_parts, base)
         if not set_aside_damaged(store, verified_parts, listing):
             break
         # The parts that were set aside are missing in the next round.

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tasks.llm.ledger.files import was_damaged_since
 from tasks.maintain.spend import run_total, store_calls
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import TABLES, Row, Warehouse
+from warehouse import TABLES, Row, Warehouse, WarehouseError
 
 SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials"}
 """Fields of a job, outside its settings, that narrow it."""
@@ -48,7 +49,9 @@ def run_row(
         "verdicts_made": _n_rows_of(reports, "judge"),
     }
     if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
-        row_counts = _stored_row_counts(job)
+        # That nothing can be published may be what ended the run.
+        with suppress(WarehouseError):
+            row_counts = _stored_row_counts(job)
     if ended_at is not None:
         ended_at = max(ended_at, started_at)  # the clock may have been set back during the run
     calls = _NO_CALLS if outcome == RUNNING else run_total(job, job.run_id)
@@ -151,8 +154,7 @@ def mark_killed(job: Job) -> list[Row]:
         return []
     store_calls(job)
     for row in killed:
-        row["outcome"] = KILLED
-        row["cost_usd"] = _cost_usd_of_killed(job, row)
+        row |= {"outcome": KILLED, **_total_of_killed(job, row)}
     warehouse.write("runs", killed)
     warehouse.publish()
     for row in killed:
@@ -161,13 +163,16 @@ def mark_killed(job: Job) -> list[Row]:
     return killed
 
 
-def _cost_usd_of_killed(job: Job, row: Row) -> float | None:
-    """Return the cost of a killed run; None if all its calls may be lost with a damaged ledger."""
-    cost_usd: float | None = run_total(job, row["run_id"])["cost_usd"]
+def _total_of_killed(job: Job, row: Row) -> Row:
+    """Return the calls, tokens and cost of a killed run.
+
+    The cost is None if all its calls may be lost with a damaged ledger.
+    """
+    total = run_total(job, row["run_id"])
     started_s = row["started_at"].timestamp()
-    if not cost_usd and was_damaged_since(job.warehouse / LEDGER, started_s):
-        return None
-    return cost_usd
+    if not total["cost_usd"] and was_damaged_since(job.warehouse / LEDGER, started_s):
+        total["cost_usd"] = None
+    return total
 
 
 def job_of_run(job: Job, row: Row) -> Job:

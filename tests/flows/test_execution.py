@@ -22,7 +22,7 @@ from flows.run.signals import run_interruptibly
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.kit import job_on, prepared, rows_in
-from warehouse import Warehouse, advice_if_writable
+from warehouse import Warehouse, WarehouseError, advice_if_writable
 
 
 def interrupt(*_: object, **__: object) -> NoReturn:
@@ -103,6 +103,23 @@ def test_work_cut_short_is_recorded_with_its_outcome(work, outcome, tmp_path):
         execute(job_on("sample", tmp_path), work)
 
     assert rows_in(tmp_path, "select outcome from runs") == [{"outcome": outcome}]
+
+
+def test_a_run_that_cannot_publish_is_recorded_as_failed(monkeypatch, tmp_path):
+    def refuse(*_):
+        raise WarehouseError("no space left")
+
+    def work():
+        monkeypatch.setattr(Warehouse, "publish", refuse)
+        refuse()
+
+    Warehouse(tmp_path).publish()
+    with pytest.raises(WarehouseError, match="no space left"):
+        execute(job_on("sample", tmp_path), work)
+    monkeypatch.undo()
+    Warehouse(tmp_path).publish()
+
+    assert rows_in(tmp_path, "select outcome from runs") == [{"outcome": "failed"}]
 
 
 def mount(folder: Path, *options: str) -> bool:

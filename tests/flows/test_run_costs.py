@@ -115,12 +115,13 @@ def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job):
     assert sum_usd(run_cost(killed_job, "killed")) == TOTAL
 
 
-def test_the_row_of_a_killed_run_gets_its_cost(killed_job):
+def test_the_row_of_a_killed_run_gets_its_calls_and_their_cost(killed_job):
     [killed_run] = mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
     assert killed_run["cost_usd"] == TOTAL
-    assert rows_in(killed_job, "select cost_usd from runs") == [{"cost_usd": TOTAL}]
+    stored_run = {"calls": 8, "cost_usd": TOTAL}
+    assert rows_in(killed_job, "select calls, cost_usd from runs") == [stored_run]
     cost_rows = rows_in(killed_job, "from run_costs where run_id = 'killed'")
     assert sum_usd(cost_rows) == TOTAL
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL

@@ -194,6 +194,23 @@ def test_a_publication_verifies_the_parts_that_it_adds_and_verify_all_of_them(fi
     assert len(rows_of(filled)["labels"]) == 4
 
 
+def test_a_publication_after_a_retraction_verifies_the_responses_that_it_reads_again(
+    filled,
+):
+    filled.write(
+        "retractions", [row("retractions", import_batch="b", is_retracted=True)]
+    )
+    filled.publish()
+    part = filled.store.current_parts("responses")[0]
+    part.write_bytes(part.read_bytes()[:100])
+    filled.write("verdicts", verdicts_on(response("t", trial=1), 21)[20:])
+
+    filled.publish()
+
+    assert f"{part}: is damaged" in reported_damage()
+    assert len(rows_of(filled)["responses"]) == 3
+
+
 def failed_rows(warehouse: Warehouse) -> list[Path]:
     """The parts of a decision and of a later failure with the same key."""
     for status in ("timeout", "ok", "refused"):
@@ -350,6 +367,19 @@ def test_a_database_that_is_cut_short_is_found(filled):
     for n_left in (0, 1, 4_096, 12_288, n_bytes // 3, n_bytes // 2, n_bytes - 1):
         filled.database.write_bytes(content[:n_left])
         assert not is_database_whole(filled.database), n_left
+
+
+def test_no_publication_fails_because_a_database_was_damaged_during_the_run(filled):
+    content = filled.database.read_bytes()
+    filled.write("labels", [row("labels", field="Law", kind="k", label="newer")])
+    filled.write("verdicts", verdicts_on(response("t", trial=1), 21)[20:])
+
+    for block in range(12_288, len(content) - 64, 262_144):
+        filled.database.write_bytes(content)
+        flip(filled.database, block + 4_000)
+        filled.publish()
+
+    assert "was damaged; it is rebuilt from the parts" in reported_damage()
 
 
 def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(

@@ -279,7 +279,10 @@ def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused
             "--vintage all: works only for leaderboards and reports",
         ),
         (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
-        (["run", "--vintage", ""], "vintage '': is no label; write `base`, or a date"),
+        (
+            ["run", "--vintage", ""],
+            "vintage '': is no label; write `base`, or a date",
+        ),
         (["leaderboard", "--vintage", "a\nb"], "vintage 'a\\nb': is no label"),
         (["run", "--model", "smolm2-135m"], "(did you mean `smollm2-135m`?)"),
         (

@@ -169,7 +169,9 @@ def test_a_document_with_text_replaces_a_scan(job, folder):
 
 def test_the_same_folder_again_converts_nothing(job, folder, monkeypatch):
     write_docx(folder / "ada" / "t1.docx", "From Word.")
-    assert "1 response imported, 0 already present" in import_responses(job, folder).line
+    assert (
+        "1 response imported, 0 already present" in import_responses(job, folder).line
+    )
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
 
     report = import_responses(job, folder)
