@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 
 import click
 
@@ -98,6 +99,9 @@ cli.sections = SECTIONS
 
 def entry() -> None:
     """Run `prbench` as a process."""
+    # Of a closed stream, Python makes no file.
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     # A terminal that cannot show a table's lines gets question marks instead of an error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -121,6 +125,10 @@ def entry() -> None:
 
     exit_codes.append(main(sys.argv[1:]))
     sys.exit(exit_codes[0])
+
+
+def _nowhere() -> io.TextIOWrapper:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -210,6 +210,16 @@ def test_progress_bars_say_what_a_label_holds(label, monkeypatch):
     assert f"and {visible(label)}" in output
 
 
+@pytest.mark.parametrize("n_stream", [1, 2])
+def test_a_command_whose_output_is_closed_ends_without_a_traceback(n_stream):
+    command = ["sh", "-c", f"{PRBENCH} --help {n_stream}>&-"]
+
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert process.returncode == 0
+    assert process.stderr == ""
+
+
 @pytest.fixture
 def guarded_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
     """A logger behind the guard of logs, and its output."""
