@@ -238,10 +238,13 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     `digest` is the published one, if it is known; `texts` are paths (see `given_texts`).
 
     Raises:
-        UsageError: the file does not exist, or is empty.
-        Damaged: its digest is not that of its bytes or the published one, or its content is not
-            that of a certificate.
+        UsageError: the file or a path does not exist.
+        Damaged: the file is empty, or its digest is not that of its bytes or the published one, or
+            its content is not that of a certificate.
     """
+    for path in texts:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder; check the path")
     actual_digest = _check_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)

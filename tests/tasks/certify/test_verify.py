@@ -527,6 +527,14 @@ def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
     assert verify(certificate, texts=(file,)).is_confirmed
 
 
+@pytest.mark.parametrize("name", ["folder", "responses.jsonl"])
+def test_a_path_of_texts_that_does_not_exist_is_refused_before_the_file_is_read(
+    name, tmp_path
+):
+    with pytest.raises(UsageError, match=one_line(f"{name}: no such file or folder")):
+        verify(tmp_path / "missing.zip", texts=(tmp_path / name,))
+
+
 def test_what_was_changed_left_out_or_added_differs(certificate, tmp_path):
     def change(members):
         lines = members[FIGURES[0]].splitlines(keepends=True)
