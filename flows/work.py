@@ -31,7 +31,7 @@ from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import missing_by_judge
 from tasks.judge.neighbours import missing_arrangements
 from tasks.judge.panels import lacks_panel_verdicts
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.calls import Analysis
 from tasks.run.missing_work import criteria_to_rewrite, missing_splits, wanted_rubrics, wanted_tasks
 from tasks.run.run_context import refuse_uninstalled, refuse_unready
@@ -230,11 +230,17 @@ def prefect_flow(name: str) -> Any:
 
 
 def has_work(job: Job, name: str) -> bool:
-    """Return whether a flow has work."""
+    """Return whether a flow has work.
+
+    Raises:
+        UsageError: the job names something that the flow would refuse.
+    """
     checks = FLOWS[name].checks
     try:
         with Warehouse(job.warehouse).reader() as reader:
             return not checks or any(finds_work(job, reader) for finds_work in checks)
+    except UsageError:
+        raise
     except (PipelineError, WarehouseError):
         return True  # no data yet, or not the configured one: the flow reports it
 

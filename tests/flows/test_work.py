@@ -27,6 +27,7 @@ from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import Site
+from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.kit import (
     ROOT,
@@ -34,6 +35,7 @@ from tests.kit import (
     endpoint,
     job_on,
     judged,
+    one_line,
     prepared,
     row,
     sampled,
@@ -75,7 +77,7 @@ def test_ingest_has_work_for_other_data_and_other_checks(data, tmp_path):
     other_checks = job_on(
         data,
         tmp_path / "data",
-        quality={"weights": "warn"},
+        quality={"weight_range": "warn"},
     )
     assert has_work(other_data, "ingest")
     assert has_work(other_checks, "ingest")
@@ -89,6 +91,13 @@ def test_there_is_work_for_a_new_split(data, tmp_path):
     job = job_on(data, tmp_path / "data")
     assert has_work(job, "ingest")
     assert has_work(job, "evaluate")
+
+
+def test_a_task_that_is_not_stored_is_refused_before_a_flow_starts(data, tmp_path):
+    job = prepared(job_on(data, tmp_path / "data"))
+
+    with pytest.raises(UsageError, match=one_line("--task nope: ")):
+        has_work(job.model_copy(update={"named_tasks": ("nope",)}), "backfill")
 
 
 def test_select_hard_has_work_until_the_configured_subset_is_selected(tmp_path):
