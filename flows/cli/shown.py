@@ -358,6 +358,8 @@ def diff(
         "tasks": "diff_tasks",
         "flips": "diff_flips",
     }
+    if choices["n_flips"] == 0 and not context.as_json:
+        del parts["flips"]  # without rows, its table would say that no criterion flipped
     title = f"Comparison of {names[0]} with {', '.join(names[1:])}"
     with reporting_errors_in(summary_file, title):
         # Compared revisions need not include the configured one.

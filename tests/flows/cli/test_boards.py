@@ -158,6 +158,15 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
     assert sentence in run_here.err
 
 
+def test_a_comparison_without_flipped_criteria_does_not_say_that_none_flipped(
+    run_here,
+):
+    assert "No criterion flipped" not in run_here(
+        "diff", "good", "below", "--flips", "0"
+    )
+    assert run_here.json("diff", "good", "below", "--flips", "0")["flips"] == []
+
+
 def test_an_empty_result_writes_no_file(run_here, tmp_path):
     line = run_here.refusal("reviews", "-o", tmp_path / "reviews.csv")
 
