@@ -4,7 +4,6 @@ also to a file.
 
 import io
 import json
-import math
 import shutil
 import sys
 import textwrap
@@ -21,6 +20,7 @@ from tasks.console import exact, working
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.cells import csv_text, markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
+from tasks.rules.text.json_text import json_value, plain_text
 
 if TYPE_CHECKING:
     from flows.execution import Execution
@@ -73,19 +73,6 @@ def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None
             from tasks.exports.figure_files import Sheet, workbook
 
             put_bytes(context, workbook([Sheet("rows", records)]))
-
-
-def _json_value(value: Any) -> Any:
-    """Return a value with decimals as numbers, and None for NaN and infinity, which JSON does not
-    have.
-    """
-    if isinstance(value, Mapping):
-        return {name: _json_value(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_value(part) for part in value]
-    if isinstance(value, float | Decimal):
-        return float(value) if math.isfinite(value) else None
-    return value
 
 
 def markdown_text(columns: Sequence[str], rows: Rows) -> str:
@@ -151,7 +138,7 @@ def show_json(context: Context, value: Any) -> None:
 
 
 def _json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(_json_value(value), default=str, ensure_ascii=False, indent=indent) + "\n"
+    return json.dumps(json_value(value), ensure_ascii=False, indent=indent) + "\n"
 
 
 def put(context: Context, text: str, *, is_json: bool = False) -> None:
@@ -215,8 +202,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.1f}"
     if isinstance(value, list | tuple):
-        value = ", ".join(map(str, value))
-    return one_line_text(str(value))
+        return one_line_text(", ".join(map(plain_text, value)))
+    return one_line_text(plain_text(value))
 
 
 def run_flow(context: Context, name: str) -> "Execution":

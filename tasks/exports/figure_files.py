@@ -14,6 +14,7 @@ from tasks.figures.figure import Figure, Rows, usual
 from tasks.rules.errors import PipelineError, disk_errors
 from tasks.rules.text.cells import defused_formula, may_run
 from tasks.rules.text.characters import visible
+from tasks.rules.text.json_text import plain_text
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import write_atomically
@@ -217,4 +218,4 @@ def _cell(value: Any) -> Any:
     """Return a value that a cell can hold: a number, a date, or visible text."""
     if value is None or isinstance(value, int | float | Decimal | date | time | timedelta):
         return value
-    return visible(str(value))
+    return visible(plain_text(value))

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from tasks.rules.text.characters import shows_nothing
+from tasks.rules.text.json_text import plain_text
 
 _SIGNS = "=+-@＝＋－＠"
 _DATE = re.compile(r"'*\d+(?:[-/.:]\d+)+\Z")
@@ -82,7 +83,8 @@ def defused_formula(text: str) -> str:
 
 def sheet_cell(value: Any) -> Any:
     """Return a value for a CSV file: numbers and None unchanged, other values as safe text."""
-    return value if isinstance(value, int | float | Decimal | None) else defused_formula(str(value))
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return value if is_number or value is None else defused_formula(plain_text(value))
 
 
 _MARKDOWN = re.compile(

@@ -1,7 +1,11 @@
-"""The reader of JSON from outside: it refuses duplicate keys, whose meaning is unclear."""
+"""JSON from outside, in which duplicate keys are refused because their meaning is unclear; and values
+as JSON or text.
+"""
 
 import json
 import math
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 _DEEPEST = 200
@@ -52,3 +56,34 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"key {key!r} appears twice in the object that begins with {begin}")
         by_key[key] = value
     return by_key
+
+
+def json_value(value: Any) -> Any:
+    """Return a value that JSON can hold.
+
+    Decimals are numbers, NaN and infinity None, bytes as DuckDB writes them, and values and keys of
+    other types are text.
+    """
+    if isinstance(value, Mapping):
+        return {plain_text(name): json_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(part) for part in value]
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    return value if isinstance(value, int | None) else plain_text(value)
+
+
+def plain_text(value: Any) -> str:
+    """Return a value as text: a nested or missing one and a truth value as JSON, bytes as DuckDB
+    writes them.
+    """
+    if isinstance(value, Mapping | list | tuple | bool | None):
+        return json.dumps(json_value(value), ensure_ascii=False)
+    if isinstance(value, bytes):
+        return "".join(map(_byte_text, value))
+    return str(value)
+
+
+def _byte_text(byte: int) -> str:
+    is_plain = 32 <= byte < 127 and byte not in b"\\'\""
+    return chr(byte) if is_plain else f"\\x{byte:02X}"

@@ -1,8 +1,10 @@
 """`prbench sql`: it is read-only, shows whole results, and describes the database."""
 
+import csv
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -88,6 +90,59 @@ def test_json_has_null_for_nan_and_numbers_for_decimals(run_here):
     query = "select 'nan'::double as a, ['inf'::double] as b, 0.5 as c"
 
     assert run_here.json("sql", query) == [{"a": None, "b": [None], "c": 0.5}]
+
+
+NESTED = """
+    select
+        {'a': null, 'b': timestamp '2026-01-01'} as s,
+        ['x', null] as l,
+        map([date '2026-01-01'], [0.5]) as m,
+        '\\x01"=a'::blob as b,
+        true as t
+"""
+STRUCT = '{"a": null, "b": "2026-01-01 00:00:00"}'
+MAP = '{"2026-01-01": 0.5}'
+BYTES = r"\x01\x22=a"
+
+
+def test_json_has_nested_values_as_json_and_bytes_as_duckdb_writes_them(run_here):
+    [record] = run_here.json("sql", NESTED)
+
+    assert record == {
+        "s": json.loads(STRUCT),
+        "l": ["x", None],
+        "m": json.loads(MAP),
+        "b": BYTES,
+        "t": True,
+    }
+
+
+def test_csv_has_nested_values_as_json_and_bytes_as_duckdb_writes_them(run_here):
+    [_, cells] = csv.reader(run_here("sql", NESTED, "--format", "csv").splitlines())
+
+    assert cells == [STRUCT, '["x", null]', MAP, BYTES, "true"]
+
+
+def test_a_table_has_nested_values_as_json_and_bytes_as_duckdb_writes_them(run_here):
+    table = run_here("sql", NESTED)
+
+    assert re.split(r" {2,}", table.splitlines()[2]) == [
+        STRUCT,
+        "x, null",
+        MAP,
+        BYTES,
+        "yes",
+    ]
+
+
+def test_a_workbook_has_nested_values_as_json_and_bytes_as_duckdb_writes_them(
+    tmp_path, run_here
+):
+    run_here("sql", NESTED, "-o", tmp_path / "q.xlsx")
+
+    [sheet] = openpyxl.load_workbook(tmp_path / "q.xlsx").worksheets
+    cells = [cell.value for cell in sheet[2]]
+    assert cells == [STRUCT, '["x", null]', MAP, BYTES, True]
 
 
 def test_parquet_holds_every_column_and_row_with_its_type(run_here, tmp_path):
