@@ -31,8 +31,8 @@ _WITHOUT_LIMIT = 10**6
 class TableColumn:
     """A column of a table as text.
 
-    A number is right-aligned and never wrapped. An essential column is shown at any width. Where
-    width matters, the heading is the short one, if there is one, and wrapped between words.
+    A number is right-aligned and never wrapped. Essential columns join first. Where width
+    matters, the heading is the short one, if there is one, and wrapped between words.
     """
 
     name: str
@@ -79,19 +79,15 @@ def one_line_text(text: str) -> str:
 
 
 def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
-    """Return the essential columns, and those of the others that fit, in the order of `columns`.
-
-    The others join in their order, up to the first that does not fit. Where none is essential, the
-    first one stays.
+    """Return the columns that fit, in the order of `columns`: the first one, the essential ones,
+    and the others, up to the first that does not fit.
     """
-    essential = [column for column in columns if column.is_essential] or [*columns[:1]]
-    joined = [*essential]
-    table_width = sum(column.readable_width + GAP for column in essential) - GAP
-    for column in columns:
-        if column in essential:
-            continue
+    ranked = sorted(columns, key=lambda column: not column.is_essential)
+    joined: list[TableColumn] = []
+    table_width = -GAP
+    for column in ranked:
         table_width += column.readable_width + GAP
-        if table_width > width:
+        if joined and table_width > width:
             break
         joined.append(column)
     return [column for column in columns if column in joined]
@@ -135,8 +131,9 @@ def layout(
     rows are grouped, each group under a heading.
 
     Without a width, as in a pipe, it has the essential columns, or all if none is essential. With a
-    width, essential columns stay; of the others, those without any value are left out, and those
-    with the same value in all rows are in the heading, as far as they fit there.
+    width, it has those that fit, essential ones first; of the others, those without any value are
+    left out, and those with the same value in all rows are in the heading, as far as they fit
+    there.
     """
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]

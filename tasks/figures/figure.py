@@ -397,9 +397,9 @@ class Figure:
             (`Benchmark.figure_sources`).
         shows: the columns of the table of numbers.
         charts: declarations of its charts; none for a figure that is a table only.
-        essential: the columns that a terminal of any width and a pipe show, at most eight, all if
-            it is empty; the others join in the order of `shows` where the terminal is wide enough.
-            A value or a lower end brings its interval.
+        essential: the columns that a pipe and a terminal of 80 characters show, at most eight, all
+            if it is empty; the others join in the order of `shows` where a terminal is wider. A
+            value or a lower end brings its interval.
         boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as
             far as `shows` has them; empty for a single group.
         empty: the text if there are no rows; a figure without one is left out then.

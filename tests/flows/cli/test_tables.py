@@ -1,4 +1,6 @@
-"""Tables in terminals: the essential columns at every width, and no line that is too long."""
+"""Tables in terminals: the essential columns from 80 characters on, and no line that is too
+long.
+"""
 
 import re
 from dataclasses import replace
@@ -190,6 +192,34 @@ def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows
     assert headings[0] == headings[2]
     assert headings[1] == headings[3]
     assert len(headings[1]) >= len(headings[0])
+
+
+@pytest.mark.parametrize(
+    ("width", "last_shown", "first_hidden"),
+    [
+        (30, "Model", "Score"),
+        (40, "0.607*", "interval"),
+        (50, "interval", "Coverage"),
+    ],
+)
+def test_a_narrow_terminal_leaves_out_columns_and_keeps_names_and_numbers_whole(
+    width,
+    last_shown,
+    first_hidden,
+    monkeypatch,
+    capsys,
+):
+    on_terminal(monkeypatch, width)
+    board = FIGURES["leaderboard"]
+
+    show_figure(board, [usual_row(board)])
+
+    table, hidden = printed(capsys).split("A wider terminal")
+    assert MODEL in table
+    assert last_shown in table
+    assert first_hidden not in table
+    assert first_hidden in hidden
+    assert max(map(cell_len, table.splitlines())) <= width
 
 
 def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_essential_columns(
