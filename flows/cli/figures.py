@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tasks.benchmarks.base import Benchmark
     from tasks.config.job import Job
     from tasks.figures.figure import Figure, Rows
+    from tasks.figures.scope import Scope
     from tasks.rules.records import ScoreDefinition
 
 
@@ -287,19 +288,22 @@ def figure(
       prbench figure critical -o critical.xlsx
     """
     from tasks.figures.scope import Scope
-    from tasks.figures.shown import figure_of, parse_parameters
+    from tasks.figures.shown import figure_of, parse_parameters, refuse_other_choice
     from tasks.figures.shown.leaderboard import board_parameters
     from warehouse import Warehouse
 
     chosen_figure = figure_of(name)
-    job = context.stored_job()
     values = parse_parameters(chosen_figure, parameters)
-    if by is not None and "breakdown" not in chosen_figure.parameters:
-        raise UsageError(f"--by {by}: {name} cannot be broken down")
+    if by is not None:
+        if "breakdown" not in chosen_figure.parameters:
+            raise UsageError(f"--by {by}: {name} cannot be broken down")
+        refuse_other_choice(chosen_figure, "breakdown", by, f"--by {by}")
+    job = _job_with_names(context, values)
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
         if is_hard and "is_hard" in chosen_figure.parameters:
             values["is_hard"] = True
+        _refuse_unknown_breakdown(scope, chosen_figure, values)
         if by and "of_criteria" in chosen_figure.parameters:
             values |= board_parameters(scope, by)
         elif by:
@@ -311,6 +315,32 @@ def figure(
         show_nothing(context, job, chosen_figure.empty)
     else:
         present(context, {name: chosen_figure}, {name: rows}, job=job)
+
+
+def _job_with_names(context: Context, values: Mapping[str, Any]) -> "Job":
+    """Return the job on stored data, which has the models and people that parameters name.
+
+    Raises:
+        UsageError: it lacks one.
+    """
+    from tasks.run.stored_data import refuse_unknown_graders
+
+    models = [values[name] for name in ("model", "than", "first") if values.get(name)]
+    models += values.get("others", [])
+    models += context.arguments.named_models or ()
+    job = context.stored_job(model=models)
+    if "people" in values:
+        refuse_unknown_graders(job, people=values["people"])
+    return job
+
+
+def _refuse_unknown_breakdown(scope: "Scope", figure: "Figure", values: Mapping[str, Any]) -> None:
+    """Refuse a parameter `breakdown` that the benchmark does not have."""
+    from tasks.figures.shown.leaderboard import board_parameters
+
+    breakdown = values.get("breakdown", figure.parameters.get("breakdown"))
+    if "of_criteria" in figure.parameters and breakdown != figure.parameters["breakdown"]:
+        board_parameters(scope, breakdown)
 
 
 @show_command(location_options=())

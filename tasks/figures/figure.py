@@ -383,6 +383,8 @@ MEAN_SCORE = (
 """The columns of a mean score: as shown, and before clipping."""
 BY_LABEL = ("judge_config", "split", "label")
 """The boards of a figure that has several labels of tasks or criteria."""
+WHOLE_OR_CATEGORIES = {"breakdown": ["all", "category"]}
+"""The choices of a figure of whole rubrics or of their categories."""
 
 
 @dataclass(frozen=True)
@@ -408,6 +410,8 @@ class Figure:
         mart: the mart whose columns it shows, if it is one; it explains columns in files.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         parameters: the figure's own parameters; others are shared by all queries.
+        choices: parameter -> the values that it may have, if they are few.
+        required: the parameters without which it shows nothing.
         listed: selects the rows of the table, which is for reading: by default those on full
             splits; the CSV has all.
         heading: a line above the table in a terminal that says what the current rows are about.
@@ -435,6 +439,8 @@ class Figure:
     mart: str = ""
     compute: Callable[[Any, Parameters], list[dict[str, Any]]] | None = None
     parameters: Parameters = field(default_factory=dict)
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    required: Sequence[str] = ()
     listed: Callable[[Rows], Rows] = on_full_splits
     heading: Callable[[Rows], str] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None

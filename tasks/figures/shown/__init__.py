@@ -87,7 +87,8 @@ def parse_parameters(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
     """Return the parameters of a figure from `name=value` texts; a list is given item by item.
 
     Raises:
-        UsageError: the figure has no such parameter, or the value is of another kind.
+        UsageError: the figure has no such parameter, it cannot have the value, or a required one is
+            missing.
     """
     parameters = figure.settable_parameters
     values: dict[str, Any] = {}
@@ -96,15 +97,45 @@ def parse_parameters(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
         if name not in parameters:
             hint = hint_on(name, parameters)
             raise UsageError(f"{text}: {figure.name} has no parameter {name}{hint}")
+        refuse_other_choice(figure, name, value, text)
         default = parameters[name]
         if isinstance(default, list | tuple):
             values[name] = [*values.get(name, ()), value]
+        elif name.startswith("n_"):
+            values[name] = _parsed(text, default or _SOME_ROWS)
+            if values[name] < 1:
+                raise UsageError(f"{text}: must be at least 1")
         elif default is None or isinstance(default, str):
             values[name] = value
         else:
-            values[name] = None
-            with suppress(yaml.YAMLError):
-                values[name] = yaml.safe_load(value or "null")
-            if type(values[name]) is not type(default):
-                raise UsageError(f"{text}: must be like {name}={str(default).lower()}")
+            values[name] = _parsed(text, default)
+    missing_names = [f"{name}=NAME" for name in figure.required if not values.get(name)]
+    if missing_names:
+        raise UsageError(f"{figure.name}: give {' and '.join(missing_names)}")
     return values
+
+
+_SOME_ROWS = 10
+"""An example of a number of rows whose default is all."""
+
+
+def _parsed(text: str, default: Any) -> Any:
+    """Return the value of a `name=value` text, of the type of the default."""
+    name, _, value = text.partition("=")
+    parsed = None
+    with suppress(yaml.YAMLError):
+        parsed = yaml.safe_load(value or "null")
+    if type(parsed) is not type(default):
+        raise UsageError(f"{text}: must be like {name}={str(default).lower()}")
+    return parsed
+
+
+def refuse_other_choice(figure: Figure, name: str, value: str, text: str) -> None:
+    """Refuse a value that a parameter cannot have; `text` is what the user gave.
+
+    Raises:
+        UsageError: the parameter has choices, and the value is none of them.
+    """
+    choices = figure.choices.get(name)
+    if choices and value not in choices:
+        raise UsageError(f"{text}: must be one of {', '.join(choices)}")

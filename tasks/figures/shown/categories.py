@@ -295,6 +295,7 @@ CANDIDATES = Figure(
         "n_confirmed",
     ),
     parameters={"model": ""},
+    required=["model"],
     query="capabilities/weakness_candidates",
 )
 EXAMPLES = Figure(
@@ -309,6 +310,7 @@ EXAMPLES = Figure(
         "title",
     ),
     parameters={"model": "", "than": None, "n_examples": 2},
+    required=["model"],
     query="capabilities/weakness_examples",
 )
 """With the candidates, a further figure of `prbench weaknesses`."""

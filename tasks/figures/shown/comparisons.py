@@ -14,6 +14,7 @@ from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
 from tasks.figures.figure import (
     BY_LABEL,
+    WHOLE_OR_CATEGORIES,
     Column,
     ColumnGroup,
     Figure,
@@ -283,6 +284,7 @@ _FROM_BASELINE = Figure(
     query="conditions/condition_differences",
     mart="condition_differences",
     parameters={"breakdown": "all"},
+    choices=WHOLE_OR_CATEGORIES,
     essential=["shared_model", "condition", "difference", "ci_low", "p_holm", "n_tasks"],
 )
 _BY_CATEGORY = replace(
@@ -333,6 +335,7 @@ CONDITIONS = Page(
             query="conditions/condition_differences",
             mart="condition_differences",
             parameters={"breakdown": "all"},
+            choices=WHOLE_OR_CATEGORIES,
             essential=[
                 "shared_model",
                 "condition",

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tasks.figures import charts
-from tasks.figures.figure import BY_LABEL, Column, Figure, Interval, Parameters, Rows
+from tasks.figures.figure import (
+    BY_LABEL,
+    WHOLE_OR_CATEGORIES,
+    Column,
+    Figure,
+    Interval,
+    Parameters,
+    Rows,
+)
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
@@ -218,6 +226,7 @@ CASCADE = Figure(
     (*_RULES, "is_within_bound", "is_picked"),
     compute=evaluated_rules,
     parameters={"cheap": "", "strong": "", "splits": [], "bound": None},
+    required=["cheap", "strong"],
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
     notes=lambda rows: rows[0]["notes"],
     essential=["rule", "thousand_usd", "agreement", "is_picked"],
@@ -299,6 +308,7 @@ DIFFERENCES = Figure(
         "no_figure",
     ),
     parameters={"first": "", "others": []},
+    required=["first", "others"],
     empty=_EMPTY,
     essential=["first_model", "second_model", "debiased_difference", "no_figure"],
     query="debiased/debiased_differences",
@@ -328,6 +338,7 @@ DEBIASED = Page(
             query="debiased/debiased_scores",
             mart="debiased_scores",
             parameters={"breakdown": "all"},
+            choices=WHOLE_OR_CATEGORIES,
             essential=["model", "judge_score", "debiased", "no_figure"],
         ),
         Figure(
@@ -340,6 +351,7 @@ DEBIASED = Page(
             query="debiased/debiased_scores",
             mart="debiased_scores",
             parameters={"breakdown": "category"},
+            choices=WHOLE_OR_CATEGORIES,
             essential=["model", "judge_score", "debiased", "no_figure"],
             boards=BY_LABEL,
         ),

@@ -140,6 +140,8 @@ _MEASURES = (
     "n_tasks",
 )
 
+AGREEMENT_BREAKDOWNS = ["all", "category", "severity", "field", "model", "length"]
+"""The breakdowns of the agreement of two graders."""
 _AGREEMENT = Figure(
     "judge_agreement",
     "Agreement of graders",
@@ -176,6 +178,7 @@ _AGREEMENT = Figure(
         ),
     ),
     parameters={"breakdown": "all"},
+    choices={"breakdown": AGREEMENT_BREAKDOWNS},
     empty=(
         "No two graders have decided the same criteria. Configure a second judge, or import human"
         " labels."
@@ -272,6 +275,7 @@ _RELIABILITY = Figure(
     ),
     charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
     parameters={"breakdown": "all"},
+    choices={"breakdown": ["all", "category", "severity"]},
     essential=["grader_set", "n_graders", "alpha", "unanimous_share", "n", "n_tasks"],
     boards=["label"],
     query="judges/judge_reliability",
@@ -580,6 +584,8 @@ PEOPLE = Figure(
         scope.rows("figures/people/people", parameters)
     ),
     parameters={"breakdown": "all", "people": []},
+    choices={"breakdown": AGREEMENT_BREAKDOWNS},
+    required=["people"],
     empty="No criterion has been decided by one of these people and by another grader.",
     essential=["grader", "kappa", "agreement", "n"],
     boards=["label"],
@@ -611,6 +617,7 @@ CRITERIA = Figure(
         "title",
     ),
     parameters={"which": "suspect", "n_criteria": 20},
+    choices={"which": ["never-met", "always-met", "disagreed", "suspect"]},
     essential=["task_id", "weight", "met_share", "rest_correlation", "disagreement", "title"],
     query="criteria/criteria",
 )

@@ -172,6 +172,7 @@ _SCORE = (
     "coverage",
 )
 _CORRELATIONS = ("length_in", Column("rank_correlation", few="is_small"), Interval("ci", "signed"))
+_LEVELS = {"level": ["models", "tasks"]}
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
@@ -179,6 +180,7 @@ LENGTHS_AND_SCORES = Figure(
     " models.",
     ("judge_config", "split", "model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
     parameters={"level": None},
+    choices=_LEVELS,
     listed=lambda rows: rows,
     essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
     query="length_correlations",
@@ -216,6 +218,7 @@ LENGTHS = Page(
             ("judge_config", "split", "vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
             parameters={"level": "models"},
+            choices=_LEVELS,
         ),
         Figure(
             "length_tasks",
@@ -232,6 +235,7 @@ LENGTHS = Page(
             ),
             query="length_correlations",
             parameters={"level": "tasks"},
+            choices=_LEVELS,
         ),
         Figure(
             "length_fifths",

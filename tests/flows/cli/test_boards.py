@@ -9,7 +9,9 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
+from flows.cli.main import cli
 from flows.cli.options import FORMAT_BY_ENDING
+from tasks.figures.shown import FIGURES
 from tasks.rules.text.numbers import number
 from tests.flows.conftest import run_on
 from tests.kit import combined, response, stored, written
@@ -156,6 +158,52 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
         "csv holds one table, diff; an .xlsx or .json file also has diff_categories"
     )
     assert sentence in run_here.err
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("judge_agreement --by nope", "--by nope: must be one of all, category, "),
+        (
+            "conditions breakdown=topic",
+            "breakdown=topic: must be one of all, category",
+        ),
+        ("topics breakdown=nope", "nope: no such breakdown; prbench has category, "),
+        ("criteria which=foo", "which=foo: must be one of never-met, always-met, "),
+        ("length_models level=a", "level=a: must be one of models, tasks"),
+        ("criteria n_criteria=0", "n_criteria=0: must be at least 1"),
+        (
+            "review_objections n_criteria=x",
+            "n_criteria=x: must be like n_criteria=10",
+        ),
+        ("cascade", "cascade: give cheap=NAME and strong=NAME"),
+        ("people_agreement", "people_agreement: give people=NAME"),
+        ("weaknesses model=nobody", "--model nobody: not found"),
+    ],
+)
+def test_a_figure_refuses_a_value_that_a_parameter_cannot_have(
+    parameters,
+    message,
+    run_here,
+):
+    assert message in run_here.refusal("figure", *parameters.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "parameter", "figure"),
+    [
+        ("judges", "breakdown", "judge_agreement"),
+        ("judges", "breakdown", "people_agreement"),
+        ("criteria", "which", "criteria"),
+    ],
+)
+def test_a_figure_has_the_choices_of_its_command(command, parameter, figure):
+    [option] = [
+        option for option in cli.commands[command].params if option.name == parameter
+    ]
+
+    choices = set(FIGURES[figure].choices[parameter])
+    assert choices - {"all"} == set(option.type.choices)
 
 
 def test_a_comparison_without_flipped_criteria_does_not_say_that_none_flipped(
