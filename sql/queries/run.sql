@@ -222,17 +222,24 @@ order by chosen.position,
     criteria.position;
 
 -- name: response_coverage
--- One row: the number of a model's responses in a trial with a status, and the
--- number of criteria of their tasks.
+-- One row: the number of a model's tasks in a trial whose response has a status, and
+-- the number of their criteria. Of a sampled and an imported response to one task, the
+-- usable one counts.
 --
 -- with: revision/revision_responses
+with cells as (
+    select distinct on (model, trial, task_id) model, trial, source, status, n_criteria
+    from revision_responses
+    inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where list_contains($counting, vintage || ' ' || model_config_hash || ' ' || model)
+        and list_contains($tasks, task_id)
+    order by model, trial, task_id, status <> 'ok', response_id
+)
+
 select model, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
-from revision_responses
-inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where list_contains($counting, vintage || ' ' || model_config_hash || ' ' || model)
-    and list_contains($tasks, task_id)
+from cells
 group by all;
 
 -- name: rows_of_run
@@ -316,13 +323,14 @@ anti join (
 where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
 
 -- name: verdict_coverage
--- One row: the number of criteria of a model's responses in a trial with a status
--- (met, timeout, ...) under one judge configuration. Where every criterion of a response
--- is decided, its verdicts are not read, and the status of all is `ok`.
+-- One row: the number of criteria of a model's tasks in a trial with a status
+-- (met, timeout, ...) under one judge configuration. Of several responses to one task,
+-- the decided verdict counts. Where every criterion of a response is decided, its
+-- verdicts are not read, and the status of all is `ok`.
 --
 -- with: queries/run/judge_config
 with counted as (
-    select model_run_id, response_id, model, wanted.trial
+    select model_run_id, response_id, model, wanted.trial, task_id
     from intermediate.wanted_responses as wanted
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     natural semi join judge_config
@@ -334,19 +342,31 @@ with counted as (
         and list_contains($tasks, task_id)
 ),
 
+decided as (
+    select distinct model, trial, task_id, n_wanted
+    from counted
+    inner join intermediate.decided_responses using (model_run_id, response_id)
+),
+
 undecided as (
     from counted
-    anti join intermediate.decided_responses using (model_run_id, response_id)
+    anti join decided using (model, trial, task_id)
+),
+
+criteria_of_cells as (
+    select distinct on (model, trial, task_id, criterion_id) model, trial, status
+    from undecided
+    inner join intermediate.judged_criteria using (model_run_id, response_id, task_id, trial)
+    order by model, trial, task_id, criterion_id,
+        value is null, list_position(['not_judged', 'no_response'], status) nulls first, response_id
 ),
 
 numbers as (
     select model, trial, 'ok' as status, n_wanted as n
-    from counted
-    inner join intermediate.decided_responses using (model_run_id, response_id)
+    from decided
     union all
-    select model, undecided.trial, status, 1 as n
-    from intermediate.judged_criteria
-    inner join undecided using (model_run_id, response_id)
+    select model, trial, status, 1 as n
+    from criteria_of_cells
     where status <> 'not_judged'
 )
 
