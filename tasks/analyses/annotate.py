@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled_conversations, provenance
+from tasks.analyses import provenance
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
 from tasks.config.job import Job
@@ -18,7 +18,7 @@ from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import hint_on, storable
 from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
-from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.missing_work import Conversation, WantedTasks, assembled_conversations
 from warehouse import Reader
 
 REMINDER = (
@@ -129,7 +129,7 @@ def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Ana
         **selected_tasks.key,
         task_id=list(selected_tasks.task_ids),
     )
-    conversations = assembled_conversations(reader, selected_tasks)
+    conversations = assembled_conversations(reader, selected_tasks, selected_tasks.task_ids)
     conversations_by_field: dict[str | None, dict[str, Conversation]] = defaultdict(dict)
     for row in rows:
         conversations_by_field[row["field"]][row["task_id"]] = conversations[row["task_id"]]

@@ -9,7 +9,7 @@ from itertools import chain, count, groupby
 from operator import itemgetter
 from typing import Any
 
-from tasks.analyses import assembled_conversations, provenance
+from tasks.analyses import provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
@@ -21,7 +21,7 @@ from tasks.rules.text.characters import one_line, shows_nothing, storable, visib
 from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import WantedTasks
+from tasks.run.missing_work import WantedTasks, assembled_conversations
 from warehouse import Reader, Row
 
 # The kinds of short texts. A kind is the key of the only value in a reply's JSON object, so it is
@@ -121,7 +121,7 @@ def phrase_items(
         **selected_tasks.key,
         task_id=list(selected_tasks.task_ids),
     )
-    conversations = assembled_conversations(reader, selected_tasks)
+    conversations = assembled_conversations(reader, selected_tasks, selected_tasks.task_ids)
     reply_spec = text_reply_spec(analyst, PHRASE)
     items = []
     for row in rows:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled_conversations, provenance
+from tasks.analyses import provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
@@ -19,7 +19,7 @@ from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object, object_of, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
-from tasks.run.missing_work import WantedTasks
+from tasks.run.missing_work import WantedTasks, assembled_conversations
 from warehouse import Reader, Row
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
@@ -94,7 +94,7 @@ def review_items(
         PipelineError: a task has no assembled conversation.
     """
     rubrics = _rubrics(reader, selected_tasks)
-    conversations = assembled_conversations(reader, selected_tasks)
+    conversations = assembled_conversations(reader, selected_tasks, selected_tasks.task_ids)
     template = load_analysis_template(TEMPLATE)
     origin = {**selected_tasks.key, **provenance("reviewer", analyst, template_hash(template))}
     reply_spec = _reply_spec(analyst)

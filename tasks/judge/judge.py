@@ -63,7 +63,7 @@ def criteria_of(
     """
     rows = reader.query("queries/run/missing_verdicts", parameters)
     task_ids = {row["task_id"] for row in rows}
-    conversations = missing_work.conversations_of(reader, wanted_tasks, task_ids)
+    conversations = missing_work.assembled_conversations(reader, wanted_tasks, task_ids)
     return [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
 
 

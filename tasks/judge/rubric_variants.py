@@ -38,7 +38,7 @@ async def derive(job: Job) -> StageReport:
             for rubric in missing_work.wanted_rubrics(job)
         }
         to_augment = criteria_by_rubric.get(AUGMENTED, [])
-        conversations = missing_work.conversations_of(
+        conversations = missing_work.assembled_conversations(
             reader, tasks, {criterion.task_id for criterion in to_augment}
         )
         task_rows = reader.select("tasks", "n_criteria", task_id=list(tasks.task_ids), **tasks.key)

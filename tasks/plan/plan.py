@@ -57,7 +57,7 @@ def plan_with_cells(job: Job) -> list[PlannedWork]:
     """
     with Warehouse(job.warehouse).reader() as reader:
         job_tasks = missing_work.wanted_tasks(job, reader)
-        conversations = missing_work.conversations_of(reader, job_tasks, job_tasks.task_ids)
+        conversations = missing_work.assembled_conversations(reader, job_tasks, job_tasks.task_ids)
         planning = Planning(job, reader, job_tasks, conversations)
         expected_tasks = _expected_tasks(planning)
         return [
@@ -257,7 +257,7 @@ def plan_succession(job: Job) -> list[Planned]:
         task_ids = []
         for _, unjudged in sample.missing_verdicts:
             task_ids += [response.task_id for response in unjudged]
-        conversations = missing_work.conversations_of(reader, job_tasks, task_ids)
+        conversations = missing_work.assembled_conversations(reader, job_tasks, task_ids)
         planning = Planning(job, reader, job_tasks, conversations)
         planned = []
         for judge_config, unjudged in sample.missing_verdicts:

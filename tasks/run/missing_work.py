@@ -367,6 +367,25 @@ def conversations_of(
     }
 
 
+def assembled_conversations(
+    reader: Reader,
+    job_tasks: WantedTasks,
+    task_ids: Iterable[str],
+) -> dict[str, Conversation]:
+    """Return the conversations of some tasks, by task id.
+
+    Raises:
+        PipelineError: one of them is not assembled.
+    """
+    wanted_ids = set(task_ids)
+    conversations = conversations_of(reader, job_tasks, wanted_ids)
+    if len(conversations) < len(wanted_ids):
+        raise PipelineError(
+            "the conversations are not assembled; run `prbench assemble` first, it makes no call"
+        )
+    return conversations
+
+
 def removal_times(reader: Reader) -> dict[str, float]:
     """Return the time (wall clock) at which each removed response was removed, by its id."""
     removals = reader.rows("from removals")

@@ -21,13 +21,21 @@ from warehouse import Row, Warehouse
 
 
 def plan_samples(job: Job) -> dict[str, list[Cell]]:
-    """Return the cells to sample, by model label."""
+    """Return the cells to sample, by model label.
+
+    Raises:
+        PipelineError: the conversation of one of them is not assembled.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
-        return {
-            model.label: missing_work.missing_responses(job, wanted_tasks, reader, model)
-            for model in job.settings.models
-        }
+        cells_by_model = {}
+        task_ids = set[str]()
+        for model in job.settings.models:
+            cells = missing_work.missing_responses(job, wanted_tasks, reader, model)
+            cells_by_model[model.label] = cells
+            task_ids.update(task_id for task_id, _ in cells)
+        missing_work.assembled_conversations(reader, wanted_tasks, task_ids)
+    return cells_by_model
 
 
 async def sample_cells(
