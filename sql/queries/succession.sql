@@ -47,15 +47,18 @@ semi join current_runs using (model_run_id)
 order by sampled_run;
 
 -- name: old_judge_configs
--- One row: a configuration of the judge that is succeeded, the one with the latest verdict first.
+-- One row: a configuration of the judge that is succeeded, the one that has scored most tasks
+-- first.
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
-from intermediate.judge_configs
-semi join (
-    from intermediate.model_runs
-    where benchmark = $benchmark and dataset_revision = $dataset_revision
-) using (judging_id)
-where judge = $old and grading <> 'ternary_as_binary'
-order by judge_trial, last_verdict_at desc, judge_config_hash, template_hash;
+from judge_configurations
+inner join intermediate.judge_configs
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and judge = $old
+    and grading <> 'ternary_as_binary'
+order by judge_trial, n_tasks desc, judge_configs.last_verdict_at desc, judge_config_hash,
+    template_hash;
 
 -- name: missing
 -- One row: a response that lacks verdicts of the new judge on drawn criteria, with the numbers of

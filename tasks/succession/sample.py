@@ -94,6 +94,19 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
             f"{new_label}: judges rewritten criteria; to succeed another judge, it"
             f" needs `rubric: {ORIGINAL}`"
         )
+    return Judges(_old_judge(job, reader, tasks, new_judge), new_judge)
+
+
+def _old_judge(job: Job, reader: Reader, tasks: WantedTasks, new_judge: JudgeConfig) -> Row:
+    """Return the stored configuration of the old judge that a succession is about.
+
+    One with the new judge's grading is preferred, then a configured one, then the one that has
+    scored most tasks.
+
+    Raises:
+        UsageError: there is none, or none with the same grading.
+    """
+    assert job.succession is not None
     parameters = {**tasks.key, "old": job.succession.old_judge}
     candidates = [
         row
@@ -104,14 +117,19 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         raise UsageError(
             f"{job.succession.old_judge}: no other judge of this name has verdicts here"
         )
-    # The first with the same grading, else the first.
-    old_judge = min(candidates, key=lambda row: row["grading"] != new_judge.grading)
+    configured = [config.columns for config in judge_configs(job, tasks.benchmark)]
+
+    def preference(row: Row) -> tuple[bool, bool]:
+        is_configured = any(columns.items() <= row.items() for columns in configured)
+        return row["grading"] != new_judge.grading, not is_configured
+
+    old_judge = min(candidates, key=preference)  # of equal ones the first
     if old_judge["grading"] != new_judge.grading:
         raise UsageError(
-            f"{old_judge['judge']} grades {old_judge['grading']}, {new_label}"
+            f"{old_judge['judge']} grades {old_judge['grading']}, {new_judge.judge.label}"
             f" {new_judge.grading}; give it the same `grading`"
         )
-    return Judges(old_judge, new_judge)
+    return old_judge
 
 
 def sample_of(job: Job, reader: Reader) -> Sample:

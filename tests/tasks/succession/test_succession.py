@@ -9,16 +9,20 @@ import pytest
 
 from flows.report import write_report
 from tasks.aggregate import aggregate
+from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job, Succession
 from tasks.figures.scope import Scope
 from tasks.figures.shown import figure_of
 from tasks.figures.shown.successions import shown_effects
 from tasks.rules.errors import UsageError
+from tasks.run.judge_configs import judge_configs
+from tasks.run.missing_work import wanted_tasks
 from tasks.succession.estimate import next_look
-from tasks.succession.sample import sample_of, store_sample
+from tasks.succession.sample import judges_of, sample_of, store_sample
 from tests.kit import (
     Row,
     admitted,
+    at,
     copied,
     criterion,
     job_on,
@@ -196,6 +200,39 @@ def test_a_judge_without_verdicts_cannot_be_succeeded(job):
         UsageError, match="unknown: no other judge of this name has verdicts here"
     ):
         drawn_ids(succession(job, 40, old_judge="unknown"))
+
+
+def old_config_hash(job: Job, *configs: Row) -> str:
+    """Store a few verdicts of `older` under each of some configurations; return the hash of the
+    configuration that is succeeded.
+    """
+    rows = []
+    for config in configs:
+        for row in verdict_rows(CRITERIA[:4], by_old, created_at=at(1), **config):
+            verdict_id = f"{config['judge_config_hash']} {row['verdict_id']}"
+            rows.append(row | {"verdict_id": verdict_id})
+    written(job.warehouse, {"verdicts": rows}, job.data.revision).publish()
+    with Warehouse(job.warehouse).reader() as reader:
+        judges = judges_of(succession(job, 40), reader, wanted_tasks(job, reader))
+    return judges.old_judge["judge_config_hash"]
+
+
+LATER_CONFIG = {"judge": "older", "judge_config_hash": "0"}
+
+
+def test_the_configuration_of_the_old_judge_that_scored_most_tasks_is_succeeded(job):
+    assert old_config_hash(job, LATER_CONFIG) == "a-judge-configuration"
+
+
+def test_the_configured_old_judge_is_succeeded_whatever_else_has_its_name(job):
+    older = NEW_JUDGE | {"label": "older"}
+    source = job.settings.dataset.source
+    job = job_on(source, job.warehouse, judges=[NEW_JUDGE, older])
+    config = judge_configs(job, load_benchmark("prbench"))[1]
+
+    config_hash = old_config_hash(job, LATER_CONFIG, config.columns)
+
+    assert config_hash == config.judge_config_hash
 
 
 def test_an_unknown_judge_cannot_succeed(job):
