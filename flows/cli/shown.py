@@ -37,7 +37,7 @@ def lengths(context: Context, **choices: Any) -> None:
     )
 
 
-@show_command("judge", "vintage-only")
+@show_command("judge", "vintage-shown")
 @click.argument(
     "which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"])
 )

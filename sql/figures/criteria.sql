@@ -1,9 +1,20 @@
 -- name: criteria
--- Criteria worth a second look: a row for each criterion and judge, with the rows
--- of a criterion together.
+-- Criteria worth a second look: a row for each criterion and judge, in each vintage
+-- that is current for a model, with the rows of a criterion together.
 --
--- with: revision/revision_current_reviews
-with listed as (
+-- with: revision/revision_current_reviews, figures/shared/shown_runs
+with shown_rankings as (
+    select distinct judge_config, judge, judge_config_hash, template_hash, grading, judge_trial,
+        vintage
+    from intermediate.leaderboard_rows
+    inner join $shown_splits using (split)
+    natural join shown_runs
+    where breakdown = 'all'
+        and not is_own_hard
+        and (is_latest or $vintage is not null)
+),
+
+listed as (
     select *,
         case $which
             when 'disagreed' then -disagreement
@@ -12,10 +23,9 @@ with listed as (
         end as sort_value,
         if($which = 'suspect', rest_correlation, 0) as tie_value
     from criterion_statistics
+    natural join shown_rankings
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
-        and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
-        and ($vintage is null or $vintage in ('all', vintage))
         -- Not the binary readings of ternary verdicts: they would repeat
         -- each criterion.
         and grading <> 'ternary_as_binary'
@@ -29,7 +39,7 @@ with listed as (
     qualify $which <> 'disagreed'
         or row_number() over (
             partition by task_id, criterion_id
-            order by judge, judge_trial, vintage, template_hash, judge_config_hash
+            order by judge_config <> $main, judge_config, vintage
         ) = 1
 ),
 
@@ -69,6 +79,7 @@ select
     n_reviews,
     n_disagreeing,
     failed_checks,
+    judge_config,
     judge,
     judge_trial,
     vintage,
@@ -76,4 +87,5 @@ select
 from listed
 inner join best using (task_id, criterion_id)
 left join reviews using (task_id, criterion_id)
-order by best_keys, task_id, criterion_id, sort_value, tie_value, judge, judge_trial, vintage;
+order by best_keys, task_id, criterion_id, sort_value, tie_value, judge_config <> $main,
+    judge_config, vintage;

@@ -611,14 +611,14 @@ CRITERIA = Figure(
         "n_disagreeing",
         "n_reviews",
         "failed_checks",
-        "judge",
-        "judge_trial",
+        "judge_config",
         "vintage",
         "title",
     ),
     parameters={"which": "suspect", "n_criteria": 20},
     choices={"which": ["never-met", "always-met", "disagreed", "suspect"]},
     essential=["task_id", "weight", "met_share", "rest_correlation", "disagreement", "title"],
+    boards=["judge_config", "vintage"],
     query="criteria/criteria",
 )
 """The figure of `prbench criteria`."""

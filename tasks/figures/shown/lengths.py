@@ -183,6 +183,7 @@ LENGTHS_AND_SCORES = Figure(
     choices=_LEVELS,
     listed=lambda rows: rows,
     essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
+    boards=["judge_config", "split", "vintage"],
     query="length_correlations",
 )
 """The figure of `prbench lengths`: both correlations in one table."""

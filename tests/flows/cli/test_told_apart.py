@@ -1,0 +1,62 @@
+"""Tables tell results of several judges and vintages apart."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit import at, combined, stored
+from tests.tasks.compare.comparisons import judged, tasks_of
+
+NIGHT = "2026-11-28"
+RUBRICS = {"t0": [(10, "Accuracy")]}
+DECISIONS = {"t0": [1.0]}
+OF_BASE = {"vintage": "base", "chars_alnum": 10}
+OF_NIGHT = {"vintage": NIGHT, "chars_alnum": 10, "created_at": at(5)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The folder of `run_here`: two judges on a model in two vintages."""
+    rows = [tasks_of(RUBRICS)]
+    for judge in ("first", "second"):
+        for sampling in (OF_BASE, OF_NIGHT):
+            rows.append(
+                judged(DECISIONS, rubrics=RUBRICS, of_response=sampling, judge=judge)
+            )
+    return stored(tmp_path_factory.mktemp("apart"), combined(*rows))
+
+
+def test_criteria_are_of_the_current_vintage_under_each_judge(run_here):
+    rows = run_here.json("criteria", "always-met")
+
+    assert [(row["judge"], row["vintage"]) for row in rows] == [
+        ("first", NIGHT),
+        ("second", NIGHT),
+    ]
+
+
+def test_criteria_of_several_judges_have_the_judge_above_them(run_here):
+    lines = run_here("criteria", "always-met").splitlines()
+
+    assert f"Vintage: {NIGHT}" in lines
+    assert "Judge: first" in lines
+    assert "Judge: second" in lines
+
+
+@pytest.mark.parametrize(
+    ("vintage", "vintages"), [("base", {"base"}), ("all", {"base", NIGHT})]
+)
+def test_criteria_of_a_requested_vintage_are_shown(run_here, vintage, vintages):
+    rows = run_here.json("criteria", "always-met", "--vintage", vintage)
+
+    assert {row["vintage"] for row in rows} == vintages
+
+
+def test_correlations_over_the_models_have_their_judge_and_vintage_above_them(
+    run_here,
+):
+    lines = run_here("lengths").splitlines()
+
+    for judge in ("first", "second"):
+        assert f"Judge: {judge} · Vintage: base" in lines
+        assert f"Judge: {judge} · Vintage: {NIGHT}" in lines
