@@ -250,8 +250,9 @@ def _publish(
         # None: built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         base = published if published and _can_extend(published, current_parts) else set()
-        # After a retraction, those of published responses are read again (see `load`).
-        verifies_all = must_verify or bool(current_parts["retractions"])
+        # After a retraction, a build reads all responses again (see `load`).
+        reads_all = published != part_names and bool(current_parts["retractions"])
+        verifies_all = must_verify or reads_all
         verified_parts = current_parts if verifies_all else parts_except(current_parts, base)
         if not set_aside_damaged(store, verified_parts, listing):
             break

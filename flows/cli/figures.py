@@ -338,8 +338,9 @@ def _refuse_unknown_breakdown(scope: "Scope", figure: "Figure", values: Mapping[
     """Refuse a parameter `breakdown` that the benchmark does not have."""
     from tasks.figures.shown.leaderboard import board_parameters
 
-    breakdown = values.get("breakdown", figure.parameters.get("breakdown"))
-    if "of_criteria" in figure.parameters and breakdown != figure.parameters["breakdown"]:
+    breakdown = values.get("breakdown", "all")
+    # All figures know `all`, and those of counted labels two that have no board.
+    if "of_criteria" in figure.parameters and breakdown not in {"all", "n_criteria", "weight"}:
         board_parameters(scope, breakdown)
 
 

@@ -15,7 +15,7 @@ import click
 from flows.run.arguments import Arguments
 from tasks.console import working
 from tasks.rules.errors import UsageError
-from tasks.rules.text.characters import is_blank, one_line, visible
+from tasks.rules.text.characters import is_blank
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -98,7 +98,7 @@ def _vintage(label: str) -> str:
     Raises:
         UsageError: it is blank, as an unset variable of a shell is, or has hidden characters.
     """
-    if is_blank(label) or label != one_line(visible(label)):
+    if is_blank(label) or not label.isprintable():
         raise UsageError(f"vintage {label!r}: is no label; write `base`, or a date as 2026-11-22")
     return label
 

@@ -49,7 +49,7 @@ def run_row(
         "verdicts_made": _n_rows_of(reports, "judge"),
     }
     if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
-        # That nothing can be published may be what ended the run.
+        # Publishing may be what failed; then the numbers of the reports stand.
         with suppress(WarehouseError):
             row_counts = _stored_row_counts(job)
     if ended_at is not None:

@@ -325,20 +325,23 @@ where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
 -- name: verdict_coverage
 -- One row: the number of criteria of a model's tasks in a trial with a status
 -- (met, timeout, ...) under one judge configuration. Of several responses to one task,
--- the decided verdict counts. Where every criterion of a response is decided, its
--- verdicts are not read, and the status of all is `ok`.
+-- the one with most decided criteria counts. Where every criterion of a response is
+-- decided, its verdicts are not read, and the status of all is `ok`.
 --
--- with: queries/run/judge_config
-with counted as (
+-- with: queries/run/judge_config, revision/revision_responses
+with responses_to_tasks as (
+    select response_id
+    from revision_responses
+    semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+),
+
+counted as (
     select model_run_id, response_id, model, wanted.trial, task_id
     from intermediate.wanted_responses as wanted
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     natural semi join judge_config
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and list_contains(
-            $counting, vintage || ' ' || model_config_hash || ' ' || model
-        )
+    inner join responses_to_tasks using (response_id)
+    where list_contains($counting, vintage || ' ' || model_config_hash || ' ' || model)
         and list_contains($tasks, task_id)
 ),
 
@@ -353,12 +356,12 @@ undecided as (
     anti join decided using (model, trial, task_id)
 ),
 
-criteria_of_cells as (
-    select distinct on (model, trial, task_id, criterion_id) model, trial, status
+judged as (
+    select undecided.*, status,
+        count(value) over (partition by response_id) as n_decided
     from undecided
-    inner join intermediate.judged_criteria using (model_run_id, response_id, task_id, trial)
-    order by model, trial, task_id, criterion_id,
-        value is null, list_position(['not_judged', 'no_response'], status) nulls first, response_id
+    inner join intermediate.judged_criteria using (model_run_id, response_id)
+    where status <> 'not_judged'
 ),
 
 numbers as (
@@ -366,8 +369,11 @@ numbers as (
     from decided
     union all
     select model, trial, status, 1 as n
-    from criteria_of_cells
-    where status <> 'not_judged'
+    from judged
+    qualify dense_rank() over (
+        partition by model, trial, task_id
+        order by n_decided desc, response_id
+    ) = 1
 )
 
 select model, trial, status, sum(n)::bigint as n

@@ -47,8 +47,8 @@ semi join current_runs using (model_run_id)
 order by sampled_run;
 
 -- name: old_judge_configs
--- One row: a configuration of the judge that is succeeded, the one that has scored most tasks
--- first.
+-- One row: a configuration of the judge that is succeeded: of the first judge trial, and of
+-- those the one that has scored most tasks, first.
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 from judge_configurations
 inner join intermediate.judge_configs

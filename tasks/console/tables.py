@@ -23,6 +23,8 @@ ABSENT = "–"
 _ABSENT_CELLS = {ABSENT, ""}
 _READABLE_WIDTH = 16
 """A text column may join if it gets this width, or its own if that is less."""
+_USUAL_WIDTH = 80
+"""The least width of a terminal that shows all essential columns."""
 _WITHOUT_LIMIT = 10**6
 """The width of a console that wraps nothing."""
 
@@ -79,15 +81,17 @@ def one_line_text(text: str) -> str:
 
 
 def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
-    """Return the columns that fit, in the order of `columns`: the first one, the essential ones,
-    and the others, up to the first that does not fit.
+    """Return the columns that fit, in the order of `columns`, and at least one.
+
+    Essential ones come first, and stay in any terminal of the usual width.
     """
     ranked = sorted(columns, key=lambda column: not column.is_essential)
     joined: list[TableColumn] = []
     table_width = -GAP
     for column in ranked:
         table_width += column.readable_width + GAP
-        if joined and table_width > width:
+        is_kept = column.is_essential and width >= _USUAL_WIDTH
+        if joined and table_width > width and not is_kept:
             break
         joined.append(column)
     return [column for column in columns if column in joined]

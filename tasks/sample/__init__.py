@@ -21,21 +21,13 @@ from warehouse import Row, Warehouse
 
 
 def plan_samples(job: Job) -> dict[str, list[Cell]]:
-    """Return the cells to sample, by model label.
-
-    Raises:
-        PipelineError: the conversation of one of them is not assembled.
-    """
+    """Return the cells to sample, by model label."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
-        cells_by_model = {}
-        task_ids = set[str]()
-        for model in job.settings.models:
-            cells = missing_work.missing_responses(job, wanted_tasks, reader, model)
-            cells_by_model[model.label] = cells
-            task_ids.update(task_id for task_id, _ in cells)
-        missing_work.assembled_conversations(reader, wanted_tasks, task_ids)
-    return cells_by_model
+        return {
+            model.label: missing_work.missing_responses(job, wanted_tasks, reader, model)
+            for model in job.settings.models
+        }
 
 
 async def sample_cells(
@@ -46,13 +38,16 @@ async def sample_cells(
 ) -> StageReport:
     """Sample a batch of one model's cells (task id and trial), and write the responses, failed or
     not.
+
+    Raises:
+        PipelineError: the conversation of a task is not assembled.
     """
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
     task_ids = [task_id for task_id, _ in cells]
     with context.warehouse.reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
-        conversations = missing_work.conversations_of(reader, wanted_tasks, task_ids)
+        conversations = missing_work.assembled_conversations(reader, wanted_tasks, task_ids)
         removal_times = missing_work.removal_times(reader)
     gateway = context.gateway("sample", model_label)
     report = StageReport("sample")

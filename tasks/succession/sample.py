@@ -100,8 +100,8 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
 def _old_judge(job: Job, reader: Reader, tasks: WantedTasks, new_judge: JudgeConfig) -> Row:
     """Return the stored configuration of the old judge that a succession is about.
 
-    One with the new judge's grading is preferred, then a configured one, then the one that has
-    scored most tasks.
+    One with the new judge's grading is preferred, then a configured one, then one of the first
+    judge trial, then the one that has scored most tasks.
 
     Raises:
         UsageError: there is none, or none with the same grading.

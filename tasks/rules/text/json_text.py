@@ -1,5 +1,5 @@
-"""JSON from outside, in which duplicate keys are refused because their meaning is unclear; and values
-as JSON or text.
+"""JSON from outside, in which duplicate keys are refused because their meaning is unclear, and
+values as JSON or text.
 """
 
 import json
@@ -64,13 +64,15 @@ def json_value(value: Any) -> Any:
     Decimals are numbers, NaN and infinity None, bytes as DuckDB writes them, and values and keys of
     other types are text.
     """
+    if isinstance(value, str | int | None):
+        return value
     if isinstance(value, Mapping):
         return {plain_text(name): json_value(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [json_value(part) for part in value]
     if isinstance(value, float | Decimal):
         return float(value) if math.isfinite(value) else None
-    return value if isinstance(value, int | None) else plain_text(value)
+    return plain_text(value)
 
 
 def plain_text(value: Any) -> str:

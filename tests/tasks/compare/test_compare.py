@@ -365,6 +365,14 @@ def test_every_vintage_is_compared_by_itself_if_all_are_requested(samplings):
     assert vintages_in(result) == [("base", "base"), ("later", "later")]
 
 
+def test_models_are_compared_in_a_requested_vintage(samplings):
+    [difference] = ask(samplings, "a", "b", vintage="later").differences
+
+    assert difference.paired.difference == pytest.approx(
+        mean_change(MIXED, WORSE_IN_RISK)
+    )
+
+
 def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings):
     result = ask(samplings, "a", "only-base", vintage="later")
 
