@@ -339,8 +339,8 @@ counted as (
     select model_run_id, response_id, model, wanted.trial, task_id
     from intermediate.wanted_responses as wanted
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-    natural semi join judge_config
     inner join responses_to_tasks using (response_id)
+    natural semi join judge_config
     where list_contains($counting, vintage || ' ' || model_config_hash || ' ' || model)
         and list_contains($tasks, task_id)
 ),
