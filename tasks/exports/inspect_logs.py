@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
-from tasks.exports.inspect_names import inspect_name, name_of_label
+from tasks.exports.inspect_names import name_or_label
 from tasks.exports.tables import refuse_filled
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError, disk_errors
@@ -78,8 +78,6 @@ _STOP_REASONS = {
 }
 _MOST_SHOWN = 1_000
 """Largest number of characters of a text in a summary."""
-_ERROR_TEXTS = ("message", "traceback", "traceback_ansi")
-"""The required texts of an error in a log; each is the cause."""
 _TASK_COLUMNS = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
 _RESPONSE_COLUMNS = (
     "response_id",
@@ -208,19 +206,14 @@ def _subject_of(job: Job, selection: WantedTasks, model_run: ResultRow) -> _LogS
     if not model_run["is_imported"]:
         judges = {judge.label: judge.name for judge in job.settings.judges}
         judge_name = model_run["judge_name"] or judges.get(model_run["judge"])
-        judge = _name_or_label(judge_name, model_run["judge"])
+        judge = name_or_label(judge_name, model_run["judge"])
     return _LogSubject(
         model_run=model_run,
         litellm_name=model_name,
-        model=_name_or_label(model_name, model_run["model"]),
+        model=name_or_label(model_name, model_run["model"]),
         judge=judge,
         template=templates_by_hash(job, selection.benchmark).get(model_run["template_hash"]),
     )
-
-
-def _name_or_label(litellm_name: str | None, label: str) -> str:
-    """Return a model's name in Inspect, made from its label if its name is not known."""
-    return inspect_name(litellm_name) if litellm_name else name_of_label(label)
 
 
 def _write_log(
@@ -440,6 +433,9 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         if row["status"] not in {"not_judged", "no_response"}:
             judge_usages.append((subject.grader, _usage_of(row)))
     times = [row["created_at"] for row in (response, *criteria) if row["created_at"]]
+    error = None
+    if cause is not None:
+        error = dict.fromkeys(("message", "traceback", "traceback_ansi"), cause)
     return {
         "id": response["task_id"],
         "epoch": response["trial"],
@@ -454,7 +450,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "role_usage": _sums_of((GRADER, usage) for _, usage in judge_usages),
         "completed_at": max(times).isoformat(),
         "uuid": uid,
-        "error": None if cause is None else dict.fromkeys(_ERROR_TEXTS, cause),
+        "error": error,
     }
 
 

@@ -30,32 +30,26 @@ _RENAMED = {
     "xai": "grok",
 }
 """LiteLLM's name of a provider -> Inspect's."""
-_ANY = "openai-api"
-"""Inspect's prefix for a provider that it does not know."""
-_CUSTOM = "custom"
-"""Stands for the provider of a name that LiteLLM does not know. Converters of logs refuse the word
-`unknown`.
-"""
-_IMPORTED = "imported"
-"""Stands for the provider of a model of which only the label is known."""
 
 
 def inspect_name(name: str) -> str:
     """Return LiteLLM's name of a model as Inspect writes it: `vllm/m` for `hosted_vllm/m`."""
     provider, slash, model = name.partition("/")
     if not slash:
-        return inspect_name(f"{provider_by_litellm(name) or _CUSTOM}/{name}")
+        # Converters of logs refuse the word `unknown` as a provider.
+        return inspect_name(f"{provider_by_litellm(name) or 'custom'}/{name}")
     if provider == "vertex_ai":
         developer = "anthropic" if model.startswith("claude") else "google"
         return f"{developer}/vertex/{model}"
     if provider in _SAME:
         return name
-    return f"{_RENAMED.get(provider, f'{_ANY}/{provider}')}/{model}"
+    # `openai-api` is Inspect's prefix for a provider that it does not know.
+    return f"{_RENAMED.get(provider, f'openai-api/{provider}')}/{model}"
 
 
-def name_of_label(label: str) -> str:
-    """Return a name for a model of which only the label is known.
+def name_or_label(litellm_name: str | None, label: str) -> str:
+    """Return a model's name in Inspect, made from its label if its name is not known.
 
-    Its provider is the label's, or `imported`.
+    The provider of a label without one is `imported`.
     """
-    return inspect_name(label if "/" in label else f"{_IMPORTED}/{label}")
+    return inspect_name(litellm_name or (label if "/" in label else f"imported/{label}"))

@@ -77,7 +77,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             # This file makes the copies one `DatasetDict`.
             splits = json.dumps({"splits": tables})
             (folder / "dataset_dict.json").write_text(splits, encoding="utf-8")
-            card = _card_header(benchmark, licence, tables) + _card_text(job, benchmark, licence)
+            card = _card_beginning(job, benchmark, licence, tables)
             card += "\n".join(_card_tables(export, arrow_bytes))
             (folder / "README.md").write_text(card, encoding="utf-8")
     notes = [
@@ -103,8 +103,10 @@ class Licence(NamedTuple):
     note: str
 
 
-def _card_header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) -> str:
-    """Return the header of the card, which the hub and `datasets` read."""
+def _card_beginning(job: Job, benchmark: Benchmark, licence: Licence, tables: Sequence[str]) -> str:
+    """Return the header of the card, which the hub and `datasets` read, and the text above the
+    table of tables.
+    """
     import yaml
 
     configs: list[dict[str, Any]] = []
@@ -121,12 +123,7 @@ def _card_header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) 
         "tags": ["evaluation", "do-not-train", benchmark.name],
         "configs": configs,
     }
-    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
-
-
-def _card_text(job: Job, benchmark: Benchmark, licence: Licence) -> str:
-    """Return the text of the card above the table of tables."""
-    return _CARD_TEMPLATE.format(
+    text = _CARD_TEMPLATE.format(
         title=benchmark.title,
         licence=licence.note,
         benchmark=benchmark.name,
@@ -134,6 +131,7 @@ def _card_text(job: Job, benchmark: Benchmark, licence: Licence) -> str:
         splits=", ".join(job.data.splits),
         version=importlib.metadata.version("prbench-pipeline"),
     )
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{text}"
 
 
 def _write_arrow(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.exports.inspect_names import inspect_name, name_of_label
+from tasks.exports.inspect_names import inspect_name, name_or_label
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_model_has_the_name_that_inspect_gives_its_provider(litellm_name, name
     ],
 )
 def test_a_label_is_no_provider_s_name_unless_it_states_one(label, name):
-    assert name_of_label(label) == name
+    assert name_or_label(None, label) == name
