@@ -290,7 +290,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
         # stored.
         for table in sorted(tables, key=lambda table: table.name == "checks"):
             for file in table.files:
-                for rows in _new_rows(reader, folder / file, table.name, set(table.columns)):
+                for rows in _new_rows(reader, folder / file, table):
                     warehouse.write(table.name, rows)
                     n_imported[table.name] += len(rows)
     warehouse.publish()
@@ -303,20 +303,15 @@ def import_tables(job: Job, export: Export) -> StageReport:
     return StageReport("import", rows=n_imported.total(), notes=[note], warnings=warnings)
 
 
-def _new_rows(
-    reader: Reader,
-    path: Path,
-    name: str,
-    file_columns: set[str],
-) -> Iterator[list[Row]]:
-    """Yield the rows of a file that are imported, some thousand at a time.
+def _new_rows(reader: Reader, path: Path, exported: ExportedTable) -> Iterator[list[Row]]:
+    """Yield the rows of a file of a table that are imported, some thousand at a time.
 
     A column that the file lacks is NULL.
     """
-    positions = reader.arrays(_positions_query(path, name, file_columns))["position"]
+    positions = reader.arrays(_positions_query(path, exported))["position"]
     start = 0
-    missing_values = dict.fromkeys(TABLES[name].columns)
-    read_columns = [column for column in missing_values if column in file_columns]
+    missing_values = dict.fromkeys(TABLES[exported.name].columns)
+    read_columns = [column for column in missing_values if column in exported.columns]
     for batch in parquet_batches(path, 10_000, read_columns):
         is_in_batch = (positions >= start) & (positions < start + batch.num_rows)
         rows = batch.take(positions[is_in_batch] - start).to_pylist()
@@ -325,21 +320,21 @@ def _new_rows(
         start += batch.num_rows
 
 
-def _positions_query(path: Path, name: str, file_columns: set[str]) -> str:
+def _positions_query(path: Path, exported: ExportedTable) -> str:
     """Return the query for the positions, in a file, of the rows of a table to import."""
-    table = TABLES[name]
+    table = TABLES[exported.name]
     match = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
         statuses = ", ".join(map(quoted, DECIDED_STATUSES))
         match += f" and (stored.status in ({statuses}) or given.status not in ({statuses}))"
-    exclusions = [f"exists (select 1 from {name} as stored where {match})"]
-    if "import_batch" in table.columns and "import_batch" in file_columns:
+    exclusions = [f"exists (select 1 from {exported.name} as stored where {match})"]
+    if "import_batch" in table.columns and "import_batch" in exported.columns:
         exclusions.append(
             "given.import_batch in (select import_batch from retractions where is_retracted)"
         )
-    if is_removed_with_response(table) and {"response_id", "created_at"} <= file_columns:
+    if is_removed_with_response(table) and {"response_id", "created_at"} <= exported.columns.keys():
         exclusions.append(removed_condition("given"))
-    if name in {"refusals", "checks"}:
+    if exported.name in {"refusals", "checks"}:
         exclusions.append(
             "(benchmark, dataset_revision) in (select (benchmark, dataset_revision) from checks)"
         )
@@ -379,8 +374,15 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
 
 def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Location) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
+    from tasks.report.rendering.site import only_writer, report_files
+
     link_or_copy(warehouse.database, stage / warehouse.database.name)
-    _link_report(job.report_folder, stage / "report")
+    site = job.report_folder
+    if (site / "index.html").is_file():
+        # Linked files stay as they are, because a report replaces files and never changes them.
+        with only_writer(site):
+            for name in report_files(site):
+                link_or_copy(site / name, stage / "report" / name)
     names = sorted(Folder(stage).files())
     files = {bundles.file_at(stage / name, name): stage / name for name in names}
     hashes = json.dumps({file.name: file.sha256 for file in files})
@@ -422,20 +424,6 @@ def _write_publication(
     bundles.write_bundle(location, "publication", {}, asdict(pointer), name=bundles.POINTER)
     note = f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}"
     return StageReport("publish", rows=tables.n_rows, notes=[note])
-
-
-def _link_report(site: Path, target: Path) -> None:
-    """Link the files of a report, if there is one.
-
-    Linked files stay as they are, because a report replaces files and never changes them.
-    """
-    from tasks.report.rendering.site import only_writer, report_files
-
-    if not (site / "index.html").is_file():
-        return
-    with only_writer(site):
-        for name in report_files(site):
-            link_or_copy(site / name, target / name)
 
 
 def remove_old(location: Location, n_kept: int) -> int:
