@@ -43,13 +43,11 @@ class Criteria:
         """
         self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
-        self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self.originals: dict[str, list[Wording]] = defaultdict(list)
         for row in reader.query("queries/imports/criteria_to_judge", job.key):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
-                self._by_title[wording.task_id, wording.title.strip()].append(wording)
                 self.originals[wording.task_id].append(wording)
         files.refuse_not_ingested(job, self.originals)
 
@@ -62,7 +60,8 @@ class Criteria:
         wording = self._by_id.get((task_id, name))
         if wording is not None:
             return [wording]
-        return self._by_title.get((task_id, name.strip()), ())
+        rubric = self.originals.get(task_id, ())
+        return [wording for wording in rubric if wording.title.strip() == name.strip()]
 
     def of_row(self, located: LocatedRow) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
