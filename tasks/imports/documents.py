@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -74,7 +74,7 @@ def convert(files: Sequence[Path], folder: Path, *, is_quiet: bool) -> dict[Path
     return conversions
 
 
-def converters(files: Sequence[Path]) -> list[str]:
+def converters(files: Iterable[Path]) -> list[str]:
     """Return the libraries, with their versions, that convert these files; text files need none."""
     names: set[str] = set()
     for file in files:

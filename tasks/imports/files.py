@@ -74,8 +74,6 @@ _READERS: Mapping[str, Callable[[FileRow, str], str | None]] = {
     "response": response_text,
 }
 """Column -> the function that reads the text of its cells."""
-_MOST_TRIALS = 10_000
-"""How many numbers `number_of` allows: of trials, epochs, occurrences and the like."""
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:\.0*)?")
 _SEPARATORS = ",;\t|"
 _STATED_SEPARATOR = re.compile(r'"?sep=([,;|:^~\t])\s*"?\s*', re.IGNORECASE)
@@ -217,8 +215,10 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
     except UnicodeDecodeError as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
     except csv.Error as error:
-        fault = "a quote that begins there is not closed before the end of its cell"
-        raise ImportRefused(f"{file}: {location}: {fault} ({error}); correct it") from error
+        raise ImportRefused(
+            f"{file}: {location}: a quote that begins there is not closed before the end of its"
+            f" cell ({error}); correct it"
+        ) from error
     for number, row in enumerate(rows, start=1):
         # `DictReader` has surplus cells under None, and None for missing ones.
         surplus_cells = row.pop(None, [])
@@ -390,7 +390,7 @@ def number_of(where: str, row: FileRow, name: str, lowest: int = 1) -> int:
         return 1
     digits = _WHOLE_NUMBER.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number = int(digits[1]) if digits else as_whole_number(cell)
-    highest = lowest + _MOST_TRIALS - 1
+    highest = lowest + 9_999
     if number is None or not lowest <= number <= highest:
         raise ImportRefused(
             f"{where}: `{name}` is {repr(cell)[:80]}; it is a whole number from {lowest} to"
@@ -449,7 +449,6 @@ class RowsToImport:
     """The rows of a kind to import, compared by id with stored rows and earlier ones of the import.
 
     Attributes:
-        kind: responses, verdicts or reviews.
         content: how rows of this kind are stored and compared.
         batch: the id of the import batch.
         new: the rows to store, by id.
@@ -472,7 +471,6 @@ class RowsToImport:
         mapping, see the rows of this one. With `ignores_failures`, a failure is ignored if there is
         a text or a decision already; otherwise it is refused.
         """
-        self.kind = kind
         self.content = CONTENT[kind]
         self._rows_by_id = stored_rows
         self.batch = batch
@@ -556,8 +554,8 @@ def store_batch(
         warehouse.write(rows.content.table, rows.new.values())
         n_rows += len(rows.ids)
         n_new += len(rows.new)
-        counts.append(counted(len(rows.new), rows.kind.removesuffix("s")))
-        if rows.kind == "responses":
+        counts.append(counted(len(rows.new), rows.content.noun))
+        if rows.content.noun == "response":
             imported_labels = dict.fromkeys(row["model"] for row in rows.new.values())
     if was_retracted:
         _write_retraction(job, batch, is_retracted=False)
@@ -592,7 +590,7 @@ def published_batch(warehouse: Warehouse, batch: str) -> PublishedBatch:
     with warehouse.reader() as reader:
         row = reader.query("queries/imports/batch", {"batch": batch})[0]
     counts = {kind: row[f"n_{kind}"] for kind in CONTENT}
-    parts = [counted(n, kind.removesuffix("s")) for kind, n in counts.items() if n]
+    parts = [counted(n, CONTENT[kind].noun) for kind, n in counts.items() if n]
     return PublishedBatch(" and ".join(parts), sum(counts.values()), row["is_retracted"])
 
 

@@ -275,7 +275,7 @@ def import_responses(
         pattern,
         benchmark,
         skip_other=skip_other,
-        tasks=conversations.keys(),
+        tasks=conversations,
     )
     matched, skipped = files.matched_rows(
         offer.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
@@ -392,7 +392,7 @@ def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
     """Yield notes on converted documents and on skipped files."""
     if texts:
         note = f"{counted(len(texts), 'document')} read"
-        libraries = ", ".join(converters(list(texts)))
+        libraries = ", ".join(converters(texts))
         if libraries:
             note += f" with {libraries}"
         yield note

@@ -34,12 +34,9 @@ _DECISION_KEYS = (
     "status",
     "score",
 )
-_DECISION_OR_ERROR_KEYS = {*_DECISION_KEYS, "error"}
 _EXPLANATION_KEYS = ("explanation", "reason", "rationale")
 # An empty reply of a judge is a parse error (`tasks.run.calls`).
 _FAILURE_STATUSES = (FAILURES - {EMPTY}) | {PARSE_ERROR}
-_UNDECIDED = {"not_judged", "no_response"}
-"""Statuses in the logs of `prbench export inspect` that mean that there is no decision."""
 _DECIDED_WORDS = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
 """Words for a status that only says that there is a decision."""
 _MAY_HIDE_FAILURES = "may_hide_failures"
@@ -49,8 +46,6 @@ _UNREADABLE_REPLY = (
     "Failed to parse judge response",
 )
 """Beginnings of explanations that state that the judge's reply could not be read."""
-_NO_EXPLANATION = "No explanation provided"
-"""The explanation of an unmet criterion that states the same."""
 _MAPPING_KEYS = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
 """If several mappings may be decisions by criterion, only the one with such a name is."""
 
@@ -73,10 +68,11 @@ def decisions_of(score: LogRow) -> ScoreDecisions | None:
     for name, stated in metadata.items():
         items = _items(stated)
         if items:
+            # In logs of `prbench export inspect`, these statuses mean that there is no decision.
             decisions = [
                 _decision(item)
                 for item in items
-                if text_or_none(item.get("status")) not in _UNDECIDED
+                if text_or_none(item.get("status")) not in {"not_judged", "no_response"}
             ]
             # A scorer of inspect_evals writes this list, and counts a call without a decision as
             # unmet (see the README).
@@ -132,7 +128,7 @@ def _decisions_in_mapping(stated: LogRow) -> Mapping[str, LogRow]:
     if flags:
         return flags
     items = [as_mapping(item) for item in stated.values()]
-    have_decisions = all(_DECISION_OR_ERROR_KEYS & item.keys() for item in items)
+    have_decisions = all(item.keys() & {*_DECISION_KEYS, "error"} for item in items)
     return stated if have_decisions else {}
 
 
@@ -205,7 +201,8 @@ def _is_done(status: Any) -> bool:
 
 def _is_unreadable(item: LogRow) -> bool:
     explanation = _explanation(item) or ""
-    if explanation == _NO_EXPLANATION:
+    if explanation == "No explanation provided":
+        # Of an unmet criterion, this states that the reply could not be read.
         return value_of_decision(_stated_decision(item)) == 0.0
     return explanation.startswith(_UNREADABLE_REPLY)
 

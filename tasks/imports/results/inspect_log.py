@@ -40,11 +40,6 @@ _LIMITS = {
     "time": TIMEOUT,
     "working": TIMEOUT,
 }
-_LABEL = "model_label"
-"""The key with the label of the model in logs of `prbench export inspect`.
-
-Older ones have the label as `model`.
-"""
 _SCORE_NAMES = (PRIMARY, MIN_NORMALIZED)
 
 
@@ -111,7 +106,9 @@ def _response(where: str, header: LogRow, sample: LogRow) -> LoggedResponse:
         for role, content in messages_of(sample.get("input"))
     ]
     metadata = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
-    label = text_or_none(as_mapping(spec.get("metadata")).get(_LABEL)) or cell_label(spec, "model")
+    # In logs of `prbench export inspect`; older ones have the label as `model`.
+    stated_label = as_mapping(spec.get("metadata")).get("model_label")
+    label = text_or_none(stated_label) or cell_label(spec, "model")
     return LoggedResponse(
         where,
         label,

@@ -28,7 +28,6 @@ from tasks.llm.replies import PROVIDER_ERROR
 
 _SCORE_KEYS = {PRIMARY: "points_clipped", MIN_NORMALIZED: "points_normalized"}
 """Our name of a score -> the harness's key of all its values."""
-_GRADE_VALUES = {"true": 1.0, "false": 0.0}
 
 
 def is_published(source: LogSource) -> bool:
@@ -112,7 +111,7 @@ def _grades(where: str, output: LogRow) -> Iterator[Decision]:
             " weights"
         )
     for text, grade, weight in zip(texts, grades, weights, strict=True):
-        value = _GRADE_VALUES.get(str(grade).strip().lower())
+        value = {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())
         if value is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
         yield Decision(as_text(text, "a rubric text"), value, weight=as_number(weight))

@@ -365,15 +365,13 @@ class LogSource:
         return batch_of(self.content + listing.encode(errors="surrogateescape"), *options)
 
 
-_RESULT_FOLDERS = {"predictions", "reviews", "reports"}
-"""EvalScope keeps results in these folders."""
-
-
 def _results_in(folder: Path) -> Mapping[str, bytes]:
     contents = {}
     n_bytes = 0
     for file in foreign_files.files_inside(folder):
-        if file.suffix not in {".json", ".jsonl"} or _RESULT_FOLDERS.isdisjoint(file.parts):
+        # EvalScope keeps results in folders of these names.
+        is_elsewhere = {"predictions", "reviews", "reports"}.isdisjoint(file.parts)
+        if file.suffix not in {".json", ".jsonl"} or is_elsewhere:
             continue
         name = file.relative_to(folder).as_posix()
         with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
