@@ -110,7 +110,9 @@ CACHED_USAGE = {
     ],
     ids=["reasoning beside the completion", "cached tokens at the top"],
 )
+@pytest.mark.parametrize("route", ["openai", "openai-streamed", "responses"])
 def test_litellm_prices_the_tokens_that_a_report_means(
+    route,
     usage,
     microdollars,
     calling,
@@ -118,7 +120,7 @@ def test_litellm_prices_the_tokens_that_a_report_means(
 ):
     reply = reply_with(
         usage,
-        "openai",
+        route,
         calling,
         serve,
         name="openai/gpt-4o-mini",
@@ -291,7 +293,6 @@ CACHES: dict[str, tuple[JsonObject, int, int | None]] = {
         1_000,
         400,
     ),
-    "at the top": ({"cached_tokens": 400}, 1_000, 400),
     "as hits": (
         {
             "prompt_cache_hit_tokens": 400,

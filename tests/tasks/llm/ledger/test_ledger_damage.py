@@ -211,7 +211,6 @@ def damage_header(log: Path):
 
 LOG_DAMAGES = {
     "the header": damage_header,
-    "2 bytes": partial(change_bytes, seed=1, n_bytes=2),
     "3 bytes": partial(change_bytes, seed=2, n_bytes=3),
 }
 

@@ -67,11 +67,8 @@ def test_the_refusal_of_a_call_says_what_to_do():
 def test_a_free_call_reserves_no_money():
     budget = Budget(0.5, None)
 
-    has_first = budget.reserve(Usage(0.0, 1))
-    has_second = budget.reserve(Usage(0.5, 1))
-
-    assert has_first
-    assert has_second
+    assert budget.reserve(Usage(0.0, 1))
+    assert budget.reserve(Usage(0.5, 1))
 
 
 def usage_of(n_prompt: int, n_completion: int) -> dict[str, int]:

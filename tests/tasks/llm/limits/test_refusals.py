@@ -178,7 +178,6 @@ def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
 HARMLESS_FAILURES = {
     "429": failed(429, "slow down"),
     "500": failed(500, "broken"),
-    "503": failed(503, "overloaded"),
     "cut": HttpResponse(cuts_connection=True),
     "400": failed(400, "max_tokens must be 16 or more"),
     "a code for a filter": failed(400, "no", "content_filter"),

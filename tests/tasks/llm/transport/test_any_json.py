@@ -15,7 +15,7 @@ import pytest
 from tasks.llm.limiter import NotCalled
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import Calling, call_to
+from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, call_to
 from tests.tasks.llm.transport.test_ends import EVENTS, RESPONSE, USAGE
 
 JsonObject = dict[str, Any]
@@ -80,26 +80,22 @@ DECISIONS: JsonObject = {
     },
 }
 QUESTIONS = [{"type": "predicate", "name": "c1", "instructions": "Is it?"}]
-ROUTES: dict[str, tuple[JsonObject, JsonObject]] = {
-    "vllm": (COMPLETION, {}),
-    "openai": (COMPLETION, {"name": "openai/c"}),
-    "streamed": (PIECE, {"is_streamed": True}),
-    "openai-streamed": (PIECE, {"name": "openai/c", "is_streamed": True}),
-    "responses": (RESPONSE, {"name": "openai/c", "parameters": {"api": "responses"}}),
-    "embedding": (
-        EMBEDDINGS,
-        {"name": "openai/c", "parameters": {"api": "embedding"}},
-    ),
-    "decisions": (
-        DECISIONS,
-        {
-            "name": "openai/c",
-            "parameters": {"api": "decisions"},
-            "questions": QUESTIONS,
-        },
-    ),
+BODIES: dict[str, JsonObject] = {
+    "vllm": COMPLETION,
+    "openai": COMPLETION,
+    "streamed": PIECE,
+    "openai-streamed": PIECE,
+    "responses": RESPONSE,
+    "embedding": EMBEDDINGS,
+    "decisions": DECISIONS,
 }
-"""Route -> the body of a good reply, and target settings."""
+"""Route -> the body of a good reply."""
+TARGETS: dict[str, JsonObject] = {
+    **ROUTES,
+    "embedding": {"name": "openai/c", "parameters": {"api": "embedding"}},
+    "decisions": {**DECISION_ROUTES["decisions"], "questions": QUESTIONS},
+}
+"""Route -> target settings."""
 
 ODD: list[Any] = [
     None,
@@ -163,7 +159,7 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
     """The replies to calls that get these bodies, or the exceptions; final ones are the same in a
     later run.
     """
-    _, target = ROUTES[route]
+    target = TARGETS[route]
     is_streamed = target.get("is_streamed", False)
 
     def behaviour(request, _number):
@@ -225,19 +221,18 @@ TWINS = [("vllm", "openai"), ("streamed", "openai-streamed")]
 
 def odd_changes(route: str) -> list[tuple[tuple[Any, ...], Any]]:
     """Each field with each odd value; twins share these pairs, whose number for a field is odd."""
-    body, _ = ROUTES[route]
-    changes = list(product(paths_in(body), [*ODD, "DEEP"]))
+    changes = list(product(paths_in(BODIES[route]), [*ODD, "DEEP"]))
     for twins in TWINS:
         if route in twins:
             return changes[twins.index(route) :: 2]
     return changes
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", BODIES)
 def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(
     route,
 ):
-    body, _ = ROUTES[route]
+    body = BODIES[route]
     changes = odd_changes(route)
     bodies = [
         json.dumps(with_field(body, *change)).replace('"DEEP"', DEEP)

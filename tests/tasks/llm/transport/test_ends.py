@@ -154,7 +154,6 @@ def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
 
 STATUS_BY_WORD = {
     "max_tokens": "truncated",
-    "MAX_TOKENS": "truncated",
     "model_length": "truncated",
     "token_limit": "truncated",
     "ERROR_LIMIT": "truncated",
