@@ -33,7 +33,7 @@ def read(content: object, most_labels: int = 2) -> Any:
 
 
 @pytest.mark.parametrize(
-    "secondary", [[], ["Other"], ["Other", "Planning & Forecasts"]]
+    "secondary", [[], ["Other", "Planning & Forecasts"]]
 )
 def test_known_labels_are_columns_of_the_row(secondary):
     content = {
