@@ -226,7 +226,8 @@ def _loaded_library():
 
 @pytest.fixture(autouse=True)
 def _provider_key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests")
+    for provider in ("OPENAI", "MISTRAL", "OPENROUTER"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "sk-of-the-tests")
 
 
 @pytest.fixture

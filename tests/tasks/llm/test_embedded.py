@@ -24,10 +24,10 @@ from tasks.llm.request import (
     highest_usage_of,
     most_reply_tokens,
 )
-from tests.faults.behaviours import HttpResponse
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
 from tests.kit import ROOT
+from tests.tasks.llm.conftest import json_body, responding_with
 
 WITHOUT_KEY = (
     {},
@@ -153,7 +153,6 @@ def test_the_embedded_model_has_started_when_its_address_is_known(monkeypatch):
 @pytest.mark.parametrize(
     ("n_cpus", "load", "n_threads"),
     [
-        (2, 0.0, 2),
         (2, 0.4, 2),
         (2, 1.0, 1),
         (2, 6.0, 1),
@@ -221,16 +220,8 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route):
 )
 def test_a_reply_without_a_vector_is_a_failure(status_code, data, status):
     usage = {"prompt_tokens": 1, "total_tokens": 1}
-    body = json.dumps(
-        {
-            "object": "list",
-            "data": data,
-            "model": "m",
-            "usage": usage,
-        }
-    )
-    response = HttpResponse(status=status_code, raw=body.encode())
-    with FaultServer(lambda _request, _number: response) as server:
+    body = {"object": "list", "data": data, "model": "m", "usage": usage}
+    with FaultServer(responding_with(json_body(body, status_code))) as server:
         reply = embedding_of("leases", target_at(server.api_base))
 
     assert reply.status == status

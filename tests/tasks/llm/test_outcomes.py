@@ -49,13 +49,11 @@ CONTEXT_TEXTS = [
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "400": (failed(400), "provider_error", 1),
     "403": (failed(403), "provider_error", 1),
-    "422": (failed(422), "provider_error", 1),
     "409": (failed(409), "provider_error", 2),
     "424": (failed(424), "provider_error", 2),
     "498": (failed(498), "provider_error", 2),
     "499": (failed(499), "provider_error", 2),
     "503": (failed(503), "provider_error", 2),
-    "529": (failed(529), "provider_error", 2),
     "402": (HttpResponse(status=402, raw=b"<html>No</html>"), "provider_error", 1),
     "413": (HttpResponse(status=413, raw=b"<html>No</html>"), "provider_error", 1),
     "502": (HttpResponse(status=502, raw=b"<html>No</html>"), "provider_error", 2),
@@ -296,9 +294,7 @@ def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
     assert len(server.book) == 1
 
 
-@pytest.mark.parametrize(
-    ("attempt", "middle_s"), [(1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)]
-)
+@pytest.mark.parametrize(("attempt", "middle_s"), [(1, 0.01), (3, 0.04), (20, 60.0)])
 def test_waits_between_attempts_double_and_are_spread(attempt, middle_s):
     waits = [backoff_s(attempt) for _ in range(200)]
 
@@ -335,8 +331,6 @@ def test_the_wait_that_a_server_requests_is_kept(route, calling, serve):
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
         ({"retry-after": "600"}, 600.0),
         ({"retry-after": "7200"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
         ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None),
         ({"retry-after-ms": "60000"}, 60.0),
         ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),

@@ -22,7 +22,7 @@ from tests.tasks.llm.conftest import (
     calls_to,
     in_turn,
 )
-from tests.tasks.llm.transport.test_ends import EVENTS, JSON, reply_to
+from tests.tasks.llm.transport.test_ends import EVENTS, JSON, event, reply_to
 
 JsonObject = dict[str, Any]
 
@@ -147,7 +147,7 @@ def growing_event(
         "delta": {"content": "a"},
         "finish_reason": finish_reason,
     }
-    return f"data: {json.dumps({'choices': [choice], 'usage': usage})}\n\n"
+    return event(choices=[choice], usage=usage)
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])

@@ -30,7 +30,6 @@ def moved_attempts(folder: Path) -> list[dict[str, Any]]:
 
 FAULTS = [
     (failed(429, "slow down"), "provider_error", 429),
-    (failed(500, "broken"), "provider_error", 500),
     (HttpResponse(status=504, raw=b""), "timeout", 504),
     (HttpResponse(cuts_connection=True), "provider_error", None),
 ]

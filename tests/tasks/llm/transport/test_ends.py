@@ -341,9 +341,7 @@ def both_replies(whole_body: str, streamed_body: str, **target: Any) -> list[Rep
     ("parts", "name"),
     in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"]),
 )
-def test_text_in_parts_is_the_text(parts, name, monkeypatch):
-    monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
-    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
+def test_text_in_parts_is_the_text(parts, name):
     content = PARTS[parts]
     stream = stream_body(*({"content": [part]} for part in content))
 

@@ -34,12 +34,6 @@ ROUTE_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b", "mistral/c"]
 STREAMED_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b"]
 
 
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch):
-    monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
-    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
-
-
 MESSAGE_FIELDS: dict[str, JsonObject] = {
     "reasoning as a list": {"reasoning_content": ["Hm."]},
     "reasoning in parts": {"reasoning_content": [{"type": "text", "text": "Hm."}]},

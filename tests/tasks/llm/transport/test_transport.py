@@ -19,7 +19,7 @@ from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain
 from tests.tasks.llm.conftest import call_to, calls_to
-from tests.tasks.llm.transport.test_ends import EVENTS, JSON
+from tests.tasks.llm.transport.test_ends import EVENTS, JSON, event
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
@@ -175,14 +175,8 @@ def huge_stream() -> Iterator[bytes]:
     """Events with different texts, since LiteLLM ends a stream that repeats itself."""
     for number in range(HUGE // MEGABYTE):
         delta = {"content": f"{number} " + "x" * MEGABYTE}
-        chunk = {
-            "id": "x",
-            "object": "chat.completion.chunk",
-            "created": 1,
-            "model": "m",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
-        }
-        yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
+        choice = {"index": 0, "delta": delta, "finish_reason": None}
+        yield event(choices=[choice]).encode()
 
 
 REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
