@@ -32,9 +32,7 @@ def read(content: object, most_labels: int = 2) -> Any:
     )
 
 
-@pytest.mark.parametrize(
-    "secondary", [[], ["Other", "Planning & Forecasts"]]
-)
+@pytest.mark.parametrize("secondary", [[], ["Other", "Planning & Forecasts"]])
 def test_known_labels_are_columns_of_the_row(secondary):
     content = {
         "explanation": "why",

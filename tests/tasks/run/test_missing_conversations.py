@@ -7,7 +7,6 @@ import pytest
 from tasks.judge.rubric_variants import derive
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import IMPORTED
-from tasks.sample import plan_samples
 from tests.kit import (
     admitted,
     criterion,
@@ -16,6 +15,7 @@ from tests.kit import (
     judged,
     one_line,
     response,
+    sampled,
     write_jsonl,
     written,
 )
@@ -30,7 +30,7 @@ def derived(job):
 
 @pytest.mark.parametrize(
     ("stage", "rubric"),
-    [(plan_samples, "original"), (derived, "augmented"), (judged, "original")],
+    [(sampled, "original"), (derived, "augmented"), (judged, "original")],
 )
 def test_a_stage_without_assembled_conversations_names_the_command_that_builds_them(
     tmp_path, stage, rubric
