@@ -248,19 +248,6 @@ def test_each_weakness_has_examples_of_its_topic(planted):
     assert all(TOPICS[WEAK] in example["title"] for example in result["examples"])
 
 
-def test_the_page_shows_weaknesses_and_candidates(planted):
-    page = planted.command("weaknesses", "weak").stdout
-
-    assert "Where models are weak" in page
-    assert "\neven " in page.partition("Candidates for weaknesses")[2]
-
-
-def test_a_model_that_does_not_exist_is_refused(planted):
-    output = planted.command("weaknesses", "none", code=2)
-
-    assert "--model none: not found" in output.stderr
-
-
 def whole_criterion(request, number: int) -> HttpResponse:
     """Phrase a criterion by itself, and return vectors for texts."""
     if is_naming(request):

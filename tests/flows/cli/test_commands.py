@@ -315,7 +315,6 @@ def test_a_new_vintage_that_looks_like_a_date_must_be_one(name, vintage, refused
         ),
         (["import", "--list"], "nothing is stored here yet; run `prbench ingest`"),
         (["import", "--list", "--retract", "nope"], "cannot be combined"),
-        (["remove", "response", "nope"], "nope: no stored response has this id"),
         (
             ["remove", "response", "--model", "nope"],
             "no response is stored there, so none can be removed",

@@ -158,11 +158,3 @@ def test_a_summary_without_a_comparison_has_its_reason(
 )
 def test_options_that_mean_nothing_together_are_refused(run_here, options, reason):
     assert reason in run_here.refusal("diff", "baseline", "worse", *options)
-
-
-def test_the_first_line_says_what_is_compared(run_here):
-    output = run_here("diff", "baseline", "worse")
-
-    assert output.startswith(
-        "Comparing baseline with worse, in vintage base, judged by a-judge, on finance.\n"
-    )

@@ -356,7 +356,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("2026-11-23", "2026-11-23 00:00+01:00"),
         ("2026-11-23T06:30", "2026-11-23 06:30+01:00"),
         ("2026-11-23 06:30", "2026-11-23 06:30+01:00"),
-        ("20261123T0630", "2026-11-23 06:30+01:00"),
         ("2026-11-23T06:30:15.5", "2026-11-23 06:30:15.500+01:00"),
         ("2026-11-23 06:30:15,250+02:00", "2026-11-23 06:30:15.250+02:00"),
         ("2026-11-23T06:30Z", "2026-11-23 06:30+00:00"),
@@ -378,7 +377,6 @@ def test_a_stop_time_is_a_moment_or_the_next_time_of_day(text, moment):
         ("7 pm", "is not a time"),
         ("06:30:00", "is not a time"),
         ("6.30", "is not a time"),
-        ("tomorrow 06:30", "is not a time"),
         ("2026", "is not a time"),
         ("2026-11-21T06:30", "has passed"),
     ],
@@ -392,7 +390,6 @@ def test_what_is_no_stop_time_is_refused(text, reason):
     ("setting", "message"),
     [
         ({"cron": ""}, "cron|five fields"),
-        ({"cron": "every night"}, "cron|five fields"),
         ({"cron": "0 1 * *"}, "cron|five fields"),
         ({"cron": "61 1 * * *"}, "cron|five fields"),
         ({"cron": "0 0 1 * * *"}, "cron|five fields"),

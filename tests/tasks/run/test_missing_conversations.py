@@ -43,10 +43,9 @@ def test_a_stage_without_assembled_conversations_names_the_command_that_builds_t
         rubric_writer=endpoint("writer", ADDRESS),
     )
     imported = response("t0", "alpha", model_config_hash=IMPORTED)
-    imported["source"] = IMPORTED
     rows = {
         **admitted(["t0", "t1"], split="data", n_criteria=1),
-        "criteria": [criterion("t0", 0, 5.0), criterion("t1", 0, 5.0)],
+        "criteria": [criterion("t0", 0, 5.0)],
         "responses": [imported],
     }
     written(job.warehouse, rows, job.data.revision).publish()

@@ -195,13 +195,6 @@ def test_a_sample_without_a_criterion_of_each_stratum_is_refused(job):
         drawn_ids(succession(job, 4))
 
 
-def test_a_judge_without_verdicts_cannot_be_succeeded(job):
-    with pytest.raises(
-        UsageError, match="unknown: no other judge of this name has verdicts here"
-    ):
-        drawn_ids(succession(job, 40, old_judge="unknown"))
-
-
 def old_config_hash(job: Job, *configs: Row) -> str:
     """Store a few verdicts of `older` under each of some configurations; return the hash of the
     configuration that is succeeded.
