@@ -21,7 +21,6 @@ with {lock}:
 print("free", flush=True)
 """
 A_RUN = HOLD.format(lock="warehouse.writing()")
-ALONE = HOLD.format(lock="warehouse.alone()")
 A_NIGHT = HOLD.format(lock="warehouse.only_one('night', wait=False)")
 ALIVE = HOLD.format(lock="warehouse.living('a run/1')")
 Process = subprocess.Popen[str]
@@ -66,7 +65,7 @@ def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
 
 
 def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse, start):
-    process = holding(start, ALONE, warehouse)
+    process = holding(start, HOLD.format(lock="warehouse.alone()"), warehouse)
 
     for lock in (warehouse.writing(), warehouse.alone()):
         assert f"process {process.pid} is at work" in refusal(lock)

@@ -59,19 +59,6 @@ def labelled(request, _: int) -> HttpResponse:
     return HttpResponse(json.dumps(reply))
 
 
-def assemble_sample(command: Command, *annotators: Row):
-    """Assemble the sample, with these annotators."""
-    command.configure(
-        dataset={"source": "sample"},
-        warehouse="data",
-        models=[],
-        judges=[],
-        annotator=list(annotators),
-    )
-    command("ingest", "-q")
-    command("assemble", "-q")
-
-
 @dataclass(frozen=True)
 class Annotation:
     """The sample, labelled twice by one annotator and once by another.
@@ -94,11 +81,18 @@ class Annotation:
 def annotation(tmp_path_factory) -> Annotation:
     command = Command(tmp_path_factory.mktemp("annotated"))
     with FaultServer(labelled) as provider:
-        assemble_sample(
-            command,
-            endpoint("ann", provider.api_base, trials=2),
-            endpoint("bob", provider.api_base),
+        command.configure(
+            dataset={"source": "sample"},
+            warehouse="data",
+            models=[],
+            judges=[],
+            annotator=[
+                endpoint("ann", provider.api_base, trials=2),
+                endpoint("bob", provider.api_base),
+            ],
         )
+        command("ingest")
+        command("assemble")
         released = command.sql(TASKS)
         command("annotate")
         calls = list(provider.book)

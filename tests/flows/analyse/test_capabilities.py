@@ -153,8 +153,8 @@ def planted(tmp_path_factory) -> Planted:
             dataset={"source": "finance.jsonl"},
             quality={"criteria_per_task": "warn"},
         )
-        command("ingest", "-q")
-        command("assemble", "-q")
+        command("ingest")
+        command("assemble")
         command("import", "responses", "responses.jsonl")
         command("import", "verdicts", "verdicts.jsonl")
         command("capabilities")
@@ -266,8 +266,8 @@ def test_vectors_of_phrases_come_from_the_embedding_model_once(command):
             dataset={"source": "sample"},
             embedding=endpoint("embedder", provider.api_base),
         )
-        command("ingest", "-q")
-        command("assemble", "-q")
+        command("ingest")
+        command("assemble")
         command("capabilities")
         n_calls = len(provider.book)
         command("capabilities")

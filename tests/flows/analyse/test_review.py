@@ -14,22 +14,6 @@ from tests.flows.conftest import Command
 pytestmark = pytest.mark.slow
 
 
-def assembled_sample(command: Command) -> int:
-    """Assemble the sample and return its number of criteria."""
-    command.configure(
-        dataset={"source": "sample"},
-        warehouse="data",
-        models=[],
-        judges=[],
-    )
-    command("ingest", "-q")
-    command("assemble", "-q")
-    criteria = command.sql(
-        "from criteria semi join (from tasks where is_admitted) using (task_id)"
-    )
-    return len(criteria)
-
-
 def reviewed(sheet: Path, reviewer: str, interval: int) -> Path:
     """Enter a review in every row but the last; one of each `interval` disagrees."""
     csv.field_size_limit(2**31 - 1)
@@ -70,7 +54,17 @@ class Reviews:
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory) -> Reviews:
     command = Command(tmp_path_factory.mktemp("reviews"))
-    n_criteria = assembled_sample(command)
+    command.configure(
+        dataset={"source": "sample"},
+        warehouse="data",
+        models=[],
+        judges=[],
+    )
+    command("ingest")
+    command("assemble")
+    criteria = command.sql(
+        "from criteria semi join (from tasks where is_admitted) using (task_id)"
+    )
     printed_before = command("reviews").stdout
     sheet = command.folder / "sheet.csv"
     printed_by_export = command("export", "review", str(sheet), "-n", "60").stdout
@@ -78,10 +72,10 @@ def reviews(tmp_path_factory) -> Reviews:
     ben = reviewed(sheet, "ben", 7)
     printed_by_import = command("import", "reviews", str(eva), str(ben)).stdout
     printed_before_aggregating = command("reviews").stdout
-    command("aggregate", "-q")
+    command("aggregate")
     return Reviews(
         command,
-        n_criteria,
+        len(criteria),
         printed_before,
         printed_by_export,
         printed_by_import,

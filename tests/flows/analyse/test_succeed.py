@@ -58,13 +58,7 @@ def command(server, tmp_path_factory) -> Command:
             {"label": "panel", "majority": ["older", "newer", "third"]},
         ],
     )
-    command(
-        "run",
-        "--judge",
-        "older",
-        "-q",
-        "--no-prefect",
-    )
+    command("run", "--judge", "older", "--no-prefect")
     return command
 
 
@@ -99,7 +93,6 @@ def test_a_sample_a_larger_one_and_a_full_judging_pay_for_no_verdict_twice(
         "newer",
         "-n",
         "100",
-        "-q",
         "--no-prefect",
     )
     n_small = n_calls_of_newer(server) - n_before
@@ -107,13 +100,7 @@ def test_a_sample_a_larger_one_and_a_full_judging_pay_for_no_verdict_twice(
         "succeed", "older", "newer", "-n", "200", "-q", "--no-prefect"
     )
     n_large = n_calls_of_newer(server) - n_before
-    command(
-        "backfill",
-        "--judge",
-        "newer",
-        "-q",
-        "--no-prefect",
-    )
+    command("backfill", "--judge", "newer", "--no-prefect")
     n_full = n_calls_of_newer(server) - n_before
     complete_rows = command.json("figure", "succession")
     boards = command.sql(
@@ -161,7 +148,7 @@ def test_a_panel_succeeds_by_the_votes_of_its_members(command, server):
         "succeed", "older", "panel", "-n", "100", "-q", "--no-prefect"
     )
     n_calls = len(server.judge_requests) - n_before
-    command("succeed", "older", "panel", "-n", "100", "-q", "--no-prefect")
+    command("succeed", "older", "panel", "-n", "100", "--no-prefect")
 
     # Two members decide as the old judge does, so the panel does too.
     assert {row["effect"] for row in result["models"]} == {0.0}

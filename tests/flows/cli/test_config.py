@@ -17,8 +17,6 @@ from tests.golden.outputs import kept
 from tests.kit import prepared, row
 from warehouse import Warehouse
 
-REFUSED = Path(__file__).with_name("refused.yaml")
-MODEL = "models: [{name: openai/x%s}]"
 BILLION_LAUGHS = "a0: &a0 [x]\n"
 for number in range(1, 12):
     references = f"*a{number - 1}," * 9
@@ -52,7 +50,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file):
 
 @pytest.mark.parametrize(
     ("text", "path"),
-    yaml.safe_load(REFUSED.read_text()).items(),
+    yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text()).items(),
 )
 def test_what_is_impossible_is_refused_with_the_path_of_the_key(file, text, path):
     configured(text, file)

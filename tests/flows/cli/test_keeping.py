@@ -79,9 +79,7 @@ def spend_row(run_id: str, cost_usd: float) -> dict[str, Any]:
         purpose="judge",
         called_model="m",
         calls=1,
-        failed_calls=0,
         unpriced_calls=0,
-        prompt_tokens=0,
         cost_usd=cost_usd,
     )
 

@@ -82,10 +82,6 @@ def test_every_format_holds_every_column_and_row(run_here, file_format, text):
     assert run_here("sql", QUERY, "--format", file_format) == text
 
 
-def test_json_holds_every_column_and_row(run_here):
-    assert run_here.json("sql", QUERY) == ROWS
-
-
 def test_json_has_null_for_nan_and_numbers_for_decimals(run_here):
     query = "select 'nan'::double as a, ['inf'::double] as b, 0.5 as c"
 

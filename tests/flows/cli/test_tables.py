@@ -272,8 +272,6 @@ def test_no_column_of_a_query_is_nothing(width, monkeypatch, capsys):
     [
         ("leaderboard", "--wide"),
         ("run", "prbench figure leaderboard --wide"),
-        ("nightly", "prbench figure leaderboard --wide"),
-        ("backfill", "prbench figure leaderboard --wide"),
     ],
 )
 def test_a_cut_board_names_an_option_that_exists(

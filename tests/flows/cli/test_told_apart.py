@@ -10,16 +10,14 @@ from tests.tasks.compare.comparisons import judged, tasks_of
 
 NIGHT = "2026-11-28"
 RUBRICS = {"t0": [(10, "Accuracy")]}
-JUDGES = ("first", "second")
-OF_BASE = {"vintage": "base", "chars_alnum": 10}
-OF_NIGHT = OF_BASE | {"vintage": NIGHT, "created_at": at(5)}
+OF_NIGHT = {"vintage": NIGHT, "created_at": at(5)}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """The folder of `run_here`: two judges on a model in two vintages."""
     rows = [tasks_of(RUBRICS)]
-    for judge, sampling in product(JUDGES, (OF_BASE, OF_NIGHT)):
+    for judge, sampling in product(("first", "second"), ({}, OF_NIGHT)):
         rows.append(
             judged({"t0": [1.0]}, rubrics=RUBRICS, of_response=sampling, judge=judge)
         )
@@ -41,12 +39,3 @@ def test_criteria_of_a_requested_vintage_are_shown(run_here, vintage, vintages):
     rows = run_here.json("criteria", "always-met", "--vintage", vintage)
 
     assert {row["vintage"] for row in rows} == vintages
-
-
-def test_correlations_over_the_models_have_their_judge_and_vintage_above_them(
-    run_here,
-):
-    lines = run_here("lengths").splitlines()
-
-    for judge, vintage in product(JUDGES, ("base", NIGHT)):
-        assert f"Judge: {judge} · Vintage: {vintage}" in lines

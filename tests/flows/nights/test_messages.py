@@ -21,11 +21,6 @@ GUIDE = (PROJECT / "flows" / "operations.md").read_text()
 PRICE = {"input_usd_per_mtok": 20.0, "output_usd_per_mtok": 100.0}
 
 
-def messages_in_guide() -> list[str]:
-    """The messages in the guide: each title with its lines."""
-    return re.findall(r"```text\n(.*?)\n```", GUIDE, re.DOTALL)
-
-
 def message_of(night: NightRun, folder: Path) -> str:
     """The only message of a night, with the folder, run, address and waiting time of the guide."""
     [message] = night.messages
@@ -65,21 +60,14 @@ def record_kill(world: NightWorld, night: str):
 @pytest.mark.long
 def test_the_guide_shows_the_messages_that_nights_send(tmp_path):
     with night_world(tmp_path) as world:
-        alpha = world.endpoint(
-            "alpha",
-            resample="nightly",
-            price=PRICE,
-        )
-        fresh = world.endpoint(
-            "fresh",
-            resample="nightly",
-            price=PRICE,
-        )
-        strict = world.endpoint("strict", price=PRICE)
-        mild = world.endpoint("mild", price=PRICE)
         world.configure(
-            models=[alpha, fresh],
-            judges=[strict, mild],
+            models=[
+                world.endpoint(label, resample="nightly", price=PRICE)
+                for label in ("alpha", "fresh")
+            ],
+            judges=[
+                world.endpoint(label, price=PRICE) for label in ("strict", "mild")
+            ],
             limits={
                 "concurrency": CONCURRENCY,
                 "attempts": 2,
@@ -91,18 +79,13 @@ def test_the_guide_shows_the_messages_that_nights_send(tmp_path):
         clean = world.night("2026-11-26")
         record_kill(world, "2026-11-27")
         regressed = world.night("2026-11-28", has_regressed=True)
-        outage = world.night(
-            "2026-11-29",
-            code=3,
-            silent=("strict", "alpha"),
-        )
-        second_outage = world.night(
-            "2026-11-30",
-            code=3,
-            silent=("strict", "alpha"),
-        )
+        outages = [
+            world.night(night, code=3, silent=("strict", "alpha"))
+            for night in ("2026-11-29", "2026-11-30")
+        ]
 
-    nights = [clean, regressed, outage, second_outage]
+    nights = [clean, regressed, *outages]
     messages = [without_cost(message_of(night, tmp_path)) for night in nights]
-    assert messages == [without_cost(message) for message in messages_in_guide()]
+    messages_in_guide = re.findall(r"```text\n(.*?)\n```", GUIDE, re.DOTALL)
+    assert messages == list(map(without_cost, messages_in_guide))
     assert [night.n_pings for night in nights] == [1, 1, 0, 0]

@@ -65,11 +65,6 @@ CALLS = {
             purpose="sample",
             called_model="openai/bell",
             calls=4,
-            failed_calls=3,
-            unpriced_calls=0,
-            prompt_tokens=1,
-            cached_tokens=0,
-            completion_tokens=1,
             cost_usd=0.5,
         )
     ],

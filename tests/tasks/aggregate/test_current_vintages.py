@@ -335,13 +335,6 @@ def configured(
     return job.model_copy(update={"vintage": vintage})
 
 
-def rules_in(job: Job) -> list[tuple[Any, ...]]:
-    return values_in(
-        job,
-        "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all",
-    )
-
-
 def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(
     tmp_path,
 ):
@@ -349,7 +342,8 @@ def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_oth
     job = configured(tmp_path, "b", trials=1, bar=0.4, vintage=NIGHT)
     aggregate(job)
 
-    assert rules_in(job) == [
+    query = "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all"
+    assert values_in(job, query) == [
         ("", "", 1, 0.4),
         ("a", "base", 3, 0.9),
         ("b", NIGHT, 1, 0.4),

@@ -22,9 +22,8 @@ from tasks.exports.figure_files import figures_as_workbook
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import MISSING, Figure, terminal_columns, with_values
 from tasks.figures.scope import Scope
-from tasks.figures.shown import FIGURES, parse_parameters
+from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
-from tasks.rules.errors import UsageError
 from tasks.rules.text.cells import as_before
 from tests.kit import in_batches
 
@@ -172,8 +171,3 @@ def are_equal(first: Any, second: Any) -> bool:
     if isinstance(first, float) and isinstance(second, float | int):
         return math.isclose(first, second, rel_tol=1e-12)
     return bool(first == second)
-
-
-def test_a_parameter_that_is_repeated_with_an_unreadable_value_is_refused():
-    with pytest.raises(UsageError, match="must be like n_criteria="):
-        parse_parameters(FIGURES["criteria"], ["n_criteria=5", "n_criteria=["])

@@ -5,15 +5,14 @@ from tasks.figures import charts
 from tasks.figures.figure import Column, Figure
 from tasks.report.rendering.page_figures import page_figure_of
 
-FEW = (
-    Column("model", "Model"),
-    Column("mean_score", "Score", "score", few="is_small"),
-)
 FIGURE = Figure(
     "scores",
     "Scores",
     "",
-    FEW,
+    (
+        Column("model", "Model"),
+        Column("mean_score", "Score", "score", few="is_small"),
+    ),
     charts.intervals(
         value="mean_score",
         label="model",

@@ -61,8 +61,7 @@ COLUMNS = {
     "responses": "response_id, conversation_id, model_config_hash",
     "verdicts": "verdict_id, criterion_hash, judge_config_hash, template_hash",
 }
-FILE = Path(__file__).with_name("identities.json")
-FROZEN = json.loads(FILE.read_text(encoding="utf-8"))
+FROZEN = json.loads(Path(__file__).with_name("identities.json").read_text("utf-8"))
 """Benchmark -> table -> number of rows, and a digest of all their identities."""
 
 
@@ -73,12 +72,15 @@ def digest_of(values: Iterable[Any]) -> str:
     )
 
 
-OTHERS = ("researchrubrics", "healthbench")
-
-
 @pytest.mark.parametrize(
     "benchmark",
-    ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)],
+    [
+        "prbench",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("researchrubrics", "healthbench")
+        ),
+    ],
 )
 def test_a_run_has_the_frozen_identities(benchmark, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
