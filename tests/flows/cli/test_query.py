@@ -105,13 +105,7 @@ CELLS = [STRUCT, '["x", null]', MAP, BYTES]
 def test_json_has_nested_values_as_json_and_bytes_as_duckdb_writes_them(run_here):
     [record] = run_here.json("sql", NESTED)
 
-    assert record == {
-        "s": json.loads(STRUCT),
-        "l": ["x", None],
-        "m": json.loads(MAP),
-        "b": BYTES,
-        "t": True,
-    }
+    assert list(record.values()) == [*map(json.loads, CELLS[:3]), BYTES, True]
 
 
 def test_csv_has_nested_values_as_json_and_bytes_as_duckdb_writes_them(run_here):

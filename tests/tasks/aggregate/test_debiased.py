@@ -169,7 +169,6 @@ def partly_labelled(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reade
     ("model", "category"),
     [
         ("bob", ""),
-        ("bob", CATEGORIES[1]),
         ("ada", CATEGORIES[0]),
     ],
 )
