@@ -67,6 +67,9 @@ async def call(
     """
     if not is_recorded():
         return await work.fn(*args, **kwargs)
+    task = asyncio.current_task()
+    assert task is not None
+    n_cancellations = task.cancelling()
     results: list[Result] = []
     token = _results.set(results)
     state: State[Any] | None = None
@@ -77,9 +80,10 @@ async def call(
         _give_up(error)
     finally:
         _results.reset(token)
-    # Prefect makes a state or an error of a cancellation, but the caller must end, too.
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
+    # Prefect makes a state or an error of a cancellation, but the caller must end, too. An error
+    # that ends a task group leaves a cancellation of its own (before Python 3.13).
+    has_failed = state is not None and state.is_failed()
+    if task.cancelling() > n_cancellations and not has_failed:
         raise asyncio.CancelledError
     if state is not None and state.is_cancelled():
         raise asyncio.CancelledError

@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 325_810,
-    "SQL": 57_955,
+    "source": 326_839,
+    "SQL": 57_618,
     "pages": 27_800,
-    "tests": 429_641,
+    "tests": 429_752,
 }
 """Kind of code -> its bound; `pages` are the templates, scripts and styles of the report.
 

@@ -113,13 +113,19 @@ def test_a_flow_ends_in_its_outcome_s_state(
 def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
     prefect_api, tmp_path
 ):
-    async def fail(_):
+    async def fail():
         raise PipelineError("the file is gone")
 
-    outer = flow_of("raises-outside", work_that_calls(flow_of("raises-inside", fail)))
+    async def fail_in_a_group(_):
+        async with asyncio.TaskGroup() as group:  # it cancels this task, too
+            group.create_task(fail())
 
-    with pytest.raises(PipelineError, match="the file is gone"):
+    inner = flow_of("raises-inside", fail_in_a_group)
+    outer = flow_of("raises-outside", work_that_calls(inner))
+
+    with pytest.raises(ExceptionGroup, match="in a TaskGroup") as raised:
         run_flow(outer, tmp_path)
+    assert raised.group_contains(PipelineError, match="the file is gone")
 
     assert latest_state(prefect_api, "raises-inside")["name"] == "Failed"
     assert latest_state(prefect_api, "raises-outside")["name"] == "Failed"
