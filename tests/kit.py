@@ -486,8 +486,11 @@ def in_batches(items: list[Any], size: int) -> list[list[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def sampled(job: Job, *, size: int = 10**6) -> StageReport:
+def sampled(
+    job: Job, *, retry_failed: bool = False, size: int = 10**6
+) -> StageReport:
     """Sample missing responses, in batches of this size, and publish them."""
+    job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("sample")
 
     async def run():

@@ -299,6 +299,7 @@ def entries_of(requests: Sequence[Request]) -> list[Row]:
 def test_each_criterion_has_a_verdict_of_its_own(first_run):
     assert first_run.report.failures == {}
     assert first_run.report.rows == N_CRITERIA
+    assert len(first_run.rows) == N_CRITERIA
 
 
 def test_each_piece_is_one_planned_request(first_run):

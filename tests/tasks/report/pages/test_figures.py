@@ -489,33 +489,49 @@ RUNS = [
         "runs",
         run_id="elsewhere",
         command="prbench nightly",
+        night="n1",
         outcome="done",
         started_at=at(3000),
+        responses_made=1,
+        verdicts_made=1,
+        cost_usd=1.0,
         config='{"benchmark": "another"}',
     ),
 ]
 
 
-def spend_row(run_id: str, cost_usd: float, unpriced_calls: int, purpose: str) -> Row:
+def spend_row(
+    run_id: str,
+    model: str,
+    cost_usd: float,
+    calls: int,
+    unpriced_calls: int,
+    purpose: str,
+) -> Row:
     """The calls of a run to a model."""
     return row(
         "spend",
         run_id=run_id,
         day="2026-01-01",
         purpose=purpose,
-        called_model="one",
+        called_model=model,
+        calls=calls,
+        failed_calls=1,
         unpriced_calls=unpriced_calls,
         cost_usd=cost_usd,
+        prompt_tokens=10,
+        cached_tokens=5,
+        completion_tokens=2,
     )
 
 
 SPEND = [
-    spend_row("second", 0.5, 0, "judge"),
-    spend_row("second", 0.25, 2, "drift"),
-    spend_row("second", 0.0, 4, "sample"),
-    spend_row("third", 0.125, 0, "drift"),
-    spend_row("first", 8.0, 0, "judge"),
-    spend_row("elsewhere", 16.0, 0, "judge"),
+    spend_row("second", "one", 0.5, 10, 0, "judge"),
+    spend_row("second", "two", 0.25, 5, 2, "judge"),
+    spend_row("second", "three", 0.0, 4, 4, "sample"),
+    spend_row("third", "one", 0.125, 1, 0, "drift"),
+    spend_row("first", "one", 8.0, 9, 0, "judge"),
+    spend_row("elsewhere", "one", 16.0, 9, 0, "judge"),
 ]
 
 

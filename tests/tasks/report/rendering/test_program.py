@@ -18,12 +18,16 @@ from tasks.report.rendering.program import (
 FILES = (
     "flows/nightly.py",
     "sql/__init__.py",
+    "sql/figures/overview.sql",
+    "sql/marts/leaderboards/leaderboard.sql",
     "sql/report/drilldown.sql",
     "sql/schema.yml",
     "tasks/benchmarks/prbench.py",
+    "tasks/figures/shown/judges.py",
     "tasks/report/assets/page.js",
     "tasks/report/assets/report.css",
     "tasks/report/templates/base.html",
+    "tasks/rules/text/characters.py",
     "warehouse/columns.py",
 )
 

@@ -61,6 +61,8 @@ def _task_annotations(
             kind=kind,
             annotator=name,
             annotator_config_hash="a-configuration",
+            template_hash="a-template",
+            trial=1,
             status="parse_error" if has_failed else "ok",
             primary_label=None if has_failed else primary,
             secondary_labels=None if has_failed else secondary,
@@ -132,7 +134,10 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
             row(
                 "capability_trees",
                 **tree,
+                vectors="tfidf",
+                method="made up",
                 n_criteria=len(leaves),
+                n_tasks=len(posed_tasks),
             ),
         ],
     }
@@ -233,6 +238,7 @@ def review_rows(
                 value=float(not is_bad),
                 explanation=taint("Two experts would differ.") if is_bad else None,
                 better_wording=taint("Says which year.") if is_bad else None,
+                import_batch="a-batch",
             )
             expert_reviews.append(review)
     model_reviews = []
@@ -259,6 +265,9 @@ def review_rows(
                 **key,
                 sample_id="a-sample",
                 population_id="all",
+                n_population=len(reviewed),
+                design="simple random",
+                stratum="all",
                 probability=_PROBABILITY,
             )
             for _, _, key in sample
@@ -289,16 +298,19 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
         if response["dataset_revision"] == revision
     }
     return {
-        "labellers": [row("labellers", judge=people)],
+        "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [
             row(
                 "label_sheets",
                 dataset_revision=revision,
                 sheet_id=SHEET,
+                design="drawn for leaderboard",
                 covered_breakdown="all",
                 covered_label="",
                 covered_responses=sorted(responses),
+                n_population=10 * len(sample),
                 n_drawn=len(sample),
+                seed=0,
             )
         ],
         "label_draws": [
@@ -349,17 +361,13 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
     row's judge columns.
     """
     best, *compared_rows = board[:3]
-    columns_of_best = {
+    judge_config = {
         name: best[name]
         for name in (
             "dataset_revision",
             "judge",
             "judge_config_hash",
             "template_hash",
-            "grading",
-            "model",
-            "model_config_hash",
-            "vintage",
         )
     }
     looks = []
@@ -369,9 +377,14 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
             looks.append(
                 row(
                     "stopping_looks",
-                    **columns_of_best,
+                    **judge_config,
                     stopping_id="made up",
+                    grading=best["grading"],
+                    judge_trial=1,
                     score_name="score",
+                    model=best["model"],
+                    model_config_hash=best["model_config_hash"],
+                    vintage=best["vintage"],
                     compared_model=compared["model"],
                     compared_config_hash=compared["model_config_hash"],
                     compared_vintage=compared["vintage"],

@@ -32,6 +32,7 @@ _FAILED_SHARE = 0.005
 
 def control_rows(
     verdicts: Sequence[Row],
+    conversations: dict[str, str],
     nights: dict[str, str],
 ) -> Rows:
     """The rows of a judge's control set, chosen from its verdicts, its decisions in each night, and
@@ -52,17 +53,22 @@ def control_rows(
         "judge",
         "judge_config_hash",
         "template_hash",
+        "grading",
+        "judge_trial",
         "response_id",
         "verdict_id",
         "criterion_id",
         "criterion_hash",
         "model",
+        "trial",
+        "vintage",
     )
     members = []
     for verdict in control_set:
         member = row(
             "control_set",
             set_id=set_id,
+            conversation_id=conversations[verdict["task_id"]],
             first_value=verdict["value"],
             run_id=BASE_RUN,
             created_at=control_set[0]["created_at"],
@@ -76,6 +82,8 @@ def control_rows(
                 "control_verdicts",
                 set_id=set_id,
                 judge_vintage=label,
+                explanation=verdict["explanation"],
+                served_model=verdict["judge"],
                 run_id=run_of(night),
                 created_at=datetime.fromisoformat(f"{night}T01:25Z"),
                 **{name: verdict[name] for name in names if name != "verdict_id"},

@@ -120,8 +120,12 @@ def _response(
             "cost_usd": cost,
             "reasoning_tokens": 3 * completion if contender.style == 4 else 0,
             "latency_s": 1.5 + completion / 90,
+            "input_usd_per_mtok": prices[0],
+            "output_usd_per_mtok": prices[1],
             "attempts": 1 + (dice.random() < 0.04),
+            "price_table": "configuration" if prices[0] is not None else None,
             "served_model": sampling.label,
+            "finish_reason": "length" if status == "truncated" else taint("stop"),
         }
     )
     identity = {

@@ -83,19 +83,20 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         taint,
         step=2 if hostile else 1,
     )
-    tables |= _control(job, names, tables)
+    tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in older_tables.items()}
     written(
         job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint)
     )
-    revision = job.data.revision
-    annotations = analyses.annotation_rows(posed_tasks, revision, taint)
+    annotations = analyses.annotation_rows(posed_tasks, job.data.revision, taint)
+    written(job.warehouse, {"task_annotations": annotations})
+    written(
+        job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint)
+    )
+    written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
     written(
         job.warehouse,
-        {"task_annotations": annotations}
-        | analyses.review_rows(posed_tasks, revision, taint)
-        | analyses.tree_rows(posed_tasks, revision, taint)
-        | analyses.label_rows(names.labels[PEOPLE], revision, tables),
+        analyses.label_rows(names.labels[PEOPLE], job.data.revision, tables),
     )
     assemble(job)
     select_hard(job, must_select=False)
@@ -127,14 +128,12 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision ="
             " ? order by all"
         )
-        board = reader.rows(f"{query} limit 3", [revision])
-    written(
-        job.warehouse,
-        {"cascade_rules": rows_of(cascade_parameters, cascades)}
-        | analyses.look_rows(board)
-        | analyses.weakness_rows(measures)
-        | analyses.debiased_rows(labelled),
-    )
+        board = reader.rows(f"{query} limit 3", [job.data.revision])
+    looks = {
+        "cascade_rules": rows_of(cascade_parameters, cascades)
+    } | analyses.look_rows(board)
+    written(job.warehouse, analyses.weakness_rows(measures) | looks)
+    written(job.warehouse, analyses.debiased_rows(labelled))
     succession = Succession(
         old_judge=names.labels[JUDGES[1]],
         new_judge=names.labels[JUDGES[0]],
@@ -238,6 +237,7 @@ def _graded(
 def _control(
     job: Job,
     names: Names,
+    posed_tasks: Sequence[PosedTask],
     tables: Rows,
 ) -> Rows:
     """The first judge's control set, chosen from its verdicts on pinned responses, and its
@@ -248,8 +248,11 @@ def _control(
     for verdict in tables["verdicts"]:
         if columns.items() <= verdict.items():
             judge_verdicts.append(verdict)
+    conversations = {}
+    for posed in posed_tasks:
+        conversations[posed.task.task_id] = posed.task.conversation_id
     nights = {night: names.nights[night] for night in NIGHTS}
-    return control_rows(judge_verdicts, nights)
+    return control_rows(judge_verdicts, conversations, nights)
 
 
 _DRIFT_LINE = (
