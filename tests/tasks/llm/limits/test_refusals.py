@@ -411,11 +411,12 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     prompts = []
     for number in range(30):
         prompts += [f"good {number}", f"bad {number}"]
-    prompts += [f"good {number}" for number in range(30, 50)]
+    # So many that some succeed after the last refusal also on a busy machine.
+    prompts += [f"good {number}" for number in range(30, 230)]
 
     replies = replies_to(prompts, calling, server)
 
-    assert statuses_of(replies) == ["ok", "refused"] * 30 + ["ok"] * 20
+    assert statuses_of(replies) == ["ok", "refused"] * 30 + ["ok"] * 200
     assert n_harmless_requests(server) == 1
 
 
