@@ -251,10 +251,9 @@ def _publish(
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         base = published if published and _can_extend(published, current_parts) else set()
         # After a retraction, a build reads all responses again (see `load`).
-        reads_all = published != part_names and bool(current_parts["retractions"])
-        verifies_all = must_verify or reads_all
-        verified_parts = current_parts if verifies_all else parts_except(current_parts, base)
-        if not set_aside_damaged(store, verified_parts, listing):
+        reads_all = published != part_names and current_parts["retractions"]
+        excluded = set() if must_verify or reads_all else base
+        if not set_aside_damaged(store, parts_except(current_parts, excluded), listing):
             break
         # The parts that were set aside are missing in the next round.
     if published == part_names:

@@ -374,15 +374,8 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
 
 def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Location) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
-    from tasks.report.rendering.site import only_writer, report_files
-
     link_or_copy(warehouse.database, stage / warehouse.database.name)
-    site = job.report_folder
-    if (site / "index.html").is_file():
-        # Linked files stay as they are, because a report replaces files and never changes them.
-        with only_writer(site):
-            for name in report_files(site):
-                link_or_copy(site / name, stage / "report" / name)
+    _link_report(job.report_folder, stage / "report")
     names = sorted(Folder(stage).files())
     files = {bundles.file_at(stage / name, name): stage / name for name in names}
     hashes = json.dumps({file.name: file.sha256 for file in files})
@@ -424,6 +417,20 @@ def _write_publication(
     bundles.write_bundle(location, "publication", {}, asdict(pointer), name=bundles.POINTER)
     note = f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}"
     return StageReport("publish", rows=tables.n_rows, notes=[note])
+
+
+def _link_report(site: Path, target: Path) -> None:
+    """Link the files of a report, if there is one.
+
+    Linked files stay as they are, because a report replaces files and never changes them.
+    """
+    from tasks.report.rendering.site import only_writer, report_files
+
+    if not (site / "index.html").is_file():
+        return
+    with only_writer(site):
+        for name in report_files(site):
+            link_or_copy(site / name, target / name)
 
 
 def remove_old(location: Location, n_kept: int) -> int:

@@ -81,10 +81,10 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
         UsageError: the old judge has no verdict, or the new one cannot take its place.
     """
     assert job.succession is not None
+    old_label = job.succession.old_judge
     new_label = job.succession.new_judge
-    configs = [
-        config for config in judge_configs(job, tasks.benchmark) if config.judge.label == new_label
-    ]
+    configured = judge_configs(job, tasks.benchmark)
+    configs = [config for config in configured if config.judge.label == new_label]
     if not configs:
         hint = did_you_mean(new_label, job.configured_labels.get("judge", ()))
         raise UsageError(f"{new_label}: is not configured as a judge{hint}")
@@ -94,33 +94,32 @@ def judges_of(job: Job, reader: Reader, tasks: WantedTasks) -> Judges:
             f"{new_label}: judges rewritten criteria; to succeed another judge, it"
             f" needs `rubric: {ORIGINAL}`"
         )
-    return Judges(_old_judge(job, reader, tasks, new_judge), new_judge)
-
-
-def _old_judge(job: Job, reader: Reader, tasks: WantedTasks, new_judge: JudgeConfig) -> Row:
-    """Return the stored configuration of the old judge that a succession is about.
-
-    One with the new judge's grading is preferred, then a configured one, then one of the first
-    judge trial, then the one that has scored most tasks.
-
-    Raises:
-        UsageError: there is none, or none with the same grading.
-    """
-    assert job.succession is not None
-    parameters = {**tasks.key, "old": job.succession.old_judge}
+    parameters = {**tasks.key, "old": old_label}
     candidates = [
         row
         for row in reader.query("queries/succession/old_judge_configs", parameters)
         if not new_judge.columns.items() <= row.items()
     ]
     if not candidates:
-        raise UsageError(
-            f"{job.succession.old_judge}: no other judge of this name has verdicts here"
-        )
-    configured = [config.columns for config in judge_configs(job, tasks.benchmark)]
+        raise UsageError(f"{old_label}: no other judge of this name has verdicts here")
+    return Judges(_old_judge(candidates, configured, new_judge), new_judge)
+
+
+def _old_judge(
+    candidates: list[Row],
+    configured: list[JudgeConfig],
+    new_judge: JudgeConfig,
+) -> Row:
+    """Return the stored configuration of the old judge that a succession is about.
+
+    One with the new judge's grading is preferred, then a configured one, then the first candidate.
+
+    Raises:
+        UsageError: none has the same grading.
+    """
 
     def preference(row: Row) -> tuple[bool, bool]:
-        is_configured = any(columns.items() <= row.items() for columns in configured)
+        is_configured = any(config.columns.items() <= row.items() for config in configured)
         return row["grading"] != new_judge.grading, not is_configured
 
     old_judge = min(candidates, key=preference)  # of equal ones the first

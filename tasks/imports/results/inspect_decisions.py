@@ -34,6 +34,7 @@ _DECISION_KEYS = (
     "status",
     "score",
 )
+_DECISION_OR_ERROR_KEYS = {*_DECISION_KEYS, "error"}
 _EXPLANATION_KEYS = ("explanation", "reason", "rationale")
 # An empty reply of a judge is a parse error (`tasks.run.calls`).
 _FAILURE_STATUSES = (FAILURES - {EMPTY}) | {PARSE_ERROR}
@@ -128,7 +129,7 @@ def _decisions_in_mapping(stated: LogRow) -> Mapping[str, LogRow]:
     if flags:
         return flags
     items = [as_mapping(item) for item in stated.values()]
-    have_decisions = all(item.keys() & {*_DECISION_KEYS, "error"} for item in items)
+    have_decisions = all(_DECISION_OR_ERROR_KEYS & item.keys() for item in items)
     return stated if have_decisions else {}
 
 

@@ -83,8 +83,9 @@ def defused_formula(text: str) -> str:
 
 def sheet_cell(value: Any) -> Any:
     """Return a value for a CSV file: numbers and None unchanged, other values as safe text."""
-    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    return value if is_number or value is None else defused_formula(plain_text(value))
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | None):
+        return defused_formula(plain_text(value))
+    return value
 
 
 _MARKDOWN = re.compile(
