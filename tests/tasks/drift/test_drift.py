@@ -3,7 +3,7 @@ findings.
 """
 
 import asyncio
-import hashlib
+import itertools
 import json
 import shutil
 from collections import Counter
@@ -20,11 +20,13 @@ from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.run.writing import StageReport
 from tests import kit
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import (
+    Behaviour,
     FaultServer,
     HttpResponse,
     Request,
-    is_judge_request,
+    meets,
     well_behaved,
 )
 from tests.kit import (
@@ -123,18 +125,17 @@ def prompts(calls: Sequence[Request]) -> Counter[str]:
     return Counter(str(call["messages"][0]["content"]) for call in calls)
 
 
-def bucket(request) -> float:
-    """A number from 0 to 1 that depends on the prompt alone."""
-    content = b"bucket" + json.dumps(request["messages"]).encode()
-    return hashlib.sha256(content).digest()[0] / 256
+def lenient() -> Behaviour:
+    """A judge that now calls two in five criteria met that it called unmet before."""
+    numbers = itertools.count()
 
+    def respond(request, number: int) -> HttpResponse:
+        if not meets(prompt_of(request)) and next(numbers) % 5 < 2:
+            content = {"explanation": "let pass", "criteria_met": True}
+            return HttpResponse(json.dumps(content))
+        return well_behaved(request, number)
 
-def lenient(request, number: int) -> HttpResponse:
-    """A judge that now calls two in five criteria met, whatever it decided before."""
-    if is_judge_request(request) and bucket(request) < 0.4:
-        content = {"explanation": "let pass", "criteria_met": True}
-        return HttpResponse(json.dumps(content))
-    return well_behaved(request, number)
+    return respond
 
 
 def test_the_control_set_is_half_met_and_spread(server, folder):
@@ -333,7 +334,7 @@ def test_no_score_sees_the_control_verdicts(server, folder):
     rows = {table: rows_in(job, f"from {table} order by all") for table in tables}
     assert all(rows.values())
 
-    server.behaviour = lenient
+    server.behaviour = lenient()
     with few_published(*SCORES):
         night(server, job, "2026-11-20")
 
@@ -355,7 +356,7 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(
     written(
         job.warehouse, {"control_verdicts": verdicts}, job.data.revision
     ).publish()
-    server.behaviour = lenient
+    server.behaviour = lenient()
     drift_night = night(server, job, "2026-11-14")
     next_night = night(server, job, "2026-11-15")
 
@@ -376,7 +377,7 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(
     server, folder
 ):
     def failing(request, number):
-        fails = is_judge_request(request) and bucket(request) < 0.3
+        fails = meets(prompt_of(request))
         return HttpResponse(status=500) if fails else well_behaved(request, number)
 
     job = job_at(server, folder)
@@ -444,7 +445,7 @@ def test_members_without_their_response_are_lost(server, folder, changes):
 
 
 def test_the_bar_is_the_one_that_was_configured_in_its_night(server, folder):
-    server.behaviour = lenient
+    server.behaviour = lenient()
     result = night(server, job_at(server, folder, min_agreement=0.99), "2026-11-20")
     job = job_at(server, folder)
     server.behaviour = well_behaved
