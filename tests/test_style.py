@@ -21,7 +21,7 @@ TOKENS = {
     "source": 326_839,
     "SQL": 57_618,
     "pages": 27_800,
-    "tests": 430_100,
+    "tests": 430_093,
 }
 """Kind of code -> its bound; `pages` are the templates, scripts and styles of the report.
 
