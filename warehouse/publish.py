@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from warehouse.build import REPLACED, build, decided_condition, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
-from warehouse.files import Unsound, is_whole, note, sync
+from warehouse.files import Unsound, copy_file, is_whole, note, sync
 from warehouse.locks import refuse_if_lost
 from warehouse.parts import (
     FILE,
@@ -303,7 +303,7 @@ def _swap_in(
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     part_names = names_in(current_parts)
     if base:
-        shutil.copyfile(database, building)
+        copy_file(database, building)
     n_rows = build(current_parts, building, base)
     sync(building)
     # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before
