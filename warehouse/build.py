@@ -5,7 +5,7 @@ part. In a table that keeps the `latest`, the row of the last part is current; i
 `decided` rows, the first decided row, or else the last failed one. Both choices are associative, so
 the current rows of contiguous parts can replace these parts without any change for readers. In a
 merged part, rows of different imports do not replace each other, since an import may be retracted
-later. Publishing, late parts and compaction share this one definition.
+later. Publishing, the restoring of lost rows and compaction share this one definition.
 """
 
 import os
@@ -242,6 +242,8 @@ def build(current_parts: CurrentParts, building: Path, base: PartNames) -> dict[
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
+        # To merge the last row groups of a table, a vacuum would compress 100,000 rows or more again.
+        connection.execute("set max_vacuum_tasks = 0")
         changed_tables = _load_parts(connection, current_parts, parts_except(current_parts, base))
         # Merged parts are recorded by their own names.
         names = sorted(names_in(current_parts))
@@ -290,6 +292,9 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
             connection.execute(f"create temp table {model.name} as {model.query}")
         elif model.kind != "view":
             connection.execute(f"delete from {model.name} where not ({model.keeps or 'false'})")
+            [(n_deleted,)] = connection.fetchall()
+            if model.keeps and n_deleted:
+                connection.execute("reset max_vacuum_tasks")  # to use the space of these rows again
             if model.needs and not has_row(connection, f"from {model.needs}"):
                 continue  # without planning its query, which takes longer than everything else
             connection.execute(f"insert into {model.name} by name {model.query}")
