@@ -142,11 +142,14 @@ def server_of(job: "Job") -> PrefectServer | None:
 
 
 def named_server() -> str | None:
-    """Return the API address of another server that the environment or a Prefect profile names."""
+    """Return the API address of another server that the environment or a Prefect profile names.
+
+    It does not end with a slash, so that paths can be added to it.
+    """
     from prefect.settings import Settings
 
     url = Settings().api.url
-    return None if url in _own_urls else url
+    return None if url is None or url in _own_urls else url.rstrip("/")
 
 
 def own_server(job: "Job", port: int = 0) -> PrefectServer:
@@ -332,18 +335,19 @@ def check_server() -> tuple[bool | None, str]:
     import httpx
     from prefect.settings import Settings
 
-    api = Settings().api
-    if not api.url:
+    url = named_server()
+    if not url:
         return True, (
             "PREFECT_API_URL is not set; a server of this data folder, which requires a secret,"
             " records runs"
         )
+    api = Settings().api
     authorization = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
         authorization = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
     headers = {"Authorization": authorization}
-    server = PrefectServer(api.url).host_and_port
-    version_url = f"{api.url.rstrip('/')}/admin/version"
+    server = PrefectServer(url).host_and_port
+    version_url = f"{url}/admin/version"
     try:
         open_status = httpx.get(version_url).status_code
         secret_status = httpx.get(version_url, headers=headers).status_code

@@ -96,7 +96,7 @@ def upcoming_block(
 
 def is_unfinished(job: Job, job_comparisons: JobComparisons, reader: Reader) -> bool:
     """Return whether a job needs another block, or its scores are not stored yet."""
-    if job_comparisons.progress and not _has_scores(job_comparisons, reader):
+    if job_comparisons.left_out and not _has_scores(job_comparisons, reader):
         return True
     return upcoming_block(job, job_comparisons) is not None
 

@@ -12,7 +12,9 @@ from tasks.stopping.comparisons import (
     PlannedComparison,
     Progress,
 )
-from tasks.stopping.looks import TaskBlock, next_block
+from tasks.stopping.looks import TaskBlock, is_unfinished, next_block
+from tests.kit import job_on
+from warehouse import Warehouse
 
 ORDER = tuple(f"t{number:02}" for number in range(50))
 
@@ -96,3 +98,13 @@ def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
     comparisons = replace(NO_COMPARISONS, progress=progress)
 
     assert comparisons.left_out == left_out
+
+
+def test_a_job_that_left_nothing_out_is_finished_without_stored_scores(tmp_path):
+    job = job_on("sample", tmp_path)
+    comparisons = replace(NO_COMPARISONS, progress=(Progress(A_B, 3, OPEN),))
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
+
+    with warehouse.reader() as reader:
+        assert not is_unfinished(job, comparisons, reader)
