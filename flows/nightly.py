@@ -17,12 +17,12 @@ from tasks.alerts.findings import (
     COMPARED,
     Alert,
     alerts_of_reports,
-    drifts,
-    drops,
-    failure,
-    skipped,
-    stopping_drops,
-    switched_off,
+    drift_alerts,
+    drop_alerts,
+    failure_alert,
+    retirement_alerts,
+    skipped_alert,
+    stopping_drop_alerts,
 )
 from tasks.alerts.message import Message, Results, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, ping, store_alerts
@@ -98,7 +98,7 @@ def run_night(job: Job, *, is_verbose: bool) -> Execution:
         event = "was stopped"
         if isinstance(error, Exception):
             event = f"failed: {explained(error).line}"
-        _send(job, [*alerts, failure(f"the night of {job.night} {event}")])
+        _send(job, [*alerts, failure_alert(f"the night of {job.night} {event}")])
         raise
     execution.alerts = [vars(alert) for alert in alerts]
     execution.message = _send(job, alerts, results)
@@ -126,7 +126,7 @@ def skip_night(job: Job, reason: str, outcome: str = SKIPPED) -> Execution:
         reports = without_work(job, "night")
         return Execution(job, outcome_of(reports), reports)
     event = "was not continued" if runs_of_night(job) else "did not take place"
-    alert = skipped(f"the night of {job.night} {event}: {reason}")
+    alert = skipped_alert(f"the night of {job.night} {event}: {reason}")
     message = _send(job, [alert])
     return Execution(job, outcome, alerts=[vars(alert)], message=message)
 
@@ -146,7 +146,7 @@ def _alerts_of_killed(job: Job) -> list[Alert]:
         if run["night"] is not None:
             event = f"the night of {run['night']} was killed"
             line = f"{event} (run {run['run_id']}, begun {run['started_at']:%H:%M} UTC)"
-            alerts.append(failure(line, {"night": run["night"]}, happened=event))
+            alerts.append(failure_alert(line, {"night": run["night"]}, happened=event))
     return alerts
 
 
@@ -158,21 +158,21 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     """
     job = execution.job
     if execution.was_interrupted:
-        return [failure(f"the night of {job.night} was stopped; what was finished is kept")]
+        return [failure_alert(f"the night of {job.night} was stopped; what was finished is kept")]
     alerts = []
     for report in execution.reports:
         if report.has_failed:
-            alerts += [failure(warning) for warning in report.warnings]
-    alerts += _coverage_alerts(job, execution.reports)
+            alerts += [failure_alert(warning) for warning in report.warnings]
+    alerts += _alerts_on_coverage(job, execution.reports)
     drifted_rows = drifted(job)
-    alerts += drifts(drifted_rows)
-    alerts += _drop_alerts(job, _drifted_judges(job, {row["judge"] for row in drifted_rows}))
+    alerts += drift_alerts(drifted_rows)
+    alerts += _alerts_on_scores(job, _drifted_judges(job, {row["judge"] for row in drifted_rows}))
     alerts += alerts_of_reports(execution.reports)
     today = datetime.now(UTC).date()
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader)
         ends = map(partial(_with_effects, scope), retirements(job, today))
-        alerts += switched_off(ends, today)
+        alerts += retirement_alerts(ends, today)
     return alerts
 
 
@@ -200,15 +200,15 @@ def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
     return judges
 
 
-def _drop_alerts(job: Job, drifted_judges: Mapping[str, str]) -> list[Alert]:
+def _alerts_on_scores(job: Job, drifted_judges: Mapping[str, str]) -> list[Alert]:
     """Return alerts for scores that fell. Models with `stopping` are judged at their last looks."""
     with Warehouse(job.warehouse).reader() as reader:
         looks = last_looks(wanted_tasks(job, reader).comparisons, reader)
     stopping_models = {look["model"] for look in looks}
     compared = [row for row in comparisons(job) if row["model"] not in stopping_models]
     settings = job.settings.alerts
-    alerts = stopping_drops(looks, drifted_judges=drifted_judges)
-    alerts += drops(
+    alerts = stopping_drop_alerts(looks, drifted_judges=drifted_judges)
+    alerts += drop_alerts(
         compared,
         least_drop=settings.least_drop,
         alpha=settings.alpha,
@@ -217,7 +217,7 @@ def _drop_alerts(job: Job, drifted_judges: Mapping[str, str]) -> list[Alert]:
     return alerts
 
 
-def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
+def _alerts_on_coverage(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
     """Return an alert for each cause of low coverage, also that of the control sets."""
     is_cut_short = is_at_stop(reports)
     alerts = []
@@ -286,7 +286,7 @@ def alert_refused(job: Job, error: Exception) -> None:
     Nothing is stored: there may be no warehouse.
     """
     job = as_night(job)
-    _deliver(job, [failure(f"the night of {job.night} failed: {explained(error).line}")])
+    _deliver(job, [failure_alert(f"the night of {job.night} failed: {explained(error).line}")])
 
 
 def alert_crashed(job: Job, reason: str) -> None:
@@ -295,7 +295,7 @@ def alert_crashed(job: Job, reason: str) -> None:
     If it had begun, the next night sends the alert.
     """
     if not runs_of_night(job, outcome=RUNNING):
-        _send(job, [failure(f"the night of {job.night} crashed before it began: {reason}")])
+        _send(job, [failure_alert(f"the night of {job.night} crashed before it began: {reason}")])
 
 
 def _send(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> Message | None:

@@ -112,7 +112,7 @@ corrected. `n_tasks` of the `n_wanted` tasks are compared.
 """
 
 
-def drops(
+def drop_alerts(
     comparisons: Sequence[Row],
     *,
     least_drop: float,
@@ -202,7 +202,9 @@ def _drop_alert(row: Row, line: str, happened: str, drifted_judges: Mapping[str,
     )
 
 
-def stopping_drops(looks: Iterable[Row], *, drifted_judges: Mapping[str, str] = {}) -> list[Alert]:
+def stopping_drop_alerts(
+    looks: Iterable[Row], *, drifted_judges: Mapping[str, str] = {}
+) -> list[Alert]:
     """Return an alert for each model whose last look is a drop, in a night with `stopping`.
 
     All comparisons and looks together give a false alert with at most the configured probability,
@@ -225,7 +227,7 @@ def stopping_drops(looks: Iterable[Row], *, drifted_judges: Mapping[str, str] = 
     return alerts
 
 
-def drifts(drifted: Iterable[Row]) -> list[Alert]:
+def drift_alerts(drifted: Iterable[Row]) -> list[Alert]:
     """Return an alert for each judge that is outside its control limits (rows of `judge_drift`)."""
     return [
         Alert(
@@ -283,7 +285,7 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
 
 
-def switched_off(ends: Iterable[Retirement], today: date) -> Iterator[Alert]:
+def retirement_alerts(ends: Iterable[Retirement], today: date) -> Iterator[Alert]:
     """Yield an alert for each model that was switched off, or will be soon.
 
     It stays the same until the next of the `ANNOUNCED_DAYS`, so each of them is announced once.
@@ -311,9 +313,9 @@ def _quality_alert(report: StageReport) -> Alert:
     )
 
 
-failure = partial(Alert, "failure", "")
+failure_alert = partial(Alert, "failure", "")
 """Takes the line on an error, and returns an alert that the night ended with it."""
-skipped = partial(Alert, "skipped", "")
+skipped_alert = partial(Alert, "skipped", "")
 """Takes the line on a reason, and returns an alert that the night did not take place."""
 
 

@@ -149,19 +149,27 @@ def _send_with_retries(send: Send, settings: Alerts) -> tuple[int, str | None]:
     Return the number of attempts, and the last error; None if the message was sent.
     """
     for attempt in range(1, settings.attempts + 1):
-        outcome: list[Exception | None] = []
-        # A separate thread, because libraries limit only the time of each read: a server could send
-        # byte by byte.
-        thread = Thread(target=lambda: outcome.append(_send_once(send)), daemon=True)  # noqa: B023
-        thread.start()
-        thread.join(settings.timeout_s)
-        silence = NotDelivered(f"no response within {settings.timeout_s:g} s", may_pass=True)
-        error = outcome[0] if outcome else silence
+        error = _send_within(settings.timeout_s, send)
         may_pass = isinstance(error, NotDelivered) and error.may_pass
         if not may_pass or attempt == settings.attempts:
             break
         time.sleep(min(_LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)))
     return attempt, None if error is None else str(error)
+
+
+def _send_within(timeout_s: float, send: Send) -> Exception | None:
+    """Send once within a time limit, and return the error; None after success.
+
+    It is sent in a thread, because libraries limit only the time of each read: a server could send
+    byte by byte.
+    """
+    outcome: list[Exception | None] = []
+    thread = Thread(target=lambda: outcome.append(_send_once(send)), daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if outcome:
+        return outcome[0]
+    return NotDelivered(f"no response within {timeout_s:g} s", may_pass=True)
 
 
 def _send_once(send: Send) -> Exception | None:
@@ -246,7 +254,7 @@ def _sends_to(receiver: Receiver, message: Message, timeout_s: float) -> list[Se
 def _send_request(address: str, timeout_s: float, content: Row | None = None) -> bool:
     """Call an address, in which `${NAME}` is filled in; content is posted as JSON.
 
-    The attempt ends before this time limit of each read (`_send_with_retries`).
+    The attempt ends before this time limit of each read (`_send_within`).
     """
     import requests
 

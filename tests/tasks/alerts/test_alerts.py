@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.alerts import findings
-from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops
+from tasks.alerts.findings import Alert, alerts_of_reports, drift_alerts, drop_alerts
 from tasks.alerts.sending import Delivery, store_alerts
 from tasks.run.writing import StageReport
 from tests.kit import rows_in, values_in
@@ -16,7 +16,7 @@ from tests.tasks.alerts.conftest import DRIFT, DRIFTED, DROP, FELL, night_job
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.usefixtures("without_scores")
-DISK_FULL = findings.failure("out of disk")
+DISK_FULL = findings.failure_alert("out of disk")
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
@@ -67,7 +67,7 @@ def test_alerts_are_large_falls_that_step_down_rejects(falls, least_drop, alpha)
         if number in rejected and difference < 0 and -difference >= least_drop:
             expected_models.append(model)
 
-    alerts = drops(comparisons, least_drop=least_drop, alpha=alpha)
+    alerts = drop_alerts(comparisons, least_drop=least_drop, alpha=alpha)
 
     assert [alert.subject for alert in alerts] == expected_models
 
@@ -75,7 +75,7 @@ def test_alerts_are_large_falls_that_step_down_rejects(falls, least_drop, alpha)
 def test_a_drop_that_rounding_makes_smaller_than_the_least_one_is_an_alert():
     fall = FELL | {"difference": 0.1 - 0.11, "p_value": 0.0}
 
-    assert len(drops([fall], least_drop=0.01, alpha=0.05)) == 1
+    assert len(drop_alerts([fall], least_drop=0.01, alpha=0.05)) == 1
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
@@ -85,7 +85,7 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
         "p_value": 0.00001,
     }
 
-    alert, alert_on_drifted = drops(
+    alert, alert_on_drifted = drop_alerts(
         [FELL, second_fall],
         least_drop=0.01,
         alpha=0.05,
@@ -102,7 +102,7 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
 
 
 def test_a_drop_under_a_panel_names_the_member_that_drifted():
-    (alert,) = drops(
+    (alert,) = drop_alerts(
         [FELL | {"judge": "panel"}],
         least_drop=0.01,
         alpha=0.05,
@@ -115,7 +115,7 @@ def test_a_drop_under_a_panel_names_the_member_that_drifted():
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning():
-    [alert] = drifts([DRIFTED])
+    [alert] = drift_alerts([DRIFTED])
 
     assert alert.kind == "judge_drift"
     assert alert.subject == "a-judge"
@@ -135,7 +135,7 @@ def test_the_alert_of_a_judge_says_which_side_is_right_by_labels():
         "labels_represent": "sampled verdicts",
     }
 
-    [alert] = drifts([DRIFTED | labels])
+    [alert] = drift_alerts([DRIFTED | labels])
 
     assert (
         "(+3.5 points); agreement with people fell from 90.0% to 80.0% on 80 labelled verdicts"

@@ -13,10 +13,10 @@ from tasks.alerts.findings import (
     KINDS,
     Alert,
     alert_id,
-    drifts,
-    drops,
-    failure,
-    stopping_drops,
+    drift_alerts,
+    drop_alerts,
+    failure_alert,
+    stopping_drop_alerts,
 )
 from tasks.alerts.message import Results, escaped, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, store_alerts
@@ -68,7 +68,7 @@ GAMMA = silent("model gamma")
 
 
 def fell(**changes: Any) -> Alert:
-    return drops([FELL | changes], least_drop=0.01, alpha=0.05)[0]
+    return drop_alerts([FELL | changes], least_drop=0.01, alpha=0.05)[0]
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,14 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
         FELL | {"model": model, "judge": "a-judge"}
         for model in ("alpha", "beta", "gamma")
     ]
-    alerts = drops(
+    alerts = drop_alerts(
         falls,
         least_drop=0.01,
         alpha=0.05,
         drifted_judges={"a-judge": "a-judge"},
     )
 
-    message = night_message(NIGHT, [*alerts, *drifts([DRIFTED])], RESULTS)
+    message = night_message(NIGHT, [*alerts, *drift_alerts([DRIFTED])], RESULTS)
 
     drift, falls_line = message.lines[:2]
     assert message.title == "judge a-judge drifted (prbench, 2026-11-22)"
@@ -180,7 +180,7 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
 
 
 def test_a_drop_is_no_consequence_where_the_drift_is_known_already():
-    alerts = drops(
+    alerts = drop_alerts(
         [FELL],
         least_drop=0.01,
         alpha=0.05,
@@ -193,7 +193,9 @@ def test_a_drop_is_no_consequence_where_the_drift_is_known_already():
 
 
 def test_a_killed_night_is_continued_by_its_own_label():
-    alert = failure("the night of 2026-11-20 was killed", {"night": "2026-11-20"})
+    alert = failure_alert(
+        "the night of 2026-11-20 was killed", {"night": "2026-11-20"}
+    )
 
     message = night_message(NIGHT, [alert])
 
@@ -341,7 +343,7 @@ def test_a_drop_that_stopping_finds_every_night_is_sent_once(tmp_path, hook):
         sequence_high=-0.05,
         decision="dropped",
     )
-    alerts = stopping_drops([look])
+    alerts = stopping_drop_alerts([look])
 
     assert len(hold_nights(tmp_path, hook, alerts, alerts)) == 1
 
@@ -368,7 +370,7 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path):
 
 
 def test_a_failed_night_is_news_every_night(tmp_path, hook):
-    full = failure("out of disk")
+    full = failure_alert("out of disk")
 
     assert len(hold_nights(tmp_path, hook, [full], [full])) == 2
 

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from tasks.alerts.findings import Alert, alert_id, switched_off
+from tasks.alerts.findings import Alert, alert_id, retirement_alerts
 from tasks.llm.request import Target
 from tasks.run.run_context import Callee, Retirement
 from tests.tasks.alerts.conftest import night_job
@@ -20,7 +20,7 @@ END = Retirement(
 
 def alert_before(left_days: int) -> Alert:
     """The alert of a night so many days before the last day of the judge."""
-    [alert] = switched_off([END], LAST_DAY - timedelta(days=left_days))
+    [alert] = retirement_alerts([END], LAST_DAY - timedelta(days=left_days))
     return alert
 
 

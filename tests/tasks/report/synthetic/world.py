@@ -11,7 +11,7 @@ from pathlib import Path
 from flows.nightly import comparisons
 from tasks.aggregate import aggregate
 from tasks.alerts import sending
-from tasks.alerts.findings import Alert, drops
+from tasks.alerts.findings import Alert, drop_alerts
 from tasks.analyses.node_scores import measure
 from tasks.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
@@ -270,7 +270,7 @@ def _alert(job: Job, night: str, label: str):
         Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge))
         for judge in judges
     ]
-    alerts += drops(
+    alerts += drop_alerts(
         comparisons(night_job),
         least_drop=0.01,
         alpha=0.05,
