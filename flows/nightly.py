@@ -185,8 +185,9 @@ def _with_effects(scope: Scope, end: Retirement) -> Retirement:
 
 
 def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
-    """Return the judges whose scores a drift may explain -> a judge that drifted: the same one, or
-    a member of the panel.
+    """Return each judge whose scores a drift may explain -> the judge that drifted.
+
+    That is the judge itself, or a member of the panel.
 
     Args:
         job: the job of the night.
@@ -201,11 +202,13 @@ def _drifted_judges(job: Job, labels: Set[str]) -> dict[str, str]:
 
 
 def _alerts_on_scores(job: Job, drifted_judges: Mapping[str, str]) -> list[Alert]:
-    """Return alerts for scores that fell. Models with `stopping` are judged at their last looks."""
+    """Return alerts for scores that fell; a model with `stopping` is compared by its last look."""
     with Warehouse(job.warehouse).reader() as reader:
         looks = last_looks(wanted_tasks(job, reader).comparisons, reader)
     stopping_models = {look["model"] for look in looks}
-    compared = [row for row in comparisons(job) if row["model"] not in stopping_models]
+    compared = [
+        row for row in comparisons_with_last_night(job) if row["model"] not in stopping_models
+    ]
     settings = job.settings.alerts
     alerts = stopping_drop_alerts(looks, drifted_judges=drifted_judges)
     alerts += drop_alerts(
@@ -341,10 +344,10 @@ _NAMES_IN_DIFFERENCES = {
     "judge_trial": "second_judge_trial",
     "n_wanted": "n_tasks_wanted",
 }
-"""Name of a value in an alert -> its name in a difference, if another one."""
+"""Name of a value in an alert -> its name in a difference, if that has another one."""
 
 
-def comparisons(job: Job) -> list[Row]:
+def comparisons_with_last_night(job: Job) -> list[Row]:
     """Return a comparison of the night with the last one for each model, split and judge.
 
     Only nightly models and judges that are configured are compared.

@@ -22,7 +22,7 @@ from tasks.run.missing_work import (
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
-from tasks.stopping import conclude, look_at, upcoming_block
+from tasks.stopping import conclude, look_at, next_block_of_job
 from warehouse import Warehouse
 
 
@@ -145,7 +145,7 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     n_looks = 0
     n_blocks = 0
     comparisons = await asyncio.to_thread(stored_comparisons, job)
-    block = upcoming_block(job, comparisons)
+    block = next_block_of_job(job, comparisons)
     while block is not None:
         for block_job in block.jobs(job):
             if await asyncio.to_thread(_has_missing_work, block_job):
@@ -155,7 +155,7 @@ async def _run_blocks(job: Job) -> list[StageReport]:
         n_looks += await asyncio.to_thread(look_at, job, comparisons, block)
         n_blocks += 1
         comparisons = await asyncio.to_thread(stored_comparisons, job)
-        block = upcoming_block(job, comparisons, block.number)
+        block = next_block_of_job(job, comparisons, block.number)
     notes = await asyncio.to_thread(conclude, job, comparisons, n_looks, n_blocks)
     report = StageReport("stopping", rows=n_looks, notes=notes)
     return [*reports, await log_stage(job, report, started_s)]

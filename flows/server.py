@@ -432,12 +432,13 @@ def only_from_here(app: "ASGIApp") -> "ASGIApp":
 def main() -> None:
     """Serve until the last user has left, or SIGTERM."""
     # The third file stays open: its lock shows that the server is running.
-    listening = socket.socket(fileno=int(sys.argv[1]))
-    secret = _read_secret(int(sys.argv[2]))
-    folder = Path(sys.argv[4])
+    _, socket_number, secret_number, _, folder_path, unused_s = sys.argv
+    listening = socket.socket(fileno=int(socket_number))
+    secret = _read_secret(int(secret_number))
+    folder = Path(folder_path)
     threading.Thread(
         target=_end_when_unused,
-        args=(folder, float(sys.argv[5])),
+        args=(folder, float(unused_s)),
         daemon=True,
     ).start()
     os.environ |= {

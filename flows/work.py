@@ -57,7 +57,7 @@ def _lacks_responses(job: Job, _: Reader) -> bool:
     return any(plan_samples(job).values())
 
 
-def _lacks_rewordings(job: Job, reader: Reader) -> bool:
+def _lacks_rewritten_criteria(job: Job, reader: Reader) -> bool:
     tasks = wanted_tasks(job, reader)
     return any(criteria_to_rewrite(job, tasks, reader, rubric) for rubric in wanted_rubrics(job))
 
@@ -147,7 +147,7 @@ _WHOLE_RUN = CommandFlow(
         _lacks_data,
         _lacks_conversations,
         _lacks_responses,
-        _lacks_rewordings,
+        _lacks_rewritten_criteria,
         _lacks_verdicts,
         _lacks_looks,
         has_stale_measures,
@@ -171,7 +171,7 @@ FLOWS = {
         calls=STAGES["sample"].calls,
         covered_stage="sample",
     ),
-    "derive": CommandFlow((_lacks_rewordings,), calls=STAGES["derive"].calls),
+    "derive": CommandFlow((_lacks_rewritten_criteria,), calls=STAGES["derive"].calls),
     "judge": CommandFlow(
         (_lacks_verdicts,),
         calls=STAGES["judge"].calls,

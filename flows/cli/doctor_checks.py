@@ -244,12 +244,12 @@ def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:
 def _receiver(receiver: Receiver) -> str:
     mail = receiver.email
     if mail:
-        filled_in(f"{mail.user}{mail.password}")
+        filled_in(f"{mail.user}{mail.password}")  # raises if a variable is not set
         return _connect(f"smtp://{mail.host}:{mail.port}")
     address = receiver.webhook or receiver.slack
     if address:
         return _connect(address)
-    filled_in(receiver.apprise or "")
+    filled_in(receiver.apprise or "")  # raises if a variable is not set
     return f"{receiver.apprise}, an Apprise URL, not tried"
 
 

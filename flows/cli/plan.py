@@ -52,32 +52,34 @@ def plan(context: Context, stopping: bool) -> int:
       prbench plan --night 2026-11-22 --json
       prbench plan --stopping
     """
-    return show_plan(context, with_stopping=stopping)
+    return _show_stopping_plan(context) if stopping else show_plan(context)
 
 
-def show_plan(context: Context, *, with_stopping: bool = False) -> int:
-    """Show the calls that a job would make, with tokens and cost."""
+def show_plan(context: Context) -> int:
+    """Show the calls that a job would make, with tokens and cost; return the exit code."""
     with context.working():
-        from flows.run.config import refuse_unknown_names
         from tasks.plan.plan import plan as planned_calls
         from tasks.plan.plan import plan_analyses
-        from tasks.plan.stopping import plan_stopping
 
-        job = context.job
-        refuse_early(context)
-        refuse_unknown_names(job)
-        exit_code = _load_data_set(job)
+        exit_code = _prepare(context)
         if exit_code:
             return exit_code
-        if with_stopping:
-            compared, calls = plan_stopping(job)
-        else:
-            planned = planned_calls(job)
-            analyses = plan_analyses(job)
-    if with_stopping:
-        _show_stopping(context, compared, calls)
-    else:
-        _show_planned(context, planned, analyses)
+        planned = planned_calls(context.job)
+        analyses = plan_analyses(context.job)
+    _show_planned(context, planned, analyses)
+    return 0
+
+
+def _show_stopping_plan(context: Context) -> int:
+    """Show how many tasks and calls comparisons are expected to need; return the exit code."""
+    with context.working():
+        from tasks.plan.stopping import plan_stopping
+
+        exit_code = _prepare(context)
+        if exit_code:
+            return exit_code
+        compared, calls = plan_stopping(context.job)
+    _show_stopping(context, compared, calls)
     return 0
 
 
@@ -197,18 +199,23 @@ def _lines_on(planned: "Planned") -> Iterator[str]:
         yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
-def _load_data_set(job: "Job") -> int:
-    """Load the data set in a run of its own, unless it is loaded.
+def _prepare(context: Context) -> int:
+    """Refuse a job that cannot be planned; in a run, load and check data that a run would.
 
     Returns:
         The exit code of the run if it was interrupted, else 0.
     """
     from flows.execution import execute
+    from flows.run.config import refuse_unknown_names
+    from flows.work import has_work
     from tasks.assemble import assemble
     from tasks.console import notice
     from tasks.ingest import ingest_and_check
 
-    if _is_loaded(job):
+    job = context.job
+    refuse_early(context)
+    refuse_unknown_names(job)
+    if not has_work(job, "ingest") and not has_work(job, "assemble"):
         return 0
     notice("loading and checking the data set first; this makes no model call")
     # Loading is not part of the planned night.
@@ -219,20 +226,6 @@ def _load_data_set(job: "Job") -> int:
         for warning in report.warnings:
             notice(f"  {warning}")
     return execution.exit_code if execution.was_interrupted else 0
-
-
-def _is_loaded(job: "Job") -> bool:
-    """Return whether the job's tasks are ingested and their conversations assembled."""
-    from tasks.assemble import turns_to_assemble
-    from tasks.run.missing_work import missing_splits, wanted_tasks
-    from warehouse import Warehouse
-
-    warehouse = Warehouse(job.warehouse)
-    if not warehouse.database.exists():
-        return False
-    with warehouse.reader() as reader:
-        has_data = not missing_splits(job, reader)
-        return has_data and not turns_to_assemble(reader, wanted_tasks(job, reader))
 
 
 def _usd(planned: "Planned") -> float | str | None:
@@ -325,10 +318,11 @@ def _lines_below(job: "Job") -> Iterator[str]:
             f"In the ledger, not yet published: {n_replies} ({by_model}); no run pays for them"
             " again"
         )
-    states = sender_states(Warehouse(job.warehouse))
+    warehouse = Warehouse(job.warehouse)
+    states = sender_states(warehouse)
     for node in sorted({state["node"] for state in states}):
         in_hand = [state["n_in_hand"] for state in states if state["node"] == node]
         yield f"Senders on {node}: {len(in_hand)}, {sum(in_hand)} calls in flight"
-    host = Warehouse(job.warehouse).other_host()
+    host = warehouse.other_host()
     if host:
         yield f"Written by {host}, now or until it failed; its costs are as of its last publication"

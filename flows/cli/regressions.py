@@ -87,13 +87,13 @@ def gate_of_night(
     """
     if fail_if is None and summary_file is None:
         return OPEN
-    from flows.nightly import comparisons
+    from flows.nightly import comparisons_with_last_night
     from tasks.compare.regressions import untested
 
     night = execution.job.night
     rows = []
     if execution.outcome not in {SKIPPED, INTERRUPTED}:
-        rows = _diff_rows(comparisons(execution.job))
+        rows = _diff_rows(comparisons_with_last_night(execution.job))
     lower = []
     lines = []
     for alert in execution.alerts:

@@ -136,20 +136,17 @@ def _shortfall(
     failures: Counter[str] = Counter()
     for cell in counted_cells:
         failures += cell.failures
-    reason = "" if stop is None else stop.reason
-    happened = _happened(n_done, failures, reason)
+    happened = _happened(n_done, failures, "" if stop is None else stop.reason)
     whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
     details = [f"{n_done:,} of {n_due:,} {'responses' if is_model else 'verdicts'}"]
-    endpoint = ""
     if stop is None:
         details += [f"{count:,} {status}" for status, count in sorted(failures.items())]
+        line = f"{whom} {happened}: {', '.join(details)}"
+        if error:
+            line += f"; most often {error}"
     else:
-        endpoint = f" ({stop.callee.target.endpoint_name})"
-    line = f"{whom}{endpoint} {happened}: {', '.join(details)}"
-    if reason:
-        line += f"; {reason}"
-    elif error:
-        line += f"; most often {error}"
+        endpoint = stop.callee.target.endpoint_name
+        line = f"{whom} ({endpoint}) {happened}: {', '.join(details)}; {stop.reason}"
     facts = {
         "warnings": low.lines_on(cells),
         "of": kind,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from tasks.config.job import Job
 from tasks.llm.redaction import redacted, safe
@@ -314,9 +314,9 @@ def _quality_alert(report: StageReport) -> Alert:
 
 
 failure_alert = partial(Alert, "failure", "")
-"""Takes the line on an error, and returns an alert that the night ended with it."""
+"""Makes an alert that a night ended with an error, from the line on it."""
 skipped_alert = partial(Alert, "skipped", "")
-"""Takes the line on a reason, and returns an alert that the night did not take place."""
+"""Makes an alert that a night did not take place, from the line on the reason."""
 
 
 def alert_id(job: Job, alert: Alert) -> str:
@@ -347,14 +347,21 @@ def alert_id(job: Job, alert: Alert) -> str:
     )
 
 
-_STATES: dict[str, tuple[tuple[str, ...], str]] = {
-    "budget": ((), "share"),
-    "stop_time": ((), "share"),
-    "coverage": (("of", "happened"), "share"),
-    "judge_drift": (("cause",), "agreement"),
-    "score_drop": (("judge", "judge_trial", "split", "score", "first_vintage"), "difference"),
+class _State(NamedTuple):
+    """The facts that identify a state that may last for nights, and the fact that is its level."""
+
+    identity: tuple[str, ...]
+    level: str
+
+
+_STATES = {
+    "budget": _State((), "share"),
+    "stop_time": _State((), "share"),
+    "coverage": _State(("of", "happened"), "share"),
+    "judge_drift": _State(("cause",), "agreement"),
+    "score_drop": _State(("judge", "judge_trial", "split", "score", "first_vintage"), "difference"),
 }
-"""Kind of alert -> the facts that identify a state, and the fact that is its level.
+"""Kind of alert -> its state.
 
 A drop of a model with `stopping` is always since its earlier nights, so it has none of the last
 three facts. Failed and skipped runs are events, and alerts on quality and on ends of models have
@@ -368,11 +375,11 @@ def is_unchanged(kind: str, subject: str, facts: Row, alert: Alert) -> bool:
     """Return whether a stored alert of an earlier night is about the same state as an alert."""
     if kind not in _STATES or (kind, subject) != (alert.kind, alert.subject):
         return False
-    names, level_name = _STATES[kind]
-    if any(facts.get(name) != alert.facts.get(name) for name in names):
+    state = _STATES[kind]
+    if any(facts.get(name) != alert.facts.get(name) for name in state.identity):
         return False
-    stored_level = facts.get(level_name)
-    level = alert.facts.get(level_name)
+    stored_level = facts.get(state.level)
+    level = alert.facts.get(state.level)
     if stored_level is None or level is None:
         return False
     return bool(abs(stored_level - level) < _NOTICEABLE)

@@ -104,8 +104,8 @@ def night_message(
     affected_names = {alert.whom for alert in ordered if alert.whom}
     causes = [alert for alert in ordered if alert.cause not in affected_names]
     consequences = [alert for alert in ordered if alert.cause in affected_names]
-    ending = _ending(job, causes or standing, results)
-    events = _events(causes, consequences, MOST_LINES - len(ending))
+    ending = _ending_lines(job, causes or standing, results)
+    events = _event_lines(causes, consequences, MOST_LINES - len(ending))
     lines = tuple(visible(line) for line in [*events, *ending])
     summary = "complete, no alerts"
     if ordered:
@@ -128,7 +128,7 @@ def night_message(
     return Message(title, lines, as_json)
 
 
-def _ending(job: Job, alerts: Sequence[Alert], results: Results | None) -> list[str]:
+def _ending_lines(job: Job, alerts: Sequence[Alert], results: Results | None) -> list[str]:
     """Return the lines after the events: results, commands to try next, the report."""
     lines = [] if results is None else results.lines
     steps = [next_step(job, alert) for alert in alerts] or [next_step(job, None)]
@@ -139,10 +139,12 @@ def _ending(job: Job, alerts: Sequence[Alert], results: Results | None) -> list[
     return lines
 
 
-def _events(causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: int) -> list[str]:
+def _event_lines(
+    causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: int
+) -> list[str]:
     """Return at most `most_lines` lines about alerts and what they may explain."""
-    groups = _by_drop(causes)
-    events = [_event(group) for group in groups]
+    groups = _grouped_by_drop(causes)
+    events = [_event_line(group) for group in groups]
     if consequences:
         events.append(f"Perhaps caused by that: {_phrases(consequences)}.")
     if len(events) <= most_lines:
@@ -163,7 +165,7 @@ _NOUNS = {
 def _phrases(alerts: Iterable[Alert]) -> str:
     """Return what happened to whom; what happened to several of them is one phrase."""
     alerts_by_event: dict[str, list[Alert]] = {}
-    for group in _by_drop(alerts):
+    for group in _grouped_by_drop(alerts):
         alert = group[0]
         alerts_by_event.setdefault(alert.happened or alert.headline, []).append(alert)
     phrases = []
@@ -177,7 +179,7 @@ def _phrases(alerts: Iterable[Alert]) -> str:
     return list_text(phrases, _MOST_PHRASES, "; ")
 
 
-def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
+def _grouped_by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
     """Return each alert as a group; drops of a model on a split under several judges are one."""
     groups: dict[Any, list[Alert]] = {}
     for number, alert in enumerate(alerts):
@@ -188,7 +190,7 @@ def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
     return list(groups.values())
 
 
-def _event(group: Sequence[Alert]) -> str:
+def _event_line(group: Sequence[Alert]) -> str:
     """Return the line about an alert, or about a drop under several judges."""
     line = one_line(group[0].line, _MOST_CHARS)
     further_drops = [

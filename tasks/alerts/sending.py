@@ -72,13 +72,36 @@ class NotDelivered(Exception):
         self.may_pass = may_pass
 
 
+@dataclass(frozen=True)
+class History:
+    """What receivers were sent before.
+
+    Attributes:
+        sent: pairs of a receiver and an alert's id, also of alerts that have not changed.
+        notified: receivers of a message this night.
+        reassured: receivers of a message without an alert this night.
+    """
+
+    sent: frozenset[tuple[str, str]] = frozenset()
+    notified: frozenset[str] = frozenset()
+    reassured: frozenset[str] = frozenset()
+
+    def has_heard(self, receiver: str, alerts: Sequence[Alert]) -> bool:
+        """Return whether a message without a new alert would tell a receiver nothing new.
+
+        If the night has alerts, that is so after any message of it, else after one without an
+        alert.
+        """
+        return receiver in (self.notified if alerts else self.reassured)
+
+
 def deliver(
     settings: Alerts,
     alerts: Sequence[Alert],
     job: Job,
     results: Results | None = None,
     *,
-    history: "History | None" = None,
+    history: History | None = None,
 ) -> list[Delivery]:
     """Send one message with all new alerts to each receiver, in parallel.
 
@@ -327,29 +350,6 @@ def _mail_plugin(email: Email, address: str, asset: Any) -> Any:
         targets=address,
         headers={"Auto-Submitted": "auto-generated"},
     )
-
-
-@dataclass(frozen=True)
-class History:
-    """What receivers were sent before.
-
-    Attributes:
-        sent: pairs of a receiver and an alert's id, also of alerts that have not changed.
-        notified: receivers of a message this night.
-        reassured: receivers of a message without an alert this night.
-    """
-
-    sent: frozenset[tuple[str, str]] = frozenset()
-    notified: frozenset[str] = frozenset()
-    reassured: frozenset[str] = frozenset()
-
-    def has_heard(self, receiver: str, alerts: Sequence[Alert]) -> bool:
-        """Return whether a message without a new alert would tell a receiver nothing new.
-
-        If the night has alerts, that is so after any message of it, else after one without an
-        alert.
-        """
-        return receiver in (self.notified if alerts else self.reassured)
 
 
 def history_of(job: Job, alerts: Sequence[Alert]) -> History:

@@ -90,7 +90,7 @@ def shown_visibly() -> Iterator[None]:
         sys.stderr = errors
 
 
-def _visible(stream: TextIO) -> Any:
+def _visible(stream: TextIO | None) -> Any:
     """Return a stream that makes control characters visible; None stays, for a missing stream."""
     if stream is None or isinstance(stream, VisibleStream):
         return stream
@@ -135,6 +135,7 @@ _open_tallies: list[Tally] = []
 _bars: list["Bars"] = []
 """The only bars, shared by all work: a terminal has room for one set."""
 _while_drawing = ExitStack()
+"""What is open as long as the bars are drawn; closed with them."""
 _drawing_lock = threading.RLock()
 _SILENCE_S = 15.0
 """Without a terminal, the work in progress is named after so many seconds without a line."""

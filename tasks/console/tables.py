@@ -59,10 +59,9 @@ class TableColumn:
         """True if no row has a value."""
         return set(self.cells) <= _ABSENT_CELLS
 
-    @property
-    def as_heading(self) -> str:
-        """The value of the first row with its name, for a heading."""
-        return f"{self.heading}: {self.cells[0]}"
+    def in_heading(self, index: int) -> str:
+        """Return the value of a row with its name, for a heading."""
+        return f"{self.heading}: {self.cells[index]}"
 
     @property
     def shortened(self) -> "TableColumn":
@@ -139,14 +138,15 @@ def layout(
     left out, and those with the same value in all rows are in the heading, as far as they fit
     there.
     """
+    n_rows = len(columns[0].cells)
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]
-    parts = [board.as_heading for board in boards if board.is_shared]
+    parts = [board.in_heading(0) for board in boards if board.is_shared]
     boards = [board for board in boards if not board.is_shared]
     if width is None:
         essential = [column for column in columns if column.is_essential] or columns
         widths = [column.width for column in essential]
-        return Layout(SEPARATOR.join(parts), essential, widths, _groups(boards, essential))
+        return Layout(SEPARATOR.join(parts), essential, widths, _groups(boards, n_rows))
     hidden = []
     candidates = []
     for column in columns:
@@ -155,26 +155,23 @@ def layout(
         # In a table of one row, all columns would be in the heading.
         if column.is_essential or not column.is_shared or len(column.cells) == 1:
             candidates.append(column)
-        elif cell_len(SEPARATOR.join([*parts, column.as_heading])) <= width:
-            parts.append(column.as_heading)
+        elif cell_len(SEPARATOR.join([*parts, column.in_heading(0)])) <= width:
+            parts.append(column.in_heading(0))
         else:
             hidden.append(column.heading)
     visible_columns = fitting(candidates, width)
     hidden += [column.heading for column in candidates if column not in visible_columns]
     widths = column_widths(visible_columns, width)
-    groups = _groups(boards, visible_columns)
+    groups = _groups(boards, n_rows)
     return Layout(SEPARATOR.join(parts), visible_columns, widths, groups, hidden)
 
 
-def _groups(boards: Sequence[TableColumn], columns: Sequence[TableColumn]) -> dict[str, list[int]]:
+def _groups(boards: Sequence[TableColumn], n_rows: int) -> dict[str, list[int]]:
     """Return the indices of the rows of each group, by its heading; one group without boards."""
     groups: dict[str, list[int]] = {}
-    rows = zip(*(column.cells for column in (*boards, *columns)), strict=True)
-    for index, cells in enumerate(rows):
+    for index in range(n_rows):
         values = [
-            f"{board.heading}: {cell}"
-            for board, cell in zip(boards, cells, strict=False)
-            if cell not in _ABSENT_CELLS
+            board.in_heading(index) for board in boards if board.cells[index] not in _ABSENT_CELLS
         ]
         groups.setdefault(SEPARATOR.join(values), []).append(index)
     return groups or {"": []}
@@ -200,14 +197,15 @@ def print_table(
 
     if not columns:
         return
-    console = VisibleConsole()
+    output = VisibleConsole()
     limits = [most_width]
-    if console.is_terminal and not is_wide:
-        limits.append(console.width)
+    if output.is_terminal and not is_wide:
+        limits.append(output.width)
     width = min(filter(None, limits), default=None)
     if is_wide:
+        n_rows = len(columns[0].cells)
         widths = [max(column.width, cell_len(column.heading)) for column in columns]
-        table_layout = Layout("", columns, widths, _groups((), columns))  # nothing is wrapped
+        table_layout = Layout("", columns, widths, _groups((), n_rows))  # nothing is wrapped
     else:
         table_layout = layout(columns, boards, width)
     console = VisibleConsole(width=width or _WITHOUT_LIMIT)
@@ -220,7 +218,7 @@ def print_table(
             alternative = f" (or {wide_option})" if wide_option else ""
             console.print(Text(f"A wider terminal{alternative} also shows: {hidden}", style="dim"))
     lines = capture.get().removesuffix("\n").split("\n")
-    console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+    output.file.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def _print_groups(console: "VisibleConsole", table_layout: Layout) -> None:

@@ -165,7 +165,7 @@ def step_of(n_prompts: int) -> int:
     return max(1, n_prompts // COUNTED_PROMPTS)
 
 
-def most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
+def reply_limit_of(target: Target, per_call: PerCall | None = None) -> int | None:
     """Return the most tokens of a reply; None if they are not limited.
 
     For the calls of a judge (`per_call`), a configured limit is that of a reply on one criterion.
@@ -212,9 +212,10 @@ def planned_calls(
     cost = _cost_usd(prices, calls, per_call)
     cost_low = _cost_usd(prices, calls, shortest)
     cost_high = _cost_usd(prices, calls, longest)
-    # A limit can make the assumed lengths equal: then only a cost of 0 is certain.
-    is_certain = cost_high == 0.0 or shortest != longest
-    if cost_low is not None and cost_low == cost_high and is_certain:
+    # If two lengths have the same cost, it does not depend on the length. If a limit makes the
+    # assumed lengths equal, only a cost of 0 does not.
+    has_two_lengths = shortest != longest
+    if cost_low is not None and cost_low == cost_high and (has_two_lengths or cost_high == 0.0):
         cost = cost_low
         assumed = []
     return Planned(

@@ -36,14 +36,15 @@ class JudgeCalls(NamedTuple):
         judge_config: its configuration.
         calls_per_piece: the number of calls for a piece; below 1 if it gets only some of them.
         note: its part in a cascade and why it is called so often, in words; empty outside one.
-        n_failed: response id -> missing pieces that are known to need `calls_per_failed` calls.
+        failed_pieces: response id -> the number of its missing pieces on which the second judge of a
+            cascade failed before.
         calls_per_failed: the number of calls for such a piece.
     """
 
     judge_config: JudgeConfig
     calls_per_piece: float = 1.0
     note: str = ""
-    n_failed: Mapping[str, int] = {}
+    failed_pieces: Mapping[str, int] = {}
     calls_per_failed: int = 0
 
     def n_calls(self, responses: Mapping[str, ResponseCalls], n_expected: int) -> int:
@@ -54,7 +55,7 @@ class JudgeCalls(NamedTuple):
         n_usual = n_expected
         n_failed = 0
         for response_id, response in responses.items():
-            n_failed_pieces = self.n_failed.get(response_id, 0)
+            n_failed_pieces = self.failed_pieces.get(response_id, 0)
             n_usual += (response.n_pieces - n_failed_pieces) * response.n_prompts
             n_failed += n_failed_pieces * response.n_prompts
         return round(n_usual * self.calls_per_piece) + self.calls_per_failed * n_failed
@@ -105,24 +106,24 @@ def judges_to_call(
     if cascade is None:
         return [JudgeCalls(judge_config)]
     share, basis = _escalated_share(reader, job_tasks, judge_config, cascade)
-    n_failed = _failed_second(reader, judge_config, responses)
+    failed_criteria = _failed_second(reader, judge_config, responses)
     label = judge_config.judge.label
     free_note = "replies that are stored are free"
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
-    if n_failed:
-        note += f"; and {sum(n_failed.values())} that it failed on before"
+    if failed_criteria:
+        note += f"; and {sum(failed_criteria.values())} that it failed on before"
     return [
         JudgeCalls(
             judge_config=cascade.first[0],
             calls_per_piece=len(cascade.first),
             note=f"first judge of {label}, {free_note}",
-            n_failed=_decided_by_first(cascade, n_failed, responses),
+            failed_pieces=_decided_by_first(cascade, failed_criteria, responses),
         ),
         JudgeCalls(
             judge_config=cascade.then,
             calls_per_piece=share,
             note=f"{note}; {free_note}",
-            n_failed=n_failed,
+            failed_pieces=failed_criteria,
             calls_per_failed=1,
         ),
     ]
@@ -146,7 +147,7 @@ def _failed_second(
 
 def _decided_by_first(
     cascade: CascadeConfigs,
-    n_failed: Mapping[str, int],
+    failed_criteria: Mapping[str, int],
     responses: Sequence[MissingVerdicts],
 ) -> Mapping[str, int]:
     """Return, by response, the pieces for which the first judge's replies are in the ledger.
@@ -154,11 +155,11 @@ def _decided_by_first(
     For a judge of groups this is certain only if the second one failed on all missing criteria.
     """
     if cascade.first[0].piece_size is None:
-        return n_failed
+        return failed_criteria
     return {
         response.response_id: response.n_calls
         for response in responses
-        if n_failed.get(response.response_id) == response.n_criteria
+        if failed_criteria.get(response.response_id) == response.n_criteria
     }
 
 

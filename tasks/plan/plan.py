@@ -16,8 +16,16 @@ from tasks.config.job import Job
 from tasks.config.models import Analyst, Endpoint
 from tasks.judge import neighbours
 from tasks.llm.request import prices_of
-from tasks.plan import estimate
-from tasks.plan.estimate import Planned, PlannedWork, most_reply, planned_calls, summed
+from tasks.plan.estimate import (
+    Planned,
+    PlannedWork,
+    counted_per_call,
+    measured_per_call,
+    planned_calls,
+    reply_limit_of,
+    step_of,
+    summed,
+)
 from tasks.plan.judges import JudgeCalls, judges_to_call, plan_measured
 from tasks.plan.verdicts import Planning, ResponsesToJudge, plan_verdicts
 from tasks.rules.variants import AUGMENTED
@@ -63,7 +71,7 @@ def plan_with_cells(job: Job) -> list[PlannedWork]:
         return [
             *_plan_samples(planning, expected_tasks),
             *_plan_rewriting(planning),
-            *_plan_verdicts(planning, expected_tasks),
+            *_plan_all_verdicts(planning, expected_tasks),
             *_plan_control_sets(planning),
         ]
 
@@ -96,7 +104,7 @@ def _plan_samples(
         for task_id in task_ids:
             messages = messages_to(model, planning.conversations[task_id])
             prompts.append("\n".join(text for _, text in messages))
-        planned = _calls(
+        planned = _plan_calls(
             planning.reader,
             "sample",
             model,
@@ -115,10 +123,12 @@ def _plan_rewriting(planning: Planning) -> Iterator[PlannedWork]:
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
         to_rewrite = missing_work.criteria_to_rewrite(job, planning.job_tasks, reader, AUGMENTED)
-        yield PlannedWork(_calls(reader, "derive", writer, len(to_rewrite), "criterion_variants"))
+        yield PlannedWork(
+            _plan_calls(reader, "derive", writer, len(to_rewrite), "criterion_variants")
+        )
 
 
-def _plan_verdicts(
+def _plan_all_verdicts(
     planning: Planning,
     expected_tasks: Mapping[str, Sequence[str]],
 ) -> list[PlannedWork]:
@@ -220,8 +230,8 @@ def plan_analyses(job: Job) -> list[Planned]:
             note = CALLS_AFTER_PHRASES.get(analysis.table, "") if has_missing_phrases else ""
             for analyst in analysis.analysts(job):
                 items = items_by_analyst[analyst.label]
-                counted_items = items[:: estimate.step_of(len(items))]
-                calls = _calls(
+                counted_items = items[:: step_of(len(items))]
+                calls = _plan_calls(
                     reader,
                     analysis.stage,
                     analyst,
@@ -269,23 +279,23 @@ def plan_succession(job: Job) -> list[Planned]:
         return planned
 
 
-def _calls(
+def _plan_calls(
     reader: Reader,
     stage: str,
-    caller: Endpoint,
+    endpoint: Endpoint,
     n_calls: int,
     table: str,
-    caller_column: str = "model",
+    label_column: str = "model",
     prompts: Sequence[str] = (),
 ) -> Planned:
     """Return the plan of `n_calls` calls of a model.
 
     Their tokens are those of the model's stored calls: the rows of `table` with its label in
-    `caller_column`. Without any, the tokens of `prompts` are counted.
+    `label_column`. Without any, the tokens of `prompts` are counted.
     """
-    target = target_of(caller)
-    identity = {caller_column: caller.label, f"{caller_column}_config_hash": target.config_hash}
-    measured = estimate.measured_per_call(reader, table, **identity)
-    per_call = estimate.counted_per_call(measured, target, prompts)
-    prices = prices_of(target, of_batch=isinstance(caller, Analyst) and caller.mode == "batch")
-    return planned_calls(stage, caller.label, n_calls, per_call, prices, most_reply(target))
+    target = target_of(endpoint)
+    identity = {label_column: endpoint.label, f"{label_column}_config_hash": target.config_hash}
+    measured = measured_per_call(reader, table, **identity)
+    per_call = counted_per_call(measured, target, prompts)
+    prices = prices_of(target, of_batch=isinstance(endpoint, Analyst) and endpoint.mode == "batch")
+    return planned_calls(stage, endpoint.label, n_calls, per_call, prices, reply_limit_of(target))

@@ -14,8 +14,8 @@ from tasks.plan.estimate import (
     PlannedWork,
     counted_per_call,
     counted_per_prompt,
-    most_reply,
     planned_calls,
+    reply_limit_of,
 )
 from tasks.plan.judges import JudgeCalls, ResponseCalls, judged_before, measured_judge_call
 from tasks.run.judge_configs import JudgeConfig, judge_target
@@ -117,7 +117,7 @@ def plan_verdicts(
         n_calls,
         per_call,
         prices_of(target, of_batch=judge.mode == "batch"),
-        most_reply(target, per_call),
+        reply_limit_of(target, per_call),
     )
     planned = replace(planned, cascade=judge_calls.note, model=responses.model)
     planned = _with_notes(planning, judge_config, fit, planned, has_expected=n_expected > 0)
@@ -152,12 +152,12 @@ def _prompts_on(
         text = texts[response.response_id]
         n_pieces = calls[response.response_id].n_pieces
         frame = _prompt_without_response(judge_config, conversation)
-        frame_of_group = frame + rubrics.get(response.task_id, "")
-        if fit is not None and piece_size > 1 and not fit.holds(frame_of_group + text):
+        group_frame = frame + rubrics.get(response.task_id, "")
+        if fit is None or piece_size == 1 or fit.holds(group_frame + text):
+            frame = group_frame
+        else:
             # A group that does not fit is judged one by one.
             n_pieces = response.n_criteria
-        else:
-            frame = frame_of_group
         # Each piece needs one prompt, or one for each chunk of a long response and a last one.
         parts = [text]
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)

@@ -16,7 +16,7 @@ from tasks.stopping.looks import (
     is_unfinished,
     last_looks,
     look_at,
-    upcoming_block,
+    next_block_of_job,
 )
 
 __all__ = [
@@ -30,5 +30,5 @@ __all__ = [
     "is_unfinished",
     "last_looks",
     "look_at",
-    "upcoming_block",
+    "next_block_of_job",
 ]

@@ -191,11 +191,11 @@ def comparisons_of(
         pairs = _pairs_of_nights(job, stopping, sides, fields, parameters, reader)
     else:
         pairs = _pairs_of_models(stopping, sides, fields)
-    comparisons = _planned(stopping, pairs)
-    compared = []
+    comparisons = _comparisons_of(stopping, pairs)
+    hashed_comparisons = []
     for comparison in comparisons:
         side_columns = [side._asdict() for side in comparison.stored_sides]
-        compared.append([*side_columns, comparison.order])
+        hashed_comparisons.append([*side_columns, comparison.order])
     stopping_id = hash_of_document(
         [
             METHOD,
@@ -204,7 +204,7 @@ def comparisons_of(
             score_name,
             stopping.model_dump(mode="json"),
             job.trials,
-            compared,
+            hashed_comparisons,
         ]
     )
     return JobComparisons(
@@ -276,7 +276,7 @@ def earlier_values(
     return {row["task_id"]: row["value"] for row in rows}
 
 
-def _planned(stopping: Stopping, pairs: Sequence[PairOnTasks]) -> list[PlannedComparison]:
+def _comparisons_of(stopping: Stopping, pairs: Sequence[PairOnTasks]) -> list[PlannedComparison]:
     """Return the comparisons of pairs, which share the probability of a false decision."""
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     comparisons = []

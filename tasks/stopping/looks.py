@@ -34,12 +34,17 @@ _LEADERBOARD_ALPHA = 0.05
 
 @dataclass(frozen=True)
 class TaskBlock:
-    """A block of tasks to evaluate, and the comparisons that are looked at after it."""
+    """A block of tasks to evaluate.
+
+    Attributes:
+        number: its number, from 1.
+        comparisons: those that are looked at after it.
+        tasks: model -> its tasks of the block.
+    """
 
     number: int
     comparisons: tuple[PlannedComparison, ...]
     tasks: Mapping[str, frozenset[str]]
-    """Model -> the tasks of the block."""
 
     def jobs(self, job: Job) -> list[Job]:
         """Return jobs narrowed to the block, one for each group of models with the same tasks."""
@@ -50,13 +55,13 @@ class TaskBlock:
                 models_by_tasks.setdefault(task_ids, []).append(model)
         jobs = []
         for task_ids, models in models_by_tasks.items():
-            narrowed = {
+            selection = {
                 "named_models": tuple(model.label for model in models),
                 "named_tasks": tuple(sorted(task_ids)),
                 "limit": None,
             }
-            in_full = job.with_settings(models=tuple(models), stopping=None)
-            jobs.append(in_full.model_copy(update=narrowed))
+            model_job = job.with_settings(models=tuple(models), stopping=None)
+            jobs.append(model_job.model_copy(update=selection))
         return jobs
 
 
@@ -83,7 +88,7 @@ def next_block(progress: Iterable[Progress], last_number: int) -> TaskBlock | No
     return TaskBlock(number, tuple(due[number]), tasks)
 
 
-def upcoming_block(
+def next_block_of_job(
     job: Job,
     job_comparisons: JobComparisons,
     last_number: int = 0,
@@ -98,7 +103,7 @@ def is_unfinished(job: Job, job_comparisons: JobComparisons, reader: Reader) -> 
     """Return whether a job needs another block, or its scores are not stored yet."""
     if job_comparisons.left_out and not _has_scores(job_comparisons, reader):
         return True
-    return upcoming_block(job, job_comparisons) is not None
+    return next_block_of_job(job, job_comparisons) is not None
 
 
 Values = dict[tuple[str, str], dict[str, float]]
@@ -121,7 +126,9 @@ def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
         # Models of this run count as evaluated even if some of their calls failed.
         coverage = min(np.isfinite(first_scores).mean(), np.isfinite(second_scores).mean())
         if coverage >= job.settings.coverage.min or comparison.labels <= labels:
-            look = _look(job_comparisons, comparison, block.number, second_scores - first_scores)
+            look = _look_row(
+                job_comparisons, comparison, block.number, second_scores - first_scores
+            )
             look["run_id"] = job.run_id
             look["created_at"] = datetime.now(UTC)
             looks.append(look)
@@ -129,7 +136,7 @@ def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
     warehouse.publish()
     if not job.is_quiet:
         for look in looks:
-            notice(f"  {_described(look)}")
+            notice(f"  {_look_line(look)}")
     return len(looks)
 
 
@@ -190,7 +197,7 @@ def _strata_of(fields: Mapping[str, str], task_ids: Sequence[str]) -> np.ndarray
     return strata
 
 
-def _look(
+def _look_row(
     job_comparisons: JobComparisons,
     comparison: PlannedComparison,
     block: int,
@@ -231,7 +238,7 @@ def _look(
     }
 
 
-def _described(look: LookRow) -> str:
+def _look_line(look: LookRow) -> str:
     """Return a look in one line."""
     model = look["model"]
     sides = f"{look['compared_model']} - {model}"

@@ -83,6 +83,15 @@ def test_ingest_has_work_for_other_data_and_other_checks(data, tmp_path):
     assert has_work(other_checks, "ingest")
 
 
+@pytest.mark.slow
+def test_plan_checks_the_data_under_another_policy_as_a_run_does(command):
+    plan = ("plan", "--warehouse", "data")
+    command(*plan)
+    command.configure(dataset={"source": "sample"}, quality={"weight_range": "warn"})
+
+    assert "checking the data set" in command(*plan).stderr
+
+
 def test_there_is_work_for_a_new_split(data, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 

@@ -8,7 +8,7 @@ revision. With `hostile` every name and text holds an attack.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from flows.nightly import comparisons
+from flows.nightly import comparisons_with_last_night
 from tasks.aggregate import aggregate
 from tasks.alerts import sending
 from tasks.alerts.findings import Alert, drop_alerts
@@ -271,7 +271,7 @@ def _alert(job: Job, night: str, label: str):
         for judge in judges
     ]
     alerts += drop_alerts(
-        comparisons(night_job),
+        comparisons_with_last_night(night_job),
         least_drop=0.01,
         alpha=0.05,
         drifted_judges={judge["judge"]: judge["judge"] for judge in judges},
