@@ -284,7 +284,7 @@ def _refuse_unknown_benchmarks(settings_by_benchmark: Any, source: str) -> None:
             f"{source}: {_BENCHMARKS}: must map each benchmark to its settings; see"
             " prbench.example.yaml"
         )
-    known_names = benchmark_names() if settings_by_benchmark else []
+    known_names = benchmark_names()
     unknown = set(settings_by_benchmark) - set(known_names)
     if unknown:
         name = min(map(str, unknown))

@@ -138,7 +138,6 @@ def layout(
     left out, and those with the same value in all rows are in the heading, as far as they fit
     there.
     """
-    n_rows = len(columns[0].cells)
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]
     parts = [board.in_heading(0) for board in boards if board.is_shared]
@@ -146,7 +145,7 @@ def layout(
     if width is None:
         essential = [column for column in columns if column.is_essential] or columns
         widths = [column.width for column in essential]
-        return Layout(SEPARATOR.join(parts), essential, widths, _groups(boards, n_rows))
+        return Layout(SEPARATOR.join(parts), essential, widths, _groups(boards, essential))
     hidden = []
     candidates = []
     for column in columns:
@@ -162,14 +161,14 @@ def layout(
     visible_columns = fitting(candidates, width)
     hidden += [column.heading for column in candidates if column not in visible_columns]
     widths = column_widths(visible_columns, width)
-    groups = _groups(boards, n_rows)
+    groups = _groups(boards, visible_columns)
     return Layout(SEPARATOR.join(parts), visible_columns, widths, groups, hidden)
 
 
-def _groups(boards: Sequence[TableColumn], n_rows: int) -> dict[str, list[int]]:
+def _groups(boards: Sequence[TableColumn], columns: Sequence[TableColumn]) -> dict[str, list[int]]:
     """Return the indices of the rows of each group, by its heading; one group without boards."""
     groups: dict[str, list[int]] = {}
-    for index in range(n_rows):
+    for index in range(len(columns[0].cells)):
         values = [
             board.in_heading(index) for board in boards if board.cells[index] not in _ABSENT_CELLS
         ]
@@ -203,9 +202,8 @@ def print_table(
         limits.append(output.width)
     width = min(filter(None, limits), default=None)
     if is_wide:
-        n_rows = len(columns[0].cells)
         widths = [max(column.width, cell_len(column.heading)) for column in columns]
-        table_layout = Layout("", columns, widths, _groups((), n_rows))  # nothing is wrapped
+        table_layout = Layout("", columns, widths, _groups((), columns))  # nothing is wrapped
     else:
         table_layout = layout(columns, boards, width)
     console = VisibleConsole(width=width or _WITHOUT_LIMIT)

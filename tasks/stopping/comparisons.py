@@ -191,7 +191,7 @@ def comparisons_of(
         pairs = _pairs_of_nights(job, stopping, sides, fields, parameters, reader)
     else:
         pairs = _pairs_of_models(stopping, sides, fields)
-    comparisons = _comparisons_of(stopping, pairs)
+    comparisons = _comparisons_of_pairs(stopping, pairs)
     hashed_comparisons = []
     for comparison in comparisons:
         side_columns = [side._asdict() for side in comparison.stored_sides]
@@ -276,7 +276,9 @@ def earlier_values(
     return {row["task_id"]: row["value"] for row in rows}
 
 
-def _comparisons_of(stopping: Stopping, pairs: Sequence[PairOnTasks]) -> list[PlannedComparison]:
+def _comparisons_of_pairs(
+    stopping: Stopping, pairs: Sequence[PairOnTasks]
+) -> list[PlannedComparison]:
     """Return the comparisons of pairs, which share the probability of a false decision."""
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     comparisons = []
