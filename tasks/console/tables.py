@@ -59,8 +59,8 @@ class TableColumn:
         """True if no row has a value."""
         return set(self.cells) <= _ABSENT_CELLS
 
-    def in_heading(self, index: int) -> str:
-        """Return the value of a row with its name, for a heading."""
+    def labelled_cell(self, index: int) -> str:
+        """Return the cell of a row with the heading before it."""
         return f"{self.heading}: {self.cells[index]}"
 
     @property
@@ -140,7 +140,7 @@ def layout(
     """
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]
-    parts = [board.in_heading(0) for board in boards if board.is_shared]
+    parts = [board.labelled_cell(0) for board in boards if board.is_shared]
     boards = [board for board in boards if not board.is_shared]
     if width is None:
         essential = [column for column in columns if column.is_essential] or columns
@@ -154,8 +154,8 @@ def layout(
         # In a table of one row, all columns would be in the heading.
         if column.is_essential or not column.is_shared or len(column.cells) == 1:
             candidates.append(column)
-        elif cell_len(SEPARATOR.join([*parts, column.in_heading(0)])) <= width:
-            parts.append(column.in_heading(0))
+        elif cell_len(SEPARATOR.join([*parts, column.labelled_cell(0)])) <= width:
+            parts.append(column.labelled_cell(0))
         else:
             hidden.append(column.heading)
     visible_columns = fitting(candidates, width)
@@ -170,7 +170,9 @@ def _groups(boards: Sequence[TableColumn], columns: Sequence[TableColumn]) -> di
     groups: dict[str, list[int]] = {}
     for index in range(len(columns[0].cells)):
         values = [
-            board.in_heading(index) for board in boards if board.cells[index] not in _ABSENT_CELLS
+            board.labelled_cell(index)
+            for board in boards
+            if board.cells[index] not in _ABSENT_CELLS
         ]
         groups.setdefault(SEPARATOR.join(values), []).append(index)
     return groups or {"": []}
