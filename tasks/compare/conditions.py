@@ -72,7 +72,8 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     rows = reader.select("responses", "distinct model", benchmark=job.benchmark)
     labels = [row["model"] for row in rows]
     labels += job.settings.model_labels
-    labels += job.named_models or ()
+    # The settings have only the named models; a condition may have any configured one.
+    labels += job.configured_labels.get("model", ())
     lines = []
     for name, conditions in job.settings.conditions.items():
         for condition, label in conditions.items():

@@ -97,7 +97,8 @@ def test_a_changed_configuration_counts_immediately(file, warehouse, run):
     assert row["difference"] == pytest.approx(-5 / 30)
 
 
-def test_a_condition_without_verdicts_is_named(file, warehouse, run):
+@pytest.mark.parametrize("selection", [[], ["--model", "gpt"]])
+def test_a_condition_without_verdicts_is_named(selection, file, warehouse, run):
     conditions = {
         "gpt": {
             "baseline": "plain",
@@ -109,7 +110,7 @@ def test_a_condition_without_verdicts_is_named(file, warehouse, run):
     # A condition may name only a model that is configured or has responses.
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
-    notes = run.json("conditions", *options)["notes"]
+    notes = run.json("conditions", *options, *selection)["notes"]
 
     assert any(
         note.startswith("gpt, later (new): no verdicts in this selection")
