@@ -65,7 +65,7 @@ def _utc(column: str) -> str:
     return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
 
 
-_COLUMNS = {
+_ROW_COLUMNS = {
     "tasks": (
         "task_id, field, topic, expert, turns, has_reference_texts, n_criteria, is_admitted,"
         " conversation_id, content_hash"
@@ -104,9 +104,27 @@ _COLUMNS = {
 """The tables from which figures are computed, with their certified columns, none of which is a
 text.
 """
-ROWS = tuple(_COLUMNS)
+ROWS = tuple(_ROW_COLUMNS)
 CERTIFIED = (*ROWS, RUNS, *LEADERBOARDS)
 """All tables with rows in a certificate."""
+_RANKED_COLUMNS = (
+    "* exclude (benchmark, dataset_revision, may_be_first, latest_may_be_first)"
+    f" replace ({_utc('first_response_at')})"
+)
+"""The columns of a leaderboard with ranks, without those of the paired test, which is not
+certified.
+"""
+_COLUMNS = {
+    **_ROW_COLUMNS,
+    # The stored configuration of a run has no secrets.
+    RUNS: (
+        f"run_id, command, config, git_commit, {_utc('started_at')}, {_utc('ended_at')}, outcome"
+    ),
+    **dict.fromkeys(LEADERBOARDS, _RANKED_COLUMNS),
+    # Its rows have no ranks and no times.
+    "severity_leaderboard": "* exclude (benchmark, dataset_revision)",
+}
+"""The certified columns of each table."""
 COVERAGE_RULES = "coverage_rules"
 """The table that old certificates lack: those made before a model's current vintage depended on
 coverage.
@@ -162,6 +180,10 @@ def write_rows(
 
 def condition_of(name: str) -> str:
     """Return the condition for the certified rows of a table."""
+    if name == RUNS:
+        # Those that wrote rows of the data set.
+        queries = [f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
+        return f"run_id in ({' union '.join(queries)})"
     has_revision = name not in TABLES or "dataset_revision" in TABLES[name].columns
     condition = _OF_DATA_SET if has_revision else "benchmark = $benchmark"
     if name == "hard_subset":
@@ -180,22 +202,9 @@ def condition_of(name: str) -> str:
 
 def query_of(name: str) -> str:
     """Return the query for the certified rows of a table, with the data set as parameters."""
-    condition = condition_of(name)
-    columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
-    if name == RUNS:
-        # Runs that wrote rows of the data set. Their stored configuration has no secrets.
-        columns = (
-            f"run_id, command, config, git_commit, {_utc('started_at')}, {_utc('ended_at')},"
-            " outcome"
-        )
-        queries = [f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
-        condition = f"run_id in ({' union '.join(queries)})"
-    elif name in LEADERBOARDS and name != "severity_leaderboard":
-        # The paired test behind these two is no part of a certificate.
-        columns = "* exclude (benchmark, dataset_revision, may_be_first, latest_may_be_first)"
-        columns += f" replace ({_utc('first_response_at')})"
+    columns = _COLUMNS[name]
     order = _ORDERS.get(name, "all")
-    return f"select {columns} from {name} where {condition} order by {order}"
+    return f"select {columns} from {name} where {condition_of(name)} order by {order}"
 
 
 def model_texts() -> dict[str, str]:

@@ -125,16 +125,17 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     n_others = 0
     texts_by_hash = {}
     for path in paths:
-        for text in given_texts(path, key):
-            if text.subject not in certified_values:
+        for given in given_texts(path, key):
+            subject = given.subject
+            if subject not in certified_values:
                 n_others += 1
                 continue
-            checked_subjects[text.subject] = None
-            if text.value not in certified_values[text.subject]:
-                name = _name_of(text.subject)
-                differences[f"{text.location}: {name} differs from the certified text"] = None
-            elif text.text is not None:
-                texts_by_hash[text.value] = text.text
+            checked_subjects[subject] = None
+            if given.value not in certified_values[subject]:
+                name = _name_of(subject)
+                differences[f"{given.location}: {name} differs from the certified text"] = None
+            elif given.response is not None:
+                texts_by_hash[given.value] = given.response
     n_checked = Counter(kind for kind, *_ in checked_subjects)
     subjects = [subject for subject in certified_values if subject[0] in n_checked]
     n_certified = Counter(kind for kind, *_ in subjects)
@@ -262,15 +263,19 @@ def _name_of(subject: Subject) -> str:
 
 
 class GivenText(NamedTuple):
-    """A given text: its subject, the value that a certificate has for it, and its location.
+    """A given text.
 
-    `text` is that of a response.
+    Attributes:
+        subject: what the text is.
+        value: what a certificate of this text has for it, such as its hash.
+        location: where the text was found, for messages.
+        response: the text itself, if it is that of a response.
     """
 
     subject: Subject
     value: Any
     location: str
-    text: str | None = None
+    response: str | None = None
 
 
 def given_texts(path: Path, key: Key) -> Iterator[GivenText]:
@@ -331,8 +336,10 @@ def _texts_in_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
 def _texts_in_responses(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
     for location, row, _ in rows_of_file(path, benchmark):
         if "response" not in row:
-            lacking = f"has neither `response` nor all columns of {benchmark.name}"
-            raise UsageError(f"{location}: {lacking}; name a file with responses or a data set")
+            raise UsageError(
+                f"{location}: has neither `response` nor all columns of {benchmark.name}; name a"
+                " file with responses or a data set"
+            )
         subject = (
             RESPONSE,
             required_text(location, row, "task"),

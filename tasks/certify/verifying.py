@@ -62,7 +62,7 @@ _COUNT_WEIGHTS_OUT_OF_BOUNDS = """
     where is_admitted and weight not between ? and ?
 """
 About = Mapping[str, Any]
-"""What a certificate says of its data set and scores."""
+"""The entries of the manifest, except the list of files."""
 
 
 class FigureDifference(NamedTuple):
@@ -160,13 +160,13 @@ class Verification(NamedTuple):
 
     Attributes:
         digest: the digest of the file, which matches its bytes.
-        about: benchmark, revision and versions, as the certificate states them.
+        about: the entries of the manifest, such as benchmark, revision and versions.
         leaderboards: leaderboard -> numbers of certified rows, and of compared and differing
             figures.
         differences: the figures of all leaderboards that differ.
         ids: the result of recomputing ids.
         other_sql: the models whose SQL in the certificate is not that of this version.
-        notes: notes on weights that could not be checked.
+        notes: notes on what could not be checked, and on weights that are out of bounds.
         texts: the result of comparing given texts; None without any.
     """
 
@@ -328,22 +328,6 @@ def _other_sql(folder: Path, members: Iterable[str]) -> list[str]:
     return sorted({member for member, _ in own_sql.items() ^ certified.items()})
 
 
-def verify_files(source: Path | Store) -> StageReport:
-    """Verify all files of a backup, an export or the latest publication at a target, and return
-    what it is.
-
-    Raises:
-        Damaged: it is none of these, or a file does not match its manifest.
-    """
-    location = published_in(location_of(source))
-    bundle = read_bundle(location, *KINDS)
-    verify_bundle(location, bundle)
-    size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
-    return StageReport(
-        "verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"]
-    )
-
-
 def _recompute(
     folder: Path,
     key: Mapping[str, str],
@@ -354,7 +338,7 @@ def _recompute(
     """Recompute the figures from the rows, and compare them.
 
     Return the numbers for each leaderboard (see `Compared`), the figures that differ, and notes on
-    the rows. `about` has the entries of the manifest.
+    what could not be checked (see `Verification`).
     """
     work = folder / "recomputed"
     work.mkdir()
@@ -365,7 +349,9 @@ def _recompute(
         del files[certifying.COVERAGE_RULES]
     load_rows(database, files, key)
     with Reader(database) as reader:
-        notes = [*_refuse_impossible_rows(reader, about), *_refuse_other_calls(reader, about)]
+        _refuse_contradictory_verdict(reader)
+        _refuse_duplicate_rows(reader)
+        notes = [*_notes_on_weights(reader, about), *_notes_on_calls(reader, about)]
     skipped_columns: tuple[str, ...] = ()
     if not has_rules:
         skipped_columns = _LATEST_COLUMNS
@@ -401,20 +387,29 @@ def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) 
         certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)
 
 
-def _refuse_impossible_rows(reader: Reader, about: About) -> list[str]:
-    """Refuse contradictory verdicts, duplicate rows, and weights out of bounds.
-
-    Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of
-    such weights.
-    """
+def _refuse_contradictory_verdict(reader: Reader) -> None:
+    """Refuse a verdict whose value does not match its status."""
     for row in reader.rows(_CONTRADICTORY_VERDICT):
         status = json.dumps(row["status"])
         value = json.dumps(row["value"])
         raise ValueError(f"a verdict has the status {status} and the value {value}")
+
+
+def _refuse_duplicate_rows(reader: Reader) -> None:
+    """Refuse two rows of a table with the same key."""
     for table, key in certifying.KEYS.items():
         columns = ", ".join(key)
         if reader.rows(f"select 1 from {table} group by {columns} having count(*) > 1 limit 1"):
             raise ValueError(f"two rows of {table} have the same {columns}")
+
+
+def _notes_on_weights(reader: Reader, about: About) -> list[str]:
+    """Return a note if the bounds of the benchmark's weights are unknown here, or if the
+    configuration only warns of weights out of bounds.
+
+    Raises:
+        ValueError: a weight is out of bounds, and the configuration does not only warn of it.
+    """
     name = about["benchmark"]
     if name not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
@@ -434,10 +429,11 @@ def _refuse_impossible_rows(reader: Reader, about: About) -> list[str]:
     return [f"{problem}; the certified configuration only warns of them"]
 
 
-def _refuse_other_calls(reader: Reader, about: About) -> list[str]:
-    """Refuse verdicts whose `n_in_call` is not that of the manifest.
+def _notes_on_calls(reader: Reader, about: About) -> list[str]:
+    """Return a note if the manifest has no hash of the numbers of criteria in a call.
 
-    Return a note if the manifest states none.
+    Raises:
+        ValueError: the numbers of the verdicts have another hash.
     """
     if certifying.CALLS not in about:
         return [
@@ -449,3 +445,19 @@ def _refuse_other_calls(reader: Reader, about: About) -> list[str]:
             "the numbers of criteria in a call (n_in_call) are not those that the manifest states"
         )
     return []
+
+
+def verify_files(source: Path | Store) -> StageReport:
+    """Verify all files of a backup, an export or the latest publication at a target, and return
+    what it is.
+
+    Raises:
+        Damaged: it is none of these, or a file does not match its manifest.
+    """
+    location = published_in(location_of(source))
+    bundle = read_bundle(location, *KINDS)
+    verify_bundle(location, bundle)
+    size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
+    return StageReport(
+        "verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"]
+    )
