@@ -24,7 +24,7 @@ from tasks.compare.pairs import (
     ModelRunPair,
     PairedRuns,
     Side,
-    pairs,
+    pair_model_runs,
     score_name_of,
 )
 from tasks.rules.errors import PipelineError
@@ -79,27 +79,27 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         PipelineError: there is nothing to compare.
     """
     score = score_name_of(load_benchmark(comparison.job.benchmark), comparison.score)
-    paired = pairs(reader, comparison)
-    values = _stored_values(reader, comparison, paired, score)
+    paired_runs = pair_model_runs(reader, comparison)
+    values = _stored_values(reader, comparison, paired_runs, score)
     splits = values["split"].unique(maintain_order=True).to_list()
-    differences, without_task = _differences(paired, values, splits)
-    not_compared = _not_compared(paired, differences, splits)
+    differences, without_task = _differences(paired_runs, values, splits)
+    not_compared = _not_compared(paired_runs, differences, splits)
     sentences = list(dict.fromkeys([*without_task, *not_compared]))
     if not differences:
         cause = sentences[0] if sentences else f"no verdict on {', '.join(splits)}"
         raise PipelineError(
-            f"nothing to compare: {cause.removesuffix('.')}; {paired.stored_verdicts}"
+            f"nothing to compare: {cause.removesuffix('.')}; {paired_runs.stored_verdicts}"
         )
     # Holm's correction covers all differences of the comparison.
     adjusted = rules.holm([difference.paired.p_value for difference in differences])
     return ComparisonResult(
-        kind=paired.kind,
+        kind=paired_runs.kind,
         score=score,
         differences=tuple(
             replace(difference, p_adjusted=p_value)
             for difference, p_value in zip(differences, adjusted, strict=True)
         ),
-        notes=(*_notes_on_random_parts(reader, paired), *sentences),
+        notes=(*_notes_on_random_parts(reader, paired_runs), *sentences),
         not_compared=tuple(not_compared),
     )
 
@@ -107,7 +107,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
 def _stored_values(
     reader: Reader,
     comparison: Comparison,
-    paired: PairedRuns,
+    paired_runs: PairedRuns,
     score: str,
 ) -> pl.DataFrame:
     """Return a row for each split, compared model run and wanted task.
@@ -119,7 +119,7 @@ def _stored_values(
         "benchmark": settings.benchmark,
         "is_hard": comparison.is_hard,
         "splits": list(settings.dataset.splits),
-        "model_runs": paired.model_run_ids,
+        "model_runs": paired_runs.model_run_ids,
         "score": score,
     }
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
@@ -132,21 +132,21 @@ def _stored_values(
 
 
 def _differences(
-    paired: PairedRuns,
+    paired_runs: PairedRuns,
     values: pl.DataFrame,
     splits: Sequence[str],
 ) -> tuple[list[ScoreDifference], list[str]]:
     """Return the differences of all pairs on all splits, and a sentence for each without a task."""
     differences = list[ScoreDifference]()
     without_task = list[str]()
-    for pair in paired.pairs:
+    for pair in paired_runs.pairs:
         wanted_tasks = _wanted_tasks(values, pair)
         for split in splits:
             if pair.splits is not None and split not in pair.splits:
                 continue
             difference = _difference(pair, split, wanted_tasks.filter(split=split))
             if difference is None:
-                without_task.append(_no_task_sentence(split, _short_names(paired.kind, pair)))
+                without_task.append(_no_task_sentence(split, _short_names(paired_runs.kind, pair)))
             else:
                 differences.append(difference)
     return differences, without_task
@@ -154,9 +154,9 @@ def _differences(
 
 def _wanted_tasks(values: pl.DataFrame, pair: ModelRunPair) -> pl.DataFrame:
     """Return the tasks that both sides of a pair could have, with the values of both."""
-    first_values, second_values = (_values_of(values, side) for side in pair.sides)
-    return first_values.join(
-        second_values,
+    first_side, second_side = pair.sides
+    return _values_of(values, first_side).join(
+        _values_of(values, second_side),
         on=["split", "task_id"],
         suffix="_second",
         maintain_order="left",
@@ -176,7 +176,7 @@ def _no_task_sentence(split: str, names: tuple[str, str]) -> str:
 
 
 def _not_compared(
-    paired: PairedRuns,
+    paired_runs: PairedRuns,
     differences: Iterable[ScoreDifference],
     splits: Sequence[str],
 ) -> list[str]:
@@ -184,22 +184,22 @@ def _not_compared(
     difference from the first.
     """
     compared = {(difference.pair.sides[1].name, difference.split) for difference in differences}
-    base = paired.names[0]
+    base = paired_runs.names[0]
     sentences = []
-    for name in paired.names[1:]:
-        expected = paired.expected_splits[base] | paired.expected_splits[name]
+    for name in paired_runs.names[1:]:
+        expected = paired_runs.expected_splits[base] | paired_runs.expected_splits[name]
         for split in splits:
             if split in expected and (name, split) not in compared:
-                names = (short_name(paired.kind, base), short_name(paired.kind, name))
+                names = (short_name(paired_runs.kind, base), short_name(paired_runs.kind, name))
                 sentences.append(_no_task_sentence(split, names))
     return sentences
 
 
-def _notes_on_random_parts(reader: Reader, paired: PairedRuns) -> list[str]:
+def _notes_on_random_parts(reader: Reader, paired_runs: PairedRuns) -> list[str]:
     """Return a note that names the models that were evaluated on a random part of the tasks
     only.
     """
-    parameters = {"model_runs": paired.model_run_ids}
+    parameters = {"model_runs": paired_runs.model_run_ids}
     rows = reader.query("queries/compare/models_on_random_parts", parameters)
     if not rows:
         return []
@@ -500,11 +500,11 @@ def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
     }
 
 
-_SIGNS = (
+_FLIP_COUNTS = (
     (pl.col("effect") > 0).sum().alias("n_gained"),
     (pl.col("effect") < 0).sum().alias("n_lost"),
 )
-"""The number of flips that raise or lower the score."""
+"""The numbers of flips that raise and that lower the score."""
 
 
 def _parts(
@@ -525,7 +525,7 @@ def _parts(
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
     verdicts = {
         "n_flips": len(flips),
-        "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(),
+        "n_flips_lost": flips.select(_FLIP_COUNTS)["n_lost"].item(),
         "n_criteria": len(criteria),
         "n_compared": len(compared),
         "n_undecided": len(shared) - len(decided),
@@ -546,7 +546,7 @@ def _category_rows(compared: pl.DataFrame, n_tasks: int) -> list[Row]:
     contribution = pl.col("effect").sum() / n_tasks
     categories = compared.group_by("category").agg(
         pl.len().alias("n_criteria"),
-        *_SIGNS,
+        *_FLIP_COUNTS,
         contribution.alias("contribution"),
     )
     return categories.sort("contribution", "category").to_dicts()
@@ -554,7 +554,7 @@ def _category_rows(compared: pl.DataFrame, n_tasks: int) -> list[Row]:
 
 def _task_rows(tasks: pl.DataFrame, flips: pl.DataFrame) -> list[Row]:
     """Return the scores of each task and its flips."""
-    flips_by_task = flips.group_by("task_id").agg(_SIGNS)
+    flips_by_task = flips.group_by("task_id").agg(_FLIP_COUNTS)
     tasks = tasks.join(flips_by_task, on="task_id", how="left").with_columns(
         pl.col("n_gained", "n_lost").fill_null(0),
         difference=pl.col("second_score") - pl.col("first_score"),

@@ -38,14 +38,19 @@ _IDENTITY = ("dataset_revision", "model", "model_config_hash", "vintage", *JUDGE
 
 @dataclass(frozen=True)
 class Comparison:
-    """A requested comparison: each other name is compared with the first, on the splits of a job.
+    """A requested comparison: each other name is compared with the first.
 
-    If `kind` is None, it follows from the names. A model can be named with a vintage
-    (`label@vintage`). The models and judges that the job names, its data-set revision (unless
-    revisions are compared), and `vintage` select the model runs to pair: by default the current
-    ones on each split, with `all` those of every vintage. In any other vintage, models that are not
-    sampled every night are represented by their base responses. If `score` is None, it is the
-    primary one.
+    Attributes:
+        job: its splits are compared; only its data-set revision (unless revisions are compared),
+            and the models and judges that it names, if any.
+        names: at least two names of one kind; a model may be named with a vintage
+            (`label@vintage`).
+        kind: what is compared; None if it follows from the names.
+        score: the name of the score; None for the primary one.
+        is_hard: true if hard subsets are compared in place of the splits.
+        vintage: None for the current vintages on each split; `all` for every vintage by itself; or
+            one vintage, in which models that are not sampled every night are represented by their
+            base responses.
     """
 
     job: Job
@@ -95,10 +100,11 @@ class ModelRun:
 
 @dataclass(frozen=True)
 class Side:
-    """A model run with its name in the comparison; of a pipeline run, only some tasks count
-    (`only_tasks`).
+    """A model run with its name in the comparison.
 
-    `is_dated` is true if a model is named with its vintage.
+    Attributes:
+        only_tasks: the tasks on which a pipeline run made verdicts, if pipeline runs are compared.
+        is_dated: true if a model is named with its vintage.
     """
 
     name: str
@@ -106,8 +112,8 @@ class Side:
     only_tasks: frozenset[str] | None = None
     is_dated: bool = False
 
-    def splits(self, *, is_current: bool) -> frozenset[str]:
-        """Return the splits on which a comparison can expect it.
+    def expected_splits(self, *, is_current: bool) -> frozenset[str]:
+        """Return the splits on which a comparison can expect it; none for a pipeline run.
 
         With `is_current`, only current vintages are compared, and what is named with its vintage.
         """
@@ -261,11 +267,13 @@ def _matches(name: str, kind: Kind, names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """The pairs of model runs of a comparison: its kind, the names of its sides, and the pairs.
+    """The pairs of model runs of a comparison, of one kind.
 
-    `expected_splits` are those on which each name has verdicts in the compared vintages; none in a
-    comparison of pipeline runs.
-    `stored_verdicts` says in words what is stored under the names, in any vintage.
+    Attributes:
+        names: the full names of the sides, the first one is that of the base.
+        expected_splits: name -> the splits on which it has verdicts in the compared vintages; none
+            in a comparison of pipeline runs.
+        stored_verdicts: what is stored under the names, in any vintage, in words.
     """
 
     kind: Kind
@@ -280,7 +288,7 @@ class PairedRuns:
         return sorted(_model_run_ids(chain.from_iterable(pair.sides for pair in self.pairs)))
 
 
-def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
+def pair_model_runs(reader: Reader, comparison: Comparison) -> PairedRuns:
     """Return the pairs of model runs to compare.
 
     Raises:
@@ -321,7 +329,7 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
 
 def _expected_splits(sides: Iterable[Side], *, is_current: bool) -> frozenset[str]:
     """Return the splits on which a comparison can expect any of the sides of a name."""
-    return frozenset[str]().union(*(side.splits(is_current=is_current) for side in sides))
+    return frozenset[str]().union(*(side.expected_splits(is_current=is_current) for side in sides))
 
 
 def _sides_by_name(

@@ -7,7 +7,6 @@ import importlib.metadata
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import chain
@@ -52,6 +51,7 @@ _IDENTITY = (
     "vintage",
     "dataset_revision",
 )
+"""The columns that identify a model run, besides benchmark and model."""
 _METADATA_COLUMNS = (
     "split",
     "ci_low",
@@ -138,12 +138,11 @@ def export_inspect(
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
             )
-        # True: with a score; False: without.
-        n_samples = Counter[bool]()
+        are_scored = list[bool]()
         with disk_errors(folder):
             for model_run in model_runs:
                 subject = _subject_of(job, selection, model_run)
-                n_samples += _write_log(
+                are_scored += _write_log(
                     reader,
                     selection,
                     subject,
@@ -152,14 +151,15 @@ def export_inspect(
                 )
     logs = counted(len(model_runs), "log")
     notes = [
-        f"{logs} with {counted(n_samples.total(), 'sample')} in {folder}",
+        f"{logs} with {counted(len(are_scored), 'sample')} in {folder}",
         f"`inspect view --log-dir {folder}` shows them",
     ]
-    if n_samples[False]:
+    n_unscored = are_scored.count(False)
+    if n_unscored:
         notes.append(
-            f"{n_samples[False]} samples have no score; for tools that refuse these, add --scored"
+            f"{n_unscored} samples have no score; for tools that refuse these, add --scored"
         )
-    return StageReport("export", rows=n_samples.total(), notes=notes)
+    return StageReport("export", rows=len(are_scored), notes=notes)
 
 
 class _LogSubject(NamedTuple):
@@ -223,8 +223,8 @@ def _write_log(
     folder: Path,
     *,
     is_scored_only: bool,
-) -> Counter[bool]:
-    """Write the log of one model run; return how many samples have a score (True) or none."""
+) -> list[bool]:
+    """Write the log of one model run; return for each of its samples whether it has a score."""
     primary = selection.benchmark.primary_score.score_name
     spec = _eval_spec(selection, subject)
     summaries = []
@@ -253,7 +253,7 @@ def _write_log(
         _put(log, "header.json", header)
     # A log gets its name when complete.
     write_atomically(folder / _file_name(subject.model_run, spec), content.getvalue())
-    return Counter(_is_scored(summary, primary) for summary in summaries)
+    return [_is_scored(summary, primary) for summary in summaries]
 
 
 _PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
@@ -369,16 +369,16 @@ def _results(
     has_splits = len({row["split"] for row in figures}) > 1
     scores = []
     for row in figures:
-        n_scored = Counter(
+        are_scored = [
             _is_scored(summary, primary)
             for summary in summaries
             if row["split"] in summary["metadata"]["splits"]
-        )
+        ]
         score = {
             "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
             "scorer": row["score_name"],
-            "scored_samples": n_scored[True],
-            "unscored_samples": n_scored[False],
+            "scored_samples": are_scored.count(True),
+            "unscored_samples": are_scored.count(False),
             "params": scorer_parameters,
             "metrics": _metrics_of(row),
             "metadata": _columns(row, _METADATA_COLUMNS),

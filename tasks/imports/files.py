@@ -142,7 +142,7 @@ def rows_of_file(
     """
     # One reader for the whole file, because what it makes of a row may depend on earlier rows.
     read_graded = benchmark.graded_rows() if benchmark else pass_on
-    for number, row in enumerate(_read(file), start=1):
+    for number, row in enumerate(_entries_of(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
             raise ImportRefused(f"{where}: not an object but {type(row).__name__}")
@@ -167,7 +167,8 @@ def _with_texts(row: FileRow) -> FileRow:
     return converted
 
 
-def _read(file: Path) -> Iterable[Any]:
+def _entries_of(file: Path) -> Iterable[Any]:
+    """Return the entries of a file, each of which should be a row."""
     if file.suffix == ".csv":
         return _csv_rows(file)
     if file.suffix != ".json":
@@ -583,7 +584,7 @@ class PublishedBatch(NamedTuple):
 
 
 def published_batch(warehouse: Warehouse, batch: str) -> PublishedBatch:
-    """Return what is published of an import batch, none of whose rows may be stored yet.
+    """Return what is published of an import batch; its `n_rows` is 0 if no row is stored.
 
     Its rows are responses, verdicts (also of judges on these responses), and reviews.
     """

@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -62,13 +62,13 @@ def to_markdown(file: Path) -> Converted:
         for page in pdf.pages:
             pages.append(list(_lines_on(page)))
             page.close()  # frees memory
-    text = markdown_of([line for lines in pages for line in lines])
+    text = markdown_of(list(chain.from_iterable(pages)))
     n_unreadable = text.count("\ufffd")
     if n_unreadable > 0.1 * sum(not char.isspace() for char in text):
         raise DocumentRefused(
             "its fonts do not identify their letters; print it to PDF from its source again"
         )
-    return Converted(text, pages.count([]), n_unreadable)
+    return Converted(text, n_pages_without_text=pages.count([]), n_unreadable=n_unreadable)
 
 
 def _refuse_damaged(pdf: PDF) -> None:
