@@ -250,14 +250,19 @@ def conditions(context: Context, **choices: Any) -> None:
       prbench conditions --model gpt-5.6-sol --flips 10
       prbench conditions --split finance_hard --json
     """
-    from tasks.compare.conditions import current_steps, definitions_of, labels_of, not_compared
+    from tasks.compare.conditions import (
+        current_steps,
+        definitions_of,
+        model_labels_of,
+        not_compared,
+    )
     from warehouse import Warehouse
 
     job = context.stored_job(model=())
     with Warehouse(job.warehouse).reader() as reader:
         definitions = definitions_of(reader, job)
         steps = current_steps(reader, job.benchmark, definitions)
-    labels = labels_of(definitions, job.named_models or ())
+    labels = model_labels_of(definitions, job.named_models or ())
     parts = {
         "differences": "conditions",
         "categories": "condition_categories",

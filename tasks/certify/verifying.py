@@ -83,7 +83,7 @@ figures.
 """
 
 
-def compare(
+def compare_leaderboard(
     leaderboard: str,
     certified: Path,
     recomputed: Path,
@@ -109,8 +109,15 @@ def compare(
         row = certified_row or recomputed_row or {}
         identity = {column: value for column, value in row.items() if column in KEY}
         if certified_row is None or recomputed_row is None:
-            sides = ("present", "absent") if recomputed_row is None else ("absent", "present")
-            differences.append(FigureDifference(leaderboard, identity, None, *sides))
+            differences.append(
+                FigureDifference(
+                    leaderboard,
+                    identity,
+                    column=None,
+                    certified=_presence(certified_row),
+                    recomputed=_presence(recomputed_row),
+                )
+            )
             continue
         columns = dict.fromkeys(certified_row)
         if is_same_sql:
@@ -131,6 +138,10 @@ def compare(
         "differing": len(differences),
     }
     return counts, differences
+
+
+def _presence(row: Row | None) -> str:
+    return "absent" if row is None else "present"
 
 
 def _rows_by_key(folder: Path, leaderboard: str) -> dict[tuple[Any, ...], Row]:
@@ -363,7 +374,7 @@ def _recompute(
     leaderboards = {}
     differences = []
     for name in certifying.LEADERBOARDS:
-        leaderboards[name], leaderboard_differences = compare(
+        leaderboards[name], leaderboard_differences = compare_leaderboard(
             name,
             folder,
             work,

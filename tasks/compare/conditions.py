@@ -114,7 +114,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     return definitions
 
 
-def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
+def model_labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
     """Return the labels that names stand for: all labels of a model's shared name; a label stands
     for itself.
     """

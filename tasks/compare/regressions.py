@@ -1,7 +1,4 @@
-"""Comparisons in CI: scores that fell, comparisons that are missing, and a summary in Markdown.
-
-Rows are differences, with the names and figures of `tasks.compare.differences.rows_of`.
-"""
+"""Comparisons in CI: scores that fell, differences without a test, and a summary in Markdown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,8 +9,9 @@ from tasks.rules.text.cells import markdown_cell
 from tasks.rules.text.characters import one_line, visible
 from tasks.rules.text.numbers import counted, number
 
-Row = Mapping[str, Any]
-Rows = Sequence[Row]
+DifferenceRow = Mapping[str, Any]
+"""A row of `tasks.compare.differences.rows_of`."""
+DifferenceRows = Sequence[DifferenceRow]
 _HEADINGS = (
     "Compared",
     "Split",
@@ -27,14 +25,14 @@ _HEADINGS = (
 )
 
 
-def worse(rows: Rows, least_drop: float) -> list[Row]:
+def worse(rows: DifferenceRows, least_drop: float) -> list[DifferenceRow]:
     """Return the differences in which the second side is significantly lower, by at least
     `least_drop`.
     """
     return [row for row in rows if row["is_significant"] and is_drop(row["difference"], least_drop)]
 
 
-def untested(rows: Rows) -> list[str]:
+def untested(rows: DifferenceRows) -> list[str]:
     """Return a sentence for each difference on so few tasks that no test is possible."""
     return [
         f"{row['second']} and {row['first']} on {row['split']}: {counted(row['n_tasks'], 'task')},"
@@ -45,7 +43,7 @@ def untested(rows: Rows) -> list[str]:
     ]
 
 
-def as_markdown(title: str, lines: Sequence[str], rows: Rows) -> str:
+def as_markdown(title: str, lines: Sequence[str], rows: DifferenceRows) -> str:
     """Return a heading, lines of text and a table of differences, to append to a file."""
     blocks = [f"\n## {_shown(title)}", *map(_shown, lines)]
     if rows:
@@ -58,7 +56,7 @@ def _shown(text: str) -> str:
     return markdown_cell(visible(one_line(text, 2_000)))
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: DifferenceRow) -> list[str]:
     interval = "–"
     if row["ci_low"] is not None:
         interval = f"{number(row['ci_low'], '+z.3f')} to {number(row['ci_high'], '+z.3f')}"

@@ -14,10 +14,6 @@ from warehouse import Reader, Row, Warehouse
 
 _IDENTITY = ("model", "model_config_hash", *JUDGE_CONFIG)
 """A model under a judge: columns that are equal on both sides of a comparison."""
-_DIFFERENCE_COLUMNS = ("split", "ci_low", "ci_high")
-"""The other columns of a difference that `changes` returns under the same names."""
-
-
 Identity = tuple[Any, ...]
 """The values of `_IDENTITY`."""
 _identity_of = itemgetter(*_IDENTITY)
@@ -66,12 +62,17 @@ def changes(job: Job, vintage: str | None = None) -> list[Row]:
     adjusted = holm([row["p_value"] for row in differences])
     rows = []
     for difference, p_adjusted in zip(differences, adjusted, strict=True):
-        row = {name: difference[f"second_{name}"] for name in _IDENTITY}
-        row |= {name: difference[name] for name in _DIFFERENCE_COLUMNS}
-        row["earlier"] = difference["first_vintage"]
-        row["later"] = difference["second_vintage"]
-        row["p_adjusted"] = p_adjusted
-        rows.append(row)
+        rows.append(
+            {
+                **{name: difference[f"second_{name}"] for name in _IDENTITY},
+                "split": difference["split"],
+                "ci_low": difference["ci_low"],
+                "ci_high": difference["ci_high"],
+                "earlier": difference["first_vintage"],
+                "later": difference["second_vintage"],
+                "p_adjusted": p_adjusted,
+            }
+        )
     return rows
 
 

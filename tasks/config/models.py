@@ -106,14 +106,19 @@ def _refuse_known_failure(word: str) -> str:
 class Endpoint(Strict):
     """A model behind LiteLLM, with the parameters that are sent to it.
 
-    `api` chooses chat completions or the responses API; `stream` requests the reply in pieces.
-    `omits_think_tag` means that the server sends thinking without its opening tag, so everything up
-    to the closing tag is thinking; no request contains it, but it changes how a reply is read, so
-    it is part of the identity. `ends_ok` are words with which complete replies of this model end,
-    beside those that are known; they are not part of the identity. `retires_on` is the day on which
-    its provider switches it off, in place of the day in LiteLLM's table. Values of `headers`,
-    `api_base`, and of secrets in `params` refer to the environment as `${NAME}`; the text in the
-    file is part of the identity, the values of the environment are not.
+    Values of `headers` and `api_base`, and secrets in `params`, refer to the environment as
+    `${NAME}`. The text in the file is part of the identity, the values of the environment are not.
+
+    Attributes:
+        api: chat completions or the responses API.
+        stream: request the reply in pieces.
+        omits_think_tag: the server sends thinking without its opening tag, so everything up to the
+            closing tag is thinking. No request contains this setting, but it changes how a reply is
+            read, so it is part of the identity.
+        ends_ok: words with which complete replies of this model end, besides those that are known;
+            not part of the identity.
+        retires_on: the day on which the provider switches the model off, in place of the day in
+            LiteLLM's table.
     """
 
     name: Text
@@ -194,9 +199,11 @@ class Endpoint(Strict):
 class Model(Endpoint):
     """A model to evaluate.
 
-    `system_prompt` is the first message of every conversation, and part of the model's identity;
-    judges do not see it. By default there is none, as in the benchmarks. A model whose `source` is
-    `imported` is never called: its responses are those imported under its label.
+    Attributes:
+        source: a model with `imported` is never called: its responses are those imported under its
+            label.
+        system_prompt: the first message of every conversation, and part of the model's identity;
+            judges do not see it. By default there is none, as in the benchmarks.
     """
 
     source: Literal["sampled", "imported"] = "sampled"
@@ -233,11 +240,14 @@ class Model(Endpoint):
 class Analyst(Endpoint):
     """A model that judges responses, labels tasks or reviews criteria.
 
-    It is called `trials` times for each item. `structured_output` requests the reply's JSON schema:
-    always, never, or (null) if LiteLLM knows that the model supports it. In `mode: batch` the calls
-    are provider batches, which cost less and may take a day. `allow_live` permits live calls for
-    work that a batch has not done or cannot do: failed calls, reminders after an unreadable reply,
-    long responses; without it the first two are failures that the next run's batch repeats.
+    Attributes:
+        trials: the number of calls for each item.
+        mode: with `batch` the calls are provider batches, which cost less and may take a day.
+        allow_live: permit live calls for work that a batch has not done or cannot do: failed calls,
+            reminders after an unreadable reply, long responses. Without it the first two are
+            failures that the next run's batch repeats.
+        structured_output: request the reply's JSON schema: always, never, or (null) if LiteLLM
+            knows that the model supports it.
     """
 
     trials: Size = 1
@@ -344,27 +354,33 @@ class Cascade(Strict):
 class Judge(Analyst):
     """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
 
-    `grading` is one of the benchmark's; null: its first. `rubric` is the wording of the criteria:
-    `original`, or a variant (`examples_removed`, `augmented`). Both are part of a verdict's
-    identity. `explanation_chars` bounds the explanation in the reply's schema. `context_tokens` is
-    the judge's context, prompt and reply together; null: LiteLLM's value, else the length that the
-    judge refuses. A longer response is searched chunk by chunk, if the benchmark has a template for
-    that. The context is not part of a verdict's identity: a decided verdict stays, however its
-    response was read. `logprobs` requests the log-probabilities of the reply's tokens, which give a
-    verdict's `confidence`. It changes no reply, so it is not part of the identity of a call or of
-    the judge.
-
-    `kind: decisions` is a decision model: it gives a probability for each criterion and no text. A
-    probability at or above the `threshold` (default 0.5) is met. `criteria_per_call` criteria of a
-    response go into one call, in the rubric's order; `all` means the whole rubric (decisions: at
-    most 128 criteria). `max_tokens` is for each criterion.
-
     A judge with `cascade` calls a first judge and, if its rule says so, a second one. It has the
     settings of the second one.
 
-    A judge with `majority` is a panel: its verdict is the majority of those of other judges, each
-    in `votes` repetitions. It makes no call. A judge that is configured in a panel alone has no
-    board (`has_board: false`).
+    A judge with `majority` is a panel, which makes no call: its verdict is the majority of those of
+    other judges.
+
+    Attributes:
+        grading: one of the benchmark's; null: its first. Part of a verdict's identity.
+        rubric: the wording of the criteria: `original`, or a variant (`examples_removed`,
+            `augmented`). Part of a verdict's identity.
+        explanation_chars: a bound on the explanation in the reply's schema.
+        context_tokens: the judge's context, prompt and reply together; null: LiteLLM's value, else
+            the length that the judge refuses. A longer response is searched chunk by chunk, if the
+            benchmark has a template for that. Not part of a verdict's identity: a decided verdict
+            stays, however its response was read.
+        logprobs: request the log-probabilities of the reply's tokens, which give a verdict's
+            `confidence`. It changes no reply, so it is not part of the identity of a call or of the
+            judge.
+        kind: with `decisions` a decision model: it gives a probability for each criterion and no
+            text.
+        criteria_per_call: the number of criteria of a response in one call, in the rubric's order;
+            `all` means the whole rubric (decisions: at most 128 criteria). `max_tokens` is for each
+            criterion.
+        threshold: the lowest probability at which a decision is met; null: 0.5.
+        majority: the judges of a panel.
+        votes: the number of repetitions of each of them that count.
+        has_board: false for a judge that is configured in a panel alone.
     """
 
     template: str = "default"

@@ -89,13 +89,16 @@ class Stopping(Strict):
     """The settings of an evaluation in random order, block by block, until each comparison is
     settled.
 
-    `pairs` are the comparisons: `all` pairs of configured models, or the given pairs.
-    `earlier_nights` compares each model with `resample: nightly` with its own values of earlier
-    nights, to detect a drop by more than `least_difference`. `alpha` is the probability of any
-    false decision among all comparisons. A difference smaller than `least_difference` (in the unit
-    of the score) counts as equal. `block` is the number of tasks between two looks; `seed` chooses
-    the order. Scores are the benchmark's primary score under the first judge in its first
-    repetition.
+    Scores are the benchmark's primary score under the first judge in its first repetition.
+
+    Attributes:
+        alpha: the probability of any false decision among all comparisons.
+        least_difference: a smaller difference (in the unit of the score) counts as equal.
+        pairs: the comparisons: `all` pairs of configured models, or the given pairs.
+            `earlier_nights` compares each model with `resample: nightly` with its own values of
+            earlier nights, to detect a drop by more than `least_difference`.
+        block: the number of tasks between two looks.
+        seed: chooses the order of the tasks.
     """
 
     alpha: Level = 0.05
@@ -116,9 +119,11 @@ class Stopping(Strict):
 class Dataset(Strict):
     """The source of the tasks: the hub, the sample that ships, or a path to Parquet or JSON Lines.
 
-    `files` names a file of the hub's repository for each split, if the repository's own splits do
-    not fit. `prompts` is a file of lines `id<TAB>prompt` for rows without one; in a folder, a
-    `.tsv` file is used automatically.
+    Attributes:
+        files: a file of the hub's repository for each split, if the repository's own splits do not
+            fit.
+        prompts: a file of lines `id<TAB>prompt` for rows without a prompt; in a folder, a `.tsv`
+            file is used automatically.
     """
 
     source: Text = "hub"
@@ -158,10 +163,16 @@ class Rates(Strict):
 class Limits(Rates):
     """Bounds on the calls of one run.
 
-    `concurrency`, `rpm` and `tpm` apply to models and to judges, which are counted separately;
-    `judge` sets other values for judges. `attempts` and `deadline_s` (over all attempts) bound one
-    reply; an endpoint without a reply for `outage_s` is stopped for the run; `max_usd` and
-    `max_tokens` cap the run; a run waits at most `batch_wait_s` for provider batches.
+    `concurrency`, `rpm` and `tpm` apply to models and to judges, which are counted separately.
+
+    Attributes:
+        judge: other values of these three for judges.
+        attempts: the most attempts for one reply.
+        deadline_s: the longest time for one reply, over all attempts.
+        outage_s: an endpoint without a reply for this time is stopped for the run.
+        max_usd: a cap on the cost of the run.
+        max_tokens: a cap on the tokens of the run.
+        batch_wait_s: the longest time that the run waits for provider batches.
     """
 
     concurrency: Size = 64
@@ -186,9 +197,11 @@ class Limits(Rates):
 class Calls(Strict):
     """The processes that make calls: the run's own process, or `senders` of Ray.
 
-    `address` is that of Ray: `local` starts it on this machine's cores, `auto` finds a cluster
-    (`RAY_ADDRESS`, or one that was started on this machine), `ray://...` names one. `senders` is
-    their total number; `auto`: one per core.
+    Attributes:
+        where: `here` is the run's own process.
+        address: that of Ray: `local` starts it on this machine's cores, `auto` finds a cluster
+            (`RAY_ADDRESS`, or one that was started on this machine), `ray://...` names one.
+        senders: the total number of these processes; `auto`: one per core.
     """
 
     where: Literal["here", "ray"] = "here"
@@ -383,9 +396,11 @@ class Alerts(Strict):
     """The settings of alerts: the causes of an alert after a night, and its receivers.
 
     A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all
-    comparisons of the night. With `when: always` a message is sent after every night, else only if
-    there is a new alert. `ping` is the address of a dead-man's switch, which is called when a night
-    has succeeded.
+    comparisons of the night.
+
+    Attributes:
+        when: with `always` a message is sent after every night, else only if there is a new alert.
+        ping: the address of a dead-man's switch, which is called when a night has succeeded.
     """
 
     least_drop: NonNegativeFloat = 0.01
@@ -430,17 +445,21 @@ class Retention(Strict):
 class Settings(Strict):
     """The configuration.
 
-    `warehouse` is the folder of the data, relative to the configuration file (null:
-    `PRBENCH_WAREHOUSE`, or the default). A judge that a cascade names works only within the
-    cascade, and is removed from `judges`. `majorities` are named sets of at least three judges and
-    people, or of an even number of judges, whose majority vote is a grader. `conditions` lists the
-    labels that are one model under several conditions; `aggregate` replaces the stored conditions
-    only if the key is present.
-    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`.
-    `annotator` labels tasks, `reviewer` checks criteria: one model each, or a list of them.
-    `capabilities` names the models for capabilities. Without `stopping`, all tasks are evaluated.
-    `prefect: off` switches recording off; it does not affect results, so it is not stored with
-    them.
+    Attributes:
+        warehouse: the folder of the data, relative to the configuration file; null:
+            `PRBENCH_WAREHOUSE`, or the default.
+        judges: the judges whose verdicts are wanted. A judge that a cascade names works only within
+            the cascade, and is removed from them.
+        rubric_writer: the model that rewrites criteria for judges with `rubric: augmented`.
+        annotator: the model that labels tasks, or a list of them.
+        reviewer: the model that checks criteria, or a list of them.
+        stopping: without it, all tasks are evaluated.
+        majorities: named sets of at least three judges and people, or of an even number of judges,
+            whose majority vote is a grader.
+        conditions: the labels that are one model under several conditions; `aggregate` replaces the
+            stored conditions only if the key is present.
+        prefect: `off` switches recording off; it does not affect results, so it is not stored with
+            them.
     """
 
     benchmark: str = "prbench"

@@ -7,7 +7,7 @@ import importlib.metadata
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -26,10 +26,8 @@ from tasks.rules.verdict import DECIDED
 from tasks.run.judge_configs import templates_by_hash
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse, write_atomically
+from warehouse import Reader, Row, Warehouse, write_atomically
 
-ResultRow = Mapping[str, Any]
-"""A row of a query of the export, such as a model run, a response, a criterion or a score."""
 Document = dict[str, Any]
 """A part of a log, as Inspect reads it."""
 _TASKS_AT_ONCE = 500
@@ -169,7 +167,7 @@ class _LogSubject(NamedTuple):
     other imported graders: no model's name is known.
     """
 
-    model_run: ResultRow
+    model_run: Row
     litellm_name: str | None
     model: str
     judge: str | None
@@ -197,11 +195,11 @@ class _LogSubject(NamedTuple):
         }
 
 
-def _subject_of(job: Job, selection: WantedTasks, model_run: ResultRow) -> _LogSubject:
-    model_name = None
+def _subject_of(job: Job, selection: WantedTasks, model_run: Row) -> _LogSubject:
+    litellm_name = None
     if model_run["model_config_hash"] != IMPORTED:
         models = {model.label: model.name for model in job.settings.models}
-        model_name = model_run["model_name"] or models.get(model_run["model"])
+        litellm_name = model_run["model_name"] or models.get(model_run["model"])
     judge = None
     if not model_run["is_imported"]:
         judges = {judge.label: judge.name for judge in job.settings.judges}
@@ -209,8 +207,8 @@ def _subject_of(job: Job, selection: WantedTasks, model_run: ResultRow) -> _LogS
         judge = name_or_label(judge_name, model_run["judge"])
     return _LogSubject(
         model_run=model_run,
-        litellm_name=model_name,
-        model=name_or_label(model_name, model_run["model"]),
+        litellm_name=litellm_name,
+        model=name_or_label(litellm_name, model_run["model"]),
         judge=judge,
         template=templates_by_hash(job, selection.benchmark).get(model_run["template_hash"]),
     )
@@ -308,14 +306,14 @@ def _stats(spec: Document, summaries: Sequence[Document]) -> Document:
     return stats
 
 
-def _file_name(model_run: ResultRow, spec: Document) -> str:
+def _file_name(model_run: Row, spec: Document) -> str:
     """Return the name of a log, with its id, because different labels may look the same."""
     labels = [model_run[name] for name in ("benchmark", "model", "judge")]
     parts = [re.sub(r"[^A-Za-z0-9.-]+", "-", label)[:40] for label in labels]
     return "_".join([*parts, spec["eval_id"][:8]]) + SUFFIX
 
 
-def _columns(row: ResultRow, names: Iterable[str]) -> Document:
+def _columns(row: Row, names: Iterable[str]) -> Document:
     return {name: row[name] for name in names}
 
 
@@ -343,13 +341,13 @@ def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> It
             yield _sample_of(subject, response, conversations[response["task_id"]].messages)
 
 
-def _id_of(model_run: ResultRow, kind: str) -> str:
+def _id_of(model_run: Row, kind: str) -> str:
     columns = ("benchmark", "model", *_IDENTITY)
     return digest(kind, *(model_run[name] for name in columns))[:22]
 
 
 def _results(
-    figures: Sequence[ResultRow],
+    figures: Sequence[Row],
     summaries: Sequence[Document],
     primary: str,
     scorer_parameters: Document,
@@ -397,7 +395,7 @@ def _is_scored(sample: Document, primary: str) -> bool:
     return score is not None and not math.isnan(score["value"])
 
 
-def _metrics_of(row: ResultRow) -> dict[str, Document]:
+def _metrics_of(row: Row) -> dict[str, Document]:
     """Return the metrics of a row of the leaderboard."""
     if row["mean_score"] is None:
         return {}  # Inspect View would show another metric, the first one, as the score
@@ -413,7 +411,7 @@ def _metrics_of(row: ResultRow) -> dict[str, Document]:
     return metrics
 
 
-def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Message]) -> Document:
+def _sample_of(subject: _LogSubject, response: Row, messages: Sequence[Message]) -> Document:
     """Return a sample: conversation, response, scores with every criterion, usage, and error.
 
     Args:
@@ -454,7 +452,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
     }
 
 
-def _cause_of(response: ResultRow) -> str | None:
+def _cause_of(response: Row) -> str | None:
     """Return the cause of a failed response; None if it did not fail."""
     if response["text"] is not None:
         return None
@@ -462,7 +460,7 @@ def _cause_of(response: ResultRow) -> str | None:
     return f"{status}: {response['error']}" if response["error"] else status
 
 
-def _sample_id(model_run: ResultRow, response: ResultRow) -> str:
+def _sample_id(model_run: Row, response: Row) -> str:
     judge = (model_run[name] for name in JUDGE_CONFIG)
     return digest("inspect sample", response["response_id"], *judge)[:22]
 
@@ -478,7 +476,7 @@ def _turns(uid: str, messages: Sequence[Message]) -> list[Document]:
     return turns
 
 
-def _response_turn(uid: str, subject: _LogSubject, response: ResultRow) -> Document | None:
+def _response_turn(uid: str, subject: _LogSubject, response: Row) -> Document | None:
     """Return the turn of the response; None if it failed."""
     if response["text"] is None:
         return None
@@ -493,7 +491,7 @@ def _response_turn(uid: str, subject: _LogSubject, response: ResultRow) -> Docum
 
 def _output(
     subject: _LogSubject,
-    response: ResultRow,
+    response: Row,
     response_turn: Document | None,
     cause: str | None,
 ) -> Document:
@@ -534,7 +532,7 @@ def _summary_of(sample: Document) -> Document:
     return summary
 
 
-def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[str, Document]:
+def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
     """Return each score by its name; the first one carries the criteria."""
     documents: dict[str, Document] = {}
     for score in scores:
@@ -558,7 +556,7 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
     return documents
 
 
-def _reason_of(criteria: Sequence[ResultRow]) -> str | None:
+def _reason_of(criteria: Sequence[Row]) -> str | None:
     """Return why there is no score: criteria that are not judged, or failed calls of the judge."""
     undecided = {row["status"] for row in criteria} - set(DECIDED)
     if not undecided:
@@ -566,7 +564,7 @@ def _reason_of(criteria: Sequence[ResultRow]) -> str | None:
     return "not_judged" if undecided == {"not_judged"} else "grader_failed"
 
 
-def explanation_of(criteria: Sequence[ResultRow]) -> str:
+def explanation_of(criteria: Sequence[Row]) -> str:
     """Return a Markdown table of the criteria, with their verdicts and explanations."""
     lines = ["| Verdict | Weight | Criterion | Explanation |", "| --- | --- | --- | --- |"]
     for row in criteria:
@@ -585,7 +583,7 @@ def _as_cell(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", " ".join(text.split()))
 
 
-def _usage_of(row: ResultRow) -> Document:
+def _usage_of(row: Row) -> Document:
     """Return the usage of one call, of a response or of a verdict, as Inspect's `ModelUsage`.
 
     Verdicts have no reasoning tokens. If the provider reported no tokens, it is only the cost.

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tasks.exports.label_sampling import Population, SheetRow
+from tasks.exports.label_sampling import Population
 from tasks.rules.statistics import debiased, sampling
 from tasks.rules.text.numbers import counted, list_text
-from warehouse import Reader
+from warehouse import Reader, Row
 
 
 class Outlook(NamedTuple):
@@ -141,7 +141,7 @@ def expected_widths(
     population: Population,
     n_rows: int,
     seed: int,
-) -> list[SheetRow]:
+) -> list[Row]:
     """Return the mean `width` of the chosen intervals now, and as expected after more labels.
 
     The first row is about now (`n_labels` 0): its width is None if an interval is missing. The
@@ -155,7 +155,7 @@ def expected_widths(
     current_widths = [row["width"] for row in intervals if row]
     has_figures = len(current_widths) == len(groups)
     current_width = float(np.mean(current_widths)) if has_figures else None
-    expected: list[SheetRow] = [{"n_labels": 0, "width": current_width, "is_enough": has_figures}]
+    expected: list[Row] = [{"n_labels": 0, "width": current_width, "is_enough": has_figures}]
     # Usual sizes of a sheet, and the chosen one.
     for n_labels in sorted({50, 100, 200, n_rows}):
         probabilities = pl.Series(population.probabilities(n_labels))
@@ -177,7 +177,7 @@ def _groups(population: Population) -> list[Sequence[str]]:
     return [[model] for model in population.verdicts["model"].unique().sort()]
 
 
-def _current_intervals(reader: Reader, population: Population) -> dict[str, SheetRow]:
+def _current_intervals(reader: Reader, population: Population) -> dict[str, Row]:
     """Return the widths of the debiased intervals on the largest task set, with their labels.
 
     The key is the model, or the two models of a difference with a space between them.
@@ -221,7 +221,7 @@ def _expected_width(
     population: Population,
     labelled: pl.DataFrame,
     models: Sequence[str],
-    current: SheetRow | None,
+    current: Row | None,
 ) -> float:
     """Return the expected width of the interval of a mean, or of a difference.
 

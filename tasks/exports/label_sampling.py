@@ -18,11 +18,9 @@ from tasks.rules.statistics import sampling
 from tasks.rules.statistics.intervals import Floats
 from tasks.run.judge_configs import first_judge_config
 from tasks.run.missing_work import WantedTasks
-from warehouse import Reader
+from warehouse import Reader, Row
 
 LEADERBOARD = "leaderboard"
-SheetRow = dict[str, Any]
-"""A row of a sheet, or a stored row about it."""
 
 
 class Purpose(NamedTuple):
@@ -220,7 +218,7 @@ def sampled_sheet(
     population: Population,
     n_rows: int,
     seed: int,
-) -> tuple[SheetRow, list[SheetRow]]:
+) -> tuple[Row, list[Row]]:
     """Sample verdicts without a label; the same population, number and seed give the same sample.
 
     Return the row of `label_sheets`, and the rows of `label_draws`: the sampled verdicts and all

@@ -20,7 +20,7 @@ from pathlib import Path
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports import label_forecast, label_sampling
-from tasks.exports.label_sampling import Population, SheetRow
+from tasks.exports.label_sampling import Population
 from tasks.figures.csv_rows import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
@@ -30,7 +30,7 @@ from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse, write_atomically
+from warehouse import Reader, Row, Warehouse, write_atomically
 
 SUFFIX = ".csv"
 _CELL_CHARS = 32_000
@@ -67,7 +67,7 @@ def write_sheet(
     file: Path,
     columns: Sequence[str],
     instructions: str,
-    rows: Sequence[SheetRow],
+    rows: Sequence[Row],
 ) -> None:
     """Write rows as CSV, each with its conversation, instructions, and empty cells for people.
 
@@ -123,8 +123,8 @@ class LabellingReport(StageReport):
     """
 
     sheet_id: str = ""
-    figures: list[SheetRow] = field(default_factory=list)
-    expected_widths: list[SheetRow] = field(default_factory=list)
+    figures: list[Row] = field(default_factory=list)
+    expected_widths: list[Row] = field(default_factory=list)
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
@@ -152,7 +152,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {instructions}"])
 
 
-def _counted_distinct(rows: Sequence[SheetRow], column: str) -> str:
+def _counted_distinct(rows: Sequence[Row], column: str) -> str:
     """Return how many different values a column has, such as `2 tasks`."""
     return counted(len({row[column] for row in rows}), column.removesuffix("_id"))
 
@@ -255,8 +255,8 @@ def _population(
 def _criteria_to_label(
     reader: Reader,
     selection: WantedTasks,
-    draws: Sequence[SheetRow],
-) -> list[SheetRow]:
+    draws: Sequence[Row],
+) -> list[Row]:
     """Return the criteria to label: those of the sampled verdicts without a label."""
     new_draws = [draw for draw in draws if not draw["is_known"]]
     pairs = {(draw["response_id"], draw["criterion_id"]) for draw in new_draws}
@@ -265,7 +265,7 @@ def _criteria_to_label(
     return [row for row in rows if (row["response_id"], row["criterion"]) in pairs]
 
 
-def _width_note(widths: Sequence[SheetRow], n_rows: int) -> str:
+def _width_note(widths: Sequence[Row], n_rows: int) -> str:
     """Return a sentence on the expected width of the interval."""
     width = widths[0]["width"]
     (expected,) = [row["width"] for row in widths if row["n_labels"] == n_rows]
@@ -284,7 +284,7 @@ def _usable_responses(
     file: Path,
     *,
     is_any_vintage: bool = False,
-) -> list[SheetRow]:
+) -> list[Row]:
     """Return the responses that people can label."""
     parameters = {
         **selection.key,
@@ -307,7 +307,7 @@ def _criteria_of(
     reader: Reader,
     selection: WantedTasks,
     response_ids: Sequence[str],
-) -> list[SheetRow]:
+) -> list[Row]:
     """Return the criteria of some responses, in the order of the responses."""
     parameters = {**selection.key, "response_ids": response_ids}
     return reader.query("queries/exports/labelling_rows", parameters)
@@ -317,7 +317,7 @@ def _write_labelling(
     reader: Reader,
     selection: WantedTasks,
     file: Path,
-    rows: Sequence[SheetRow],
+    rows: Sequence[Row],
 ) -> str:
     """Write a sheet for graders, and return its instructions."""
     column, values = _DECISION_CELLS[selection.benchmark.grading]
@@ -327,7 +327,7 @@ def _write_labelling(
     return instructions
 
 
-def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
+def spread(responses: Iterable[Row], seed: int) -> Iterator[Row]:
     """Yield all responses, every task once before any task a second time.
 
     Models alternate as evenly as that allows. Ties are decided by a hash of seed and response.
@@ -453,9 +453,9 @@ def export_review(
 def _sample_columns(
     job: Job,
     selection: WantedTasks,
-    population: Sequence[SheetRow],
+    population: Sequence[Row],
     design: str,
-) -> SheetRow:
+) -> Row:
     """Return the columns that all rows of a sample share in `review_samples`."""
     population_id = digest(
         "review population",
@@ -474,7 +474,7 @@ def _sample_columns(
     }
 
 
-def _stored_row(sample: SheetRow, criterion: SheetRow, unit: SampledUnit) -> SheetRow:
+def _stored_row(sample: Row, criterion: Row, unit: SampledUnit) -> Row:
     """Return the row of `review_samples` of a sampled criterion."""
     return {
         **sample,
@@ -494,7 +494,7 @@ def _described_by(weight: float | None) -> str | None:
 
 
 def _sample(
-    population: Sequence[SheetRow],
+    population: Sequence[Row],
     n_criteria: int,
     n_tasks: int | None,
     labels: Sequence[str],
@@ -509,7 +509,7 @@ def _sample(
 
 
 def _sample_criteria(
-    population: Sequence[SheetRow],
+    population: Sequence[Row],
     n_criteria: int,
     labels: Sequence[str],
     seed: int,
@@ -528,12 +528,12 @@ def _sample_criteria(
     return f"{method} sample of {len(units)} of {len(population)} criteria, seed {seed}", units
 
 
-def _stratum(row: SheetRow, labels: Sequence[str]) -> str:
+def _stratum(row: Row, labels: Sequence[str]) -> str:
     return " / ".join(row[label] or "(none)" for label in labels) or _ONE_STRATUM
 
 
 def _sample_tasks(
-    population: Sequence[SheetRow],
+    population: Sequence[Row],
     n_tasks: int,
     seed: int,
 ) -> tuple[str, list[SampledUnit]]:

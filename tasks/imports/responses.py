@@ -89,8 +89,8 @@ def readings_of(
             yield from readings_of(rest[length:], parts[2:], fields | {name: value})
 
 
-class Offer(NamedTuple):
-    """What a source offers to import.
+class SourceRows(NamedTuple):
+    """The rows of a source to import: a file, or a folder of documents.
 
     Attributes:
         rows: all rows to import.
@@ -106,7 +106,7 @@ class Offer(NamedTuple):
     n_skipped: int
 
 
-def offer_of(
+def read_source(
     source: Path,
     model: str | None,
     pattern: str | None,
@@ -114,7 +114,7 @@ def offer_of(
     *,
     skip_other: bool,
     tasks: Collection[str],
-) -> Offer:
+) -> SourceRows:
     """Return the responses in a file, or the documents in a folder.
 
     `benchmark` converts rows in its own shape; `tasks` are the known tasks, which decide between
@@ -127,7 +127,7 @@ def offer_of(
     """
     if source.is_dir():
         pattern = pattern or ("{model}/{task}" if model is None else "{task}")
-        return _offer_of_folder(source, pattern, model, skip_other=skip_other, tasks=tasks)
+        return _read_folder(source, pattern, model, skip_other=skip_other, tasks=tasks)
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
         raise UsageError(
@@ -141,7 +141,7 @@ def offer_of(
     if documents:
         hashes = [hash_inside(folder, file.relative_to(folder)) for file in documents]
         batch = _batch_of_texts([batch, *hashes])
-    return Offer(rows, folder, batch, n_skipped=0)
+    return SourceRows(rows, folder, batch, n_skipped=0)
 
 
 def _documents(rows: Sequence[LocatedRow]) -> list[Path]:
@@ -175,14 +175,14 @@ def _document(source: Path, located: LocatedRow) -> Path | None:
     return source.parent / path
 
 
-def _offer_of_folder(
+def _read_folder(
     folder: Path,
     pattern: str,
     model: str | None,
     *,
     skip_other: bool,
     tasks: Collection[str],
-) -> Offer:
+) -> SourceRows:
     parts = pattern_parts(pattern, model)
     rows = []
     other_files = []
@@ -207,7 +207,7 @@ def _offer_of_folder(
     for document in _documents(rows):
         name = document.relative_to(folder).as_posix()
         content += [name, hash_inside(folder, name)]
-    return Offer(rows, folder, _batch_of_texts(content), len(other_files))
+    return SourceRows(rows, folder, _batch_of_texts(content), len(other_files))
 
 
 def _fields_in_name(
@@ -269,7 +269,7 @@ def import_responses(
         stored_rows = files.imported_rows(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
-    offer = offer_of(
+    source_rows = read_source(
         source,
         model,
         pattern,
@@ -278,13 +278,13 @@ def import_responses(
         tasks=conversations,
     )
     matched, skipped = files.matched_rows(
-        offer.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
+        source_rows.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
     )
     if not matched:
         files.raise_nothing_to_import(source, skipped)
-    responses = files.RowsToImport("responses", stored_rows, offer.batch)
-    texts = _put_responses(job, offer.folder, responses, matched)
-    notes = [*_notes(texts, offer.n_skipped), *skipped]
+    responses = files.RowsToImport("responses", stored_rows, source_rows.batch)
+    texts = _put_responses(job, source_rows.folder, responses, matched)
+    notes = [*_notes(texts, source_rows.n_skipped), *skipped]
     return files.store_batch(job, [responses], notes)
 
 

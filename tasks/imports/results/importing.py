@@ -47,7 +47,7 @@ from tasks.rules.text.characters import is_blank, one_line, shows_nothing
 from tasks.rules.text.numbers import counted, list_text
 from tasks.rules.verdict import BINARY, STATUSES, TERNARY, VALUES
 from tasks.run.writing import StageReport
-from warehouse import Reader, Row, Warehouse
+from warehouse import Reader, Warehouse
 
 ScoresHere = Mapping[tuple[str, str, str, int], float | None]
 """Response id, score, judge and judge trial -> the score that we computed."""
@@ -113,8 +113,8 @@ def import_results(
             rows_by_kind,
             tasks,
             criteria,
-            models=labels_of(source.path, models, model, "model"),
-            judges=labels_of(source.path, _judges_in(log), judge, "judge"),
+            models=labels_by_name(source.path, models, model, "model"),
+            judges=labels_by_name(source.path, _judges_in(log), judge, "judge"),
         )
         log_import.add_rows()
         if log_import.misfits and not skip_unknown:
@@ -585,7 +585,7 @@ def _by_weight(
     return twin_wordings[position]
 
 
-def labels_of(
+def labels_by_name(
     path: Path, names: Set[str | None], label: str | None, kind: str
 ) -> Mapping[str | None, str]:
     """Return a label for each model or judge of a log; `kind` says which of the two.
@@ -618,7 +618,7 @@ def labels_of(
     return {name: pattern.replace(placeholder, name or "") or IMPORTED for name in names}
 
 
-def _known_columns(usage: Mapping[str, Any], row: Row) -> StoredRow:
+def _known_columns(usage: Mapping[str, Any], row: StoredRow) -> StoredRow:
     """Return the known values of a call, for the columns that a row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 

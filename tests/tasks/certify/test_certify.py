@@ -12,7 +12,7 @@ import pytest
 import sql
 from tasks.aggregate import aggregate
 from tasks.certify.certifying import MODELS, ROWS, certify
-from tasks.certify.verifying import compare, verify
+from tasks.certify.verifying import compare_leaderboard, verify
 from tasks.config.job import DataRevision, Job
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
@@ -66,7 +66,7 @@ def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
                 file = tmp_path / state / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(contents[name])
-            _, differences = compare(
+            _, differences = compare_leaderboard(
                 Path(name).stem,
                 tmp_path / "before",
                 tmp_path / "after",
