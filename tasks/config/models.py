@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Final, Literal, Self, cast
@@ -528,9 +527,9 @@ def with_cascades(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     judges_by_label = {judge.label: judge for judge in judges}
     _refuse_impossible_cascades(judges, judges_by_label)
     member_labels = _member_labels(judges)
-    n_judges = Counter(judge.label for judge in judges)
+    labels = [judge.label for judge in judges]
     for label in sorted(member_labels):
-        if n_judges[label] > 1:
+        if labels.count(label) > 1:
             raise ValueError(f"label {label!r} is used twice; give each judge its own `label`")
     deciding_judges = []
     for judge in judges:

@@ -89,8 +89,8 @@ def readings_of(
             yield from readings_of(rest[length:], parts[2:], fields | {name: value})
 
 
-class SourceRows(NamedTuple):
-    """The rows of a source to import: a file, or a folder of documents.
+class SourceContent(NamedTuple):
+    """The content of a source to import: of a file, or of a folder of documents.
 
     Attributes:
         rows: all rows to import.
@@ -114,7 +114,7 @@ def read_source(
     *,
     skip_other: bool,
     tasks: Collection[str],
-) -> SourceRows:
+) -> SourceContent:
     """Return the responses in a file, or the documents in a folder.
 
     `benchmark` converts rows in its own shape; `tasks` are the known tasks, which decide between
@@ -141,7 +141,7 @@ def read_source(
     if documents:
         hashes = [hash_inside(folder, file.relative_to(folder)) for file in documents]
         batch = _batch_of_texts([batch, *hashes])
-    return SourceRows(rows, folder, batch, n_skipped=0)
+    return SourceContent(rows, folder, batch, n_skipped=0)
 
 
 def _documents(rows: Sequence[LocatedRow]) -> list[Path]:
@@ -182,7 +182,7 @@ def _read_folder(
     *,
     skip_other: bool,
     tasks: Collection[str],
-) -> SourceRows:
+) -> SourceContent:
     parts = pattern_parts(pattern, model)
     rows = []
     other_files = []
@@ -203,11 +203,11 @@ def _read_folder(
             f"{folder}: has no {expected}; give --pattern, or list the files in a table with a"
             " column `file`"
         )
-    content = [pattern]
+    hashed_texts = [pattern]
     for document in _documents(rows):
         name = document.relative_to(folder).as_posix()
-        content += [name, hash_inside(folder, name)]
-    return SourceRows(rows, folder, _batch_of_texts(content), len(other_files))
+        hashed_texts += [name, hash_inside(folder, name)]
+    return SourceContent(rows, folder, _batch_of_texts(hashed_texts), len(other_files))
 
 
 def _fields_in_name(
@@ -269,7 +269,7 @@ def import_responses(
         stored_rows = files.imported_rows(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
-    source_rows = read_source(
+    content = read_source(
         source,
         model,
         pattern,
@@ -278,13 +278,13 @@ def import_responses(
         tasks=conversations,
     )
     matched, skipped = files.matched_rows(
-        source_rows.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
+        content.rows, partial(_columns_of_row, job, conversations), skip_unknown=skip_unknown
     )
     if not matched:
         files.raise_nothing_to_import(source, skipped)
-    responses = files.RowsToImport("responses", stored_rows, source_rows.batch)
-    texts = _put_responses(job, source_rows.folder, responses, matched)
-    notes = [*_notes(texts, source_rows.n_skipped), *skipped]
+    responses = files.RowsToImport("responses", stored_rows, content.batch)
+    texts = _put_responses(job, content.folder, responses, matched)
+    notes = [*_notes(texts, content.n_skipped), *skipped]
     return files.store_batch(job, [responses], notes)
 
 

@@ -146,6 +146,7 @@ def test_a_cascade_has_the_template_of_both_judges():
             [CHEAP, STRONG, {"cascade": cascade()["cascade"]}],
             "judges[2]: a cascade needs a `label`",
         ),
+        ([CHEAP, CHEAP, STRONG, cascade()], "label 'cheap' is used twice"),
         ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
         (
             [CHEAP | {"mode": "batch"}],
