@@ -238,7 +238,7 @@ def failure_of_http(status: int, message: str, text: str, wait_s: float | None =
         text,
         wait_s,
         is_unpaid=True,
-        is_about_key=_is_about_key(status, message),
+        is_about_key=_is_about_key(status, _error_content(message).text),
         request_fault=_request_fault(status, message),
         http_status=status,
     )
@@ -344,7 +344,8 @@ def _status_and_kind(status: int, body: str) -> tuple[str, Kind]:
 def _request_fault(status: int, body: str) -> tuple[str, Kind]:
     """Return the status and kind of a failure if the server accepts a harmless request.
 
-    What may be about money, the key or the model stays FATAL, so that the next run tries again.
+    An empty account stays FATAL, and with a `_DOUBTFUL` status so does what may be about money, the
+    key or the model: the next run tries again.
     """
     if status == 429:
         return PROVIDER_ERROR, Kind.BUSY

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tasks.llm.calls import gateway, sending
 from tasks.llm.calls.gateway import backoff_s
-from tasks.llm.failures import retry_after_s
+from tasks.llm.failures import failure_of_http, retry_after_s
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import (
@@ -516,3 +516,11 @@ def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
     assert not reply.degraded
     assert reply.attempts == 1
     assert temperatures(server) == [1, 0, 1]
+
+
+def test_words_about_a_key_count_only_in_the_error_itself():
+    body = '{"error": {"message": "no", "details": {"hint": "invalid api key"}}}'
+
+    failure = failure_of_http(400, body, text="")
+
+    assert not failure.is_about_key
