@@ -98,9 +98,9 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
             return list(candidates)
         labels = _labels_with_calls(job, reader, {callee.kind for callee in candidates})
     if any(labels[kind] for kind in {MODEL, RUBRIC_WRITER}.intersection(kinds)):
-        # All judges are to judge what these models write.
+        # Every judge judges what these models write.
         labels[JUDGE] = set(job.settings.judge_labels)
-    # Analysts are asked for only when some of their items are missing.
+    # Analysts are checked only when some of their items are missing, so all of them are kept.
     return [
         callee
         for callee in candidates
@@ -170,8 +170,8 @@ def _calls_at_once(concurrency: int) -> int:
 
 
 class RunContext:
-    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each
-    purpose.
+    """The context of a run's calls: its ledger, its limits and budget, and the gateways of its
+    stages.
     """
 
     def __init__(self, job: Job) -> None:
@@ -181,7 +181,7 @@ class RunContext:
         """By stage."""
         self.warehouse = Warehouse(job.warehouse)
         self._held_back = self._labels_of_lost_rows()
-        """The stage and label of calls that may be for lost rows; None: those of all its models."""
+        """The stage and label of models whose rows may be lost; None: all models of the stage."""
         self.ledger = Ledger(job.warehouse / LEDGER, why_lost)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process makes them."""
@@ -214,36 +214,36 @@ class RunContext:
         return {stage: limiters.get(stage, limiters["judge"]) for stage in STAGES}
 
     def _labels_of_lost_rows(self) -> set[tuple[str, str | None]]:
-        """Return the purposes and labels of rows that damage destroyed."""
+        """Return the stages and labels of rows that damage destroyed."""
         lost = set[tuple[str, str | None]]()
         for loss in self.warehouse.losses():
             if loss.benchmark not in {None, self._job.benchmark}:
                 continue
-            for purpose, stage in STAGES.items():
+            for stage_name, stage in STAGES.items():
                 if loss.table in stage.tables:
                     column = stage.tables[loss.table]
-                    lost.add((purpose, getattr(loss, column) if column else None))
+                    lost.add((stage_name, getattr(loss, column) if column else None))
         return lost
 
-    def gateway(self, purpose: str, label: str) -> Gateway:
-        """Return the gateway of a purpose for the model or judge with a label."""
+    def gateway(self, stage: str, label: str) -> Gateway:
+        """Return the gateway of a stage to the model or judge with a label."""
         limits = self._job.settings.limits
         return Gateway(
-            self.limiters[purpose],
+            self.limiters[stage],
             self.ledger,
             self._job.run_id,
             attempts=limits.attempts,
             deadline_s=limits.deadline_s,
-            purpose=purpose,
+            purpose=stage,
             sender=self.senders or send,
-            reads_only_ledger=self.is_held_back(purpose, label),
+            reads_only_ledger=self.is_held_back(stage, label),
         )
 
-    def is_held_back(self, purpose: str, label: str) -> bool:
+    def is_held_back(self, stage: str, label: str) -> bool:
         """Return whether a stage's calls to a model are held back (only replies in the ledger
         count): damage may have destroyed their rows, and --replace-lost was not given.
         """
-        return bool({(purpose, label), (purpose, None)} & self._held_back)
+        return bool({(stage, label), (stage, None)} & self._held_back)
 
     def remark(self, stage: str, line: str) -> None:
         """Keep a line for the report of a stage, which shows equal lines once."""
@@ -251,41 +251,51 @@ class RunContext:
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
-        labels = [
-            label or "all models" for stage, label in self._held_back if stage == report.stage
-        ]
-        if labels and report.skipped:
-            report.warnings.append(
-                f"{', '.join(sorted(labels))}: {report.skipped} calls not made, because damage"
-                " destroyed such rows and their replies are not in the ledger; `prbench run"
-                " --replace-lost` makes these calls"
-            )
         limiter = self.limiters[report.stage]
-        # Stages that call the same endpoint, one after the other or side by side, report on it
-        # once.
-        lines = []
         for endpoint in limiter.endpoints.values():
             if endpoint.stopped:
                 report.stopped.append(f"{endpoint.name}: {endpoint.stopped}")
-                lines.append(f"{endpoint.name}: stopped for this run: {endpoint.stopped}")
-        lines += dict.fromkeys(self._remarks[report.stage])
-        if limiter.n_instead_of_batch:
-            lines.append(
-                f"{limiter.n_instead_of_batch} calls of `mode: batch` were made live, at the live"
-                " price (`allow_live`)"
+        report.is_at_budget |= self.budget.is_spent
+        held_back = [
+            label or "all models" for stage, label in self._held_back if stage == report.stage
+        ]
+        if held_back and report.skipped:
+            report.warnings.append(
+                f"{', '.join(sorted(held_back))}: {report.skipped} calls not made, because damage"
+                " destroyed such rows and their replies are not in the ledger; `prbench run"
+                " --replace-lost` makes these calls"
             )
-            limiter.n_instead_of_batch = 0
-        if self.budget.is_spent:
-            report.is_at_budget = True
-            lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
-        report.warnings += [line for line in lines if line not in self._noticed]
+        # Stages share endpoints and the budget; only the first one reports what concerns them all.
+        for line in self._lines_on_calls(report.stage):
+            if line not in self._noticed:
+                report.warnings.append(line)
         self._noticed.update(report.warnings)
+        limiter.n_instead_of_batch = 0  # they are reported now
         if limiter.n_too_late and self._job.stop_at is not None:
             report.is_at_stop_time = True
             report.warnings.append(
                 f"stopped at {self._job.stop_at.astimezone(UTC):%H:%M} UTC, the stop time; finished"
                 " work is kept"
             )
+
+    def _lines_on_calls(self, stage: str) -> list[str]:
+        """Return lines on stopped endpoints, the stage's remarks, live calls in place of batches,
+        and the budget.
+        """
+        limiter = self.limiters[stage]
+        lines = []
+        for endpoint in limiter.endpoints.values():
+            if endpoint.stopped:
+                lines.append(f"{endpoint.name}: stopped for this run: {endpoint.stopped}")
+        lines += dict.fromkeys(self._remarks[stage])
+        if limiter.n_instead_of_batch:
+            lines.append(
+                f"{limiter.n_instead_of_batch} calls of `mode: batch` were made live, at the live"
+                " price (`allow_live`)"
+            )
+        if self.budget.is_spent:
+            lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
+        return lines
 
     async def submit_and_collect(
         self,
