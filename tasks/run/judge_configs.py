@@ -9,7 +9,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model, address_problems
 from tasks.llm.embedded import is_embedded
-from tasks.llm.providers import address_of
+from tasks.llm.providers import EnvironmentAddress, address_of
 from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template, shipped_templates
 from tasks.rules.cascades.rules import When
@@ -42,13 +42,9 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         identity["system_prompt"] = endpoint.system_prompt
     address = endpoint.api_base
     variable = None
-    if reads_address and address is None and not is_embedded(endpoint.name):
-        from_environment = address_of(endpoint.name, endpoint.parameters)
-        if from_environment is not None:
-            variable, address = from_environment
-            problem = next(address_problems(address, variable), None)
-            if problem is not None:
-                raise UsageError(f"{endpoint.name}: {problem}")
+    from_environment = _environment_address(endpoint) if reads_address else None
+    if from_environment is not None:
+        variable, address = from_environment
     return Target(
         name=endpoint.name,
         api_base=address,
@@ -63,6 +59,24 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         address_variable=variable,
         retires_on=endpoint.retires_on,
     )
+
+
+def _environment_address(endpoint: Endpoint) -> EnvironmentAddress | None:
+    """Return the address that the environment gives a model; None if it has a configured one, or
+    runs in this process.
+
+    Raises:
+        UsageError: no request can use the address, or it contains a secret.
+    """
+    if endpoint.api_base is not None or is_embedded(endpoint.name):
+        return None
+    from_environment = address_of(endpoint.name, endpoint.parameters)
+    if from_environment is not None:
+        variable, address = from_environment
+        problem = next(address_problems(address, variable), None)
+        if problem is not None:
+            raise UsageError(f"{endpoint.name}: {problem}")
+    return from_environment
 
 
 def model_hash(model: Model) -> str:
@@ -148,7 +162,8 @@ class JudgeConfig:
     @property
     def live(self) -> "JudgeConfig":
         """The same judge, called at once and not in the provider's batches."""
-        changes = {"mode": "live", "allow_live": False}  # it takes no call from a batch
+        # `allow_live` is for calls that failed in a batch, and here none is in one.
+        changes = {"mode": "live", "allow_live": False}
         return replace(self, judge=self.judge.model_copy(update=changes))
 
     @property
@@ -200,12 +215,13 @@ def configs_of(
     both. `reads_address` is that of `target_of`.
     """
     grading = judge.grading or benchmark.grading
-    if judge.is_decision_model:  # `judge_target` sees by it whether a threshold counts
+    if judge.is_decision_model:
         if grading == TERNARY and judge.threshold is not None:
             raise UsageError(
                 f"judge {judge.label}: `threshold` is for `grading: binary`, not for"
                 f" {benchmark.name}'s"
             )
+        # `judge_target` needs the grading: a threshold is part of the identity unless it is ternary.
         judge = judge.model_copy(update={"grading": grading})
     config_hash = judge_target(judge, reads_address=reads_address).config_hash
     if judge.cascade is not None:

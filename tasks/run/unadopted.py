@@ -46,11 +46,11 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
         earlier_hash = target_of(model, reads_address=False).config_hash
         if earlier_hash != target.config_hash and not model.is_imported:
             yield ChangedIdentity(
-                "response",
-                model.label,
-                (target,),
-                earlier_hash,
-                target.config_hash,
+                noun="response",
+                label=model.label,
+                targets=(target,),
+                earlier_hash=earlier_hash,
+                config_hash=target.config_hash,
             )
     benchmark = load_benchmark(job.benchmark)
     for judge in job.settings.judges:
@@ -58,8 +58,13 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
         earlier_hash = configs_of(judge, benchmark, reads_address=False)[0].judge_config_hash
         config_hash = configs_of(judge, benchmark)[0].judge_config_hash
         if earlier_hash != config_hash:
-            targets = tuple(judge_target(member) for member in judge.members)
-            yield ChangedIdentity("verdict", judge.label, targets, earlier_hash, config_hash)
+            yield ChangedIdentity(
+                noun="verdict",
+                label=judge.label,
+                targets=tuple(judge_target(member) for member in judge.members),
+                earlier_hash=earlier_hash,
+                config_hash=config_hash,
+            )
 
 
 def lines_on_unadopted(job: Job) -> list[str]:
