@@ -76,12 +76,15 @@ class CascadeJudge:
         replies = [judged.reply for judged in outcomes if judged.reply is not None]
         if len(replies) < len(outcomes):
             return replace(outcomes[0], reply=None)
-        judge = self.second_judge if reasons else self.first_judges[0]
-        deciding = -1 if reasons else 0
+        deciding_judge = self.first_judges[0]
+        deciding_index = 0
+        if reasons:
+            deciding_judge = self.second_judge
+            deciding_index = -1
         return replace(
-            outcomes[deciding],
-            reply=sum_usage(replies, replies[deciding], with_tokens=True),
-            decided_by=judge.judge_config.judge.label,
+            outcomes[deciding_index],
+            reply=sum_usage(replies, replies[deciding_index], with_tokens=True),
+            decided_by=deciding_judge.judge_config.judge.label,
             escalated_because=reasons or None,
         )
 

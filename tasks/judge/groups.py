@@ -134,24 +134,24 @@ class GroupJudge(ResponseJudge):
         """Judge a piece by its call; if it is too long for that, its criteria one by one."""
         call = await asyncio.to_thread(self._piece_call, piece)
         if call is None:
-            too_long = [self._single(criterion, []) for criterion in piece if criterion.is_missing]
+            too_long = [self._judged(criterion) for criterion in piece if criterion.is_missing]
         else:
             too_long = await self._judge_in_one_call(call, piece, priority, deliver)
         if too_long:
             await self.judge_one_by_one(too_long, priority, deliver)
 
-    def _single(
+    def _judged(
         self,
         criterion: CriterionToJudge,
-        earlier_replies: list[Reply],
+        n_in_call: int = 1,
+        position: int = 1,
     ) -> JudgedCriterion:
-        """Return a criterion to judge in a call of its own."""
+        """Return a criterion without an outcome, for its position in a call, or its own call."""
         return JudgedCriterion(
             criterion,
             self.verdict_id(criterion),
-            earlier_replies,
-            n_in_call=1,
-            position_in_call=1,
+            n_in_call=n_in_call,
+            position_in_call=position,
         )
 
     async def _judge_in_one_call(
@@ -172,14 +172,11 @@ class GroupJudge(ResponseJudge):
                 continue
             outcome = state.outcomes[position - 1]
             if falls_back and outcome.verdict is None:
-                too_long.append(self._single(criterion, outcome.replies))
+                judged = self._judged(criterion)
+                judged.earlier_replies = outcome.replies
+                too_long.append(judged)
                 continue
-            judged = JudgedCriterion(
-                criterion,
-                self.verdict_id(criterion),
-                n_in_call=len(piece),
-                position_in_call=position,
-            )
+            judged = self._judged(criterion, len(piece), position)
             if state.next_call is None or outcome.verdict is not None:
                 judged.reply = outcome.reply(failure)
                 judged.verdict = outcome.verdict
@@ -235,10 +232,10 @@ class GroupJudge(ResponseJudge):
             for criterion, outcome in zip(piece, outcomes, strict=True)
         )
         ok_attempts = [entry.attempt for entry in history.entries if entry.reply.status == OK]
-        n_unspent = sum(attempt > history.spent for attempt in ok_attempts)
-        n_spent = len(ok_attempts) - n_unspent
-        most_calls = 1 if n_spent >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
-        if is_decided or n_unspent >= most_calls:
+        n_of_this_run = sum(attempt > history.spent for attempt in ok_attempts)
+        n_of_earlier_runs = len(ok_attempts) - n_of_this_run
+        most_calls = 1 if n_of_earlier_runs >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
+        if is_decided or n_of_this_run >= most_calls:
             return PieceState(outcomes)
         if ok_attempts:
             call = call.live_if_allowed
@@ -255,8 +252,8 @@ class GroupJudge(ResponseJudge):
         outcomes = [
             PieceOutcome(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
         ]
-        # A row keeps the keys of its last reply only: so these are all attempts so far, which a
-        # failed row marks as spent.
+        # Each reply has the keys of all attempts so far, because a failed row marks only those of its
+        # last reply as spent.
         ledger_keys: tuple[LedgerKey, ...] = ()
         for entry in history.entries:
             ledger_keys = (*ledger_keys, entry.key)

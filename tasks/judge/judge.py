@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -238,17 +239,13 @@ async def judge_criteria(
     the judging, such as a control set's night, not that of the responses.
     """
     owner = writer.judge_config
+    judge_for_owner = partial(judge_of, writer.gateway, judge_vintage=judge_vintage, owner=owner)
     judge: ResponseJudge | CascadeJudge
     if owner.cascade is None:
-        judge = await judge_of(writer.gateway, owner, judge_vintage)
+        judge = await judge_for_owner(owner)
     else:
-        first_judges = [
-            await judge_of(writer.gateway, judge_config, judge_vintage, owner=owner)
-            for judge_config in owner.cascade.first
-        ]
-        second_judge = await judge_of(
-            writer.gateway, owner.cascade.then, judge_vintage, owner=owner
-        )
+        first_judges = [await judge_for_owner(config) for config in owner.cascade.first]
+        second_judge = await judge_for_owner(owner.cascade.then)
         judge = CascadeJudge(first_judges, second_judge, owner.cascade.when)
     await judge_each_response(judge, criteria, writer, batch_index)
 
