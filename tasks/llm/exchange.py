@@ -51,7 +51,12 @@ class Exchange:
         # Some servers name another type; a body without events is read as a whole reply.
         has_events = is_streamed_chat or content_type.startswith("text/event-stream")
         body_class = EventBody if has_events and not may_be_cut else Body
-        self.body = body_class(most_bytes, encoding.strip().lower(), may_be_cut, is_streamed_chat)
+        self.body = body_class(
+            most_bytes=most_bytes,
+            encoding=encoding.strip().lower(),
+            may_be_cut=may_be_cut,
+            is_streamed_chat=is_streamed_chat,
+        )
 
     def read(self, raw: bytes) -> bytes:
         """Return the bytes to pass on for a piece from the connection."""

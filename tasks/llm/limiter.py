@@ -31,8 +31,8 @@ class BudgetSpent(NotCalled):
 class Budget:
     """USD and tokens of one run: used, and reserved for calls in flight.
 
-    `when_released` wakes waiting callers. A waiting caller holds no reservation, and every
-    reservation is released in the end, so nobody waits for ever.
+    Each release calls the functions in `when_released`, which admit waiting calls. A waiting call
+    holds no reservation, and every reservation is released in the end, so none waits for ever.
     """
 
     max_usd: float | None
@@ -47,8 +47,8 @@ class Budget:
     _refused_usage: Usage = UNKNOWN_USAGE
 
     def reserve(self, highest_usage: Usage) -> bool:
-        """Reserve the highest possible usage of a call; False if it has to wait for other calls to
-        release theirs.
+        """Reserve the highest possible usage of a call; False if it has to wait until
+        others are released.
 
         Raises:
             BudgetSpent: the call can never fit, or its usage is unbounded; after that, every call
@@ -294,6 +294,7 @@ class Limiter:
         if reply is not None:
             self.n_calls += 1
             self._count_reply(admission, reply, usage, now_s)
+        # This also admits waiting calls, by `Budget.when_released`.
         self.budget.release(admission.highest_usage, usage)
 
     def _count_reply(self, admission: Admission, reply: Reply, usage: Usage, now_s: float) -> None:

@@ -63,7 +63,7 @@ def model_entry(name: str) -> dict[str, Any]:
     """
     table = model_table()
     entry = table.get(name, {})
-    return table.get(entry.get("alias_of", name), entry)
+    return table.get(entry.get("alias_of", ""), entry)
 
 
 def collect_seldom() -> None:

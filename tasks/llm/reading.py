@@ -143,8 +143,8 @@ def _error_inside(error: Any) -> Reply:
     return failure._replace(is_unpaid=False).reply
 
 
-def _with_unknown_part(kind: str) -> Reply:
-    return Reply(UNCLEAR, error=f"the reply has a part of unknown type: {_name(kind)}")
+def _with_unknown_part(part_type: str) -> Reply:
+    return Reply(UNCLEAR, error=f"the reply has a part of unknown type: {_name(part_type)}")
 
 
 def _ended(reply: Reply, end: End, word: str | None) -> Reply:

@@ -304,8 +304,9 @@ def cost_usd(
     if cached_price is None:
         cached_price = prompt_price
     n_cached = min(cached_tokens or 0, prompt_tokens)
-    full_price = (prompt_tokens - n_cached) * prompt_price + completion_tokens * completion_price
-    return (full_price + n_cached * cached_price) / _MTOK
+    n_uncached = prompt_tokens - n_cached
+    uncached_cost = n_uncached * prompt_price + completion_tokens * completion_price
+    return (uncached_cost + n_cached * cached_price) / _MTOK
 
 
 def most_reply_tokens(target: Target, parameters: Parameters) -> int | None:

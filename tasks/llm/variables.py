@@ -92,7 +92,7 @@ def _flaw_of_certificates(name: str, path: str) -> str | None:
         if any(Path(folder).is_dir() for folder in path.split(os.pathsep)):
             return None
         return "it is no folder" if Path(path).exists() else "it does not exist"
-    if Path(path).is_dir():
+    if Path(path).is_dir():  # the libraries of the other variables also take a folder
         return "it is a folder" if name == "SSL_CERT_FILE" else None
     try:
         ssl.create_default_context(cafile=path)

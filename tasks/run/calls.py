@@ -60,8 +60,8 @@ async def call_and_parse(
     reply, parsed = read_reply(first_reply, reply_spec.read)
     if reply.status != PARSE_ERROR:
         return reply, parsed
-    # The same call with the reply that could not be read and a reminder; live, where that is
-    # allowed.
+    # The same call, with the reply that could not be read and a reminder; it is in no batch if
+    # live calls are allowed.
     messages = [
         *call.messages,
         {"role": "assistant", "content": first_reply.text or ""},
@@ -138,9 +138,9 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
     only if it is known. A sum of tokens is unknown if one of its numbers is; prices are kept only
     if they are the same for all.
     """
-    without_reply = NOT_SERVED | {CONTEXT_LENGTH, TOO_LARGE}
-    is_known = all(
-        reply.cost_usd is not None for reply in replies if reply.status not in without_reply
+    statuses_without_reply = NOT_SERVED | {CONTEXT_LENGTH, TOO_LARGE}
+    is_cost_known = all(
+        reply.status in statuses_without_reply or reply.cost_usd is not None for reply in replies
     )
     summed: dict[str, Any] = {"attempts": sum(reply.attempts for reply in replies)}
     if with_tokens:
@@ -149,7 +149,7 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
             summed[name] = None if None in counts else sum(counts)
         has_same_prices = len({reply.prices for reply in replies}) == 1
         summed["prices"] = deciding.prices if has_same_prices else NO_PRICES
-    return replace(deciding, cost_usd=total_usd(replies) if is_known else None, **summed)
+    return replace(deciding, cost_usd=total_usd(replies) if is_cost_known else None, **summed)
 
 
 Columns = Mapping[str, Any]

@@ -121,10 +121,12 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
         if is_counted and cell.due_share < bar:
             cells.append(cell)
     covered_labels = {cell.model for cell in matrix if cell.due}
-    imported_labels = [model.label for model in job.settings.models if model.is_imported]
-    return LowCoverage(
-        bar, cells, [label for label in imported_labels if label not in covered_labels]
-    )
+    labels_without_import = [
+        model.label
+        for model in job.settings.models
+        if model.is_imported and model.label not in covered_labels
+    ]
+    return LowCoverage(bar, cells, labels_without_import)
 
 
 JudgeColumns = Mapping[str, Any]

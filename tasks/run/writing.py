@@ -116,7 +116,7 @@ class PartWriter:
         self._report = report
         self._rows: list[Row] = []
         self._spent_keys: list[LedgerKey] = []
-        self._since_s = time.monotonic()
+        self._flushed_at_s = time.monotonic()
 
     def add(self, row: Row, reply: Reply, label: str = "") -> None:
         """Add a finished row with the reply that it was made from; its progress is shown under
@@ -125,7 +125,7 @@ class PartWriter:
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
             self._spent_keys += reply.ledger_keys
-        if len(self._rows) >= 2_000 or time.monotonic() - self._since_s > 60:
+        if len(self._rows) >= 2_000 or time.monotonic() - self._flushed_at_s > 60:
             self.flush()
         if self._report is not None:
             self._report.count(row["status"], row["cost_usd"])
@@ -133,7 +133,7 @@ class PartWriter:
 
     def flush(self) -> None:
         """Write the collected rows."""
-        self._since_s = time.monotonic()
+        self._flushed_at_s = time.monotonic()
         self._warehouse.write(self._table, self._rows)
         # Clear them only now: rows that could not be written are tried again when the block ends.
         self._rows = []

@@ -83,7 +83,7 @@ class Ledger:
         self.history = self._reader.history
         self.rows = self._reader.rows
         self._wanted_keys: set[str] = set()
-        self._look_up: asyncio.Task[dict[str, History]] | None = None
+        self._next_look_up: asyncio.Task[dict[str, History]] | None = None
         self._writes: deque[tuple[Sequence[Statement], Future[None]]] = deque()
         self._why_lost = why_lost
         self._broken: PipelineError | None = None
@@ -111,15 +111,16 @@ class Ledger:
         in one transaction, because each transaction locks the file and frees it.
         """
         self._wanted_keys.add(key)
-        if self._look_up is None:
-            self._look_up = asyncio.ensure_future(self._look_up_wanted())
-        histories = await asyncio.shield(self._look_up)
+        # The task begins when this one waits: until then other calls add their keys.
+        if self._next_look_up is None:
+            self._next_look_up = asyncio.ensure_future(self._look_up_wanted())
+        histories = await asyncio.shield(self._next_look_up)
         return histories[key]
 
     async def _look_up_wanted(self) -> dict[str, History]:
         keys = self._wanted_keys
         self._wanted_keys = set()
-        self._look_up = None
+        self._next_look_up = None
         return self._reader.histories(keys)
 
     def refuse_if_broken(self) -> None:

@@ -80,7 +80,7 @@ def prune(folder: Path, before_s: float, decided_cells: DecidedCells) -> Pruned:
         )
         return n_removed
 
-    return _shrink(folder, remove)
+    return _change_and_vacuum(folder, remove)
 
 
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
@@ -97,7 +97,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
         query = "delete from calls where cell = ? and finished_at_s <= ?"
         return _delete(folder, connection, query, list(removed.items()))
 
-    return _shrink(folder, remove)
+    return _change_and_vacuum(folder, remove)
 
 
 def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> Pruned:
@@ -131,7 +131,7 @@ def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> P
                 files.change_mark(folder)  # the report's copies of replies belong to other rows now
         return n_adopted
 
-    return _shrink(folder, move)
+    return _change_and_vacuum(folder, move)
 
 
 def _adopted(entry: Entry, address: str, cells: Mapping[str, str]) -> Entry:
@@ -158,7 +158,7 @@ def _move(
         connection.executemany(query, earlier_keys)
 
 
-def _shrink(folder: Path, change: Callable[[sqlite3.Connection], int]) -> Pruned:
+def _change_and_vacuum(folder: Path, change: Callable[[sqlite3.Connection], int]) -> Pruned:
     """Have a function remove or move entries and return their number, and free their space."""
     if not folder.is_dir():
         return Pruned()

@@ -60,13 +60,13 @@ class RemoteSender:
             Exception: the reason why the sender is gone.
         """
         while True:
-            # Waited for twice: the first wait may have passed while this process was stopped. Ray's
-            # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
+            # Ray's future is never cancelled: Ray's client (`ray://`) would print a traceback.
             sent: asyncio.Future[Any] = asyncio.wrap_future(
                 self._process.outcomes.remote().future()
             )
             # The error is read even if nobody waits for it.
             sent.add_done_callback(lambda future: future.cancelled() or future.exception())
+            # Two waits: the first may have passed while this process was stopped.
             for _ in range(2):
                 await asyncio.wait([sent], timeout=ray_cluster.SILENCE_S / 2)
             if not sent.done():
@@ -279,7 +279,7 @@ class SenderPool:
 
     def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
         self._deaths_on[node.node_id] += 1
-        if self._deaths_on[node.node_id] == 1:  # all senders of a lost node are gone
+        if self._deaths_on[node.node_id] == 1:  # one line, even if the node is lost with all others
             notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(
