@@ -281,10 +281,8 @@ class Equipment(NamedTuple):
         """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if
         none differ.
         """
-        versions_here = local_versions()
         differences = []
-        for name in sorted({*versions_here, *self.versions}):
-            version_here = versions_here.get(name, "missing")
+        for name, version_here in sorted(local_versions().items()):
             version_there = self.versions.get(name, "missing")
             if version_here != version_there:
                 differences.append(f"{name} {version_there} there, {version_here} here")
