@@ -125,17 +125,17 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     n_others = 0
     texts_by_hash = {}
     for path in paths:
-        for given in given_texts(path, key):
-            subject = given.subject
+        for text in given_texts(path, key):
+            subject = text.subject
             if subject not in certified_values:
                 n_others += 1
                 continue
             checked_subjects[subject] = None
-            if given.value not in certified_values[subject]:
+            if text.value not in certified_values[subject]:
                 name = _name_of(subject)
-                differences[f"{given.location}: {name} differs from the certified text"] = None
-            elif given.response is not None:
-                texts_by_hash[given.value] = given.response
+                differences[f"{text.location}: {name} differs from the certified text"] = None
+            elif text.response is not None:
+                texts_by_hash[text.value] = text.response
     n_checked = Counter(kind for kind, *_ in checked_subjects)
     subjects = [subject for subject in certified_values if subject[0] in n_checked]
     n_certified = Counter(kind for kind, *_ in subjects)
