@@ -224,8 +224,11 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 _SMALL_BYTES = 16_000_000
-"""Size up to which several tables are loaded in one transaction and texts are stored without FSST,
+"""Size up to which several tables are loaded in one transaction, and texts are stored without FSST,
 whose symbols would take longer to learn than everything else to write.
+
+Above it, added rows stay apart from the last ones: to merge them, a vacuum would compress 100,000
+rows or more again. They take at least a block in each table until the next compaction.
 """
 
 
@@ -242,8 +245,8 @@ def build(current_parts: CurrentParts, building: Path, base: PartNames) -> dict[
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        # To merge the last row groups of a table, a vacuum would compress 100,000 rows or more again.
-        connection.execute("set max_vacuum_tasks = 0")
+        else:
+            connection.execute("set max_vacuum_tasks = 0")
         changed_tables = _load_parts(connection, current_parts, parts_except(current_parts, base))
         # Merged parts are recorded by their own names.
         names = sorted(names_in(current_parts))
