@@ -189,12 +189,9 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     These are notices, and facts that a report shows elsewhere.
     """
     lines = [notice.text for notice in board_notices(job, rows)]
-    unbiased = {}
-    for row in rows:
-        if row.get("unbiased_mean_score"):
-            unbiased[row["model"]] = f"{row['model']} {row['unbiased_mean_score']:.3f}"
-    if unbiased:
-        lines.append(f"Without the bias of stopping: {', '.join(unbiased.values())}")
+    unbiased_scores = _unbiased_scores(rows)
+    if unbiased_scores:
+        lines.append(f"Without the bias of stopping: {', '.join(unbiased_scores)}")
     unjudged = [row for row in rows if row.get("is_judged") is False]
     if unjudged:
         lines.append(f"Not judged on a split by this judge: {list_text(_models(unjudged, rows))}")
@@ -210,6 +207,22 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
             f"No interval: fewer than {FEWEST_DIFFERING} tasks differ from the most common value."
         )
     return lines
+
+
+def _unbiased_scores(rows: Rows) -> list[str]:
+    """Return the names of models with their scores without the bias of stopping.
+
+    A score names its split if there are several.
+    """
+    has_splits = len(grouped(rows, "split")) > 1
+    scores = []
+    for row in rows:
+        score = row.get("unbiased_mean_score")
+        if score is not None:
+            (name,) = _models([row], rows)
+            split = f" on {row['split']}" if has_splits else ""
+            scores.append(f"{name}{split} {score:.3f}")
+    return scores
 
 
 def _label_notes(rows: Rows) -> Iterator[str]:

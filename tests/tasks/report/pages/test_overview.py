@@ -3,6 +3,7 @@ began.
 """
 
 import re
+from collections import defaultdict
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,7 @@ from tasks.config.job import Job
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES
 from tasks.figures.shown.leaderboard import LEADERBOARD
-from tasks.report.rendering.notices import facts, notices
+from tasks.report.rendering.notices import facts, notices, terminal_notes
 from tests.kit import at, combined
 from tests.tasks.report.browser import visiting
 from tests.tasks.report.drilldown.drilled import (
@@ -408,3 +409,11 @@ def test_pages_without_a_decision_open_without_faults(undecided_job, browser):
                 visit.open(path.name)
 
         assert visit.faults == []
+
+
+def test_an_unbiased_score_is_stated_on_each_split_even_if_it_is_0(world_job):
+    row = defaultdict(str, model="elm", split="finance", unbiased_mean_score=0.0)
+
+    [line] = terminal_notes(world_job, [row, row | {"split": "legal"}])
+
+    assert line.endswith(": elm on finance 0.000, elm on legal 0.000")
