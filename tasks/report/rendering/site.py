@@ -70,23 +70,21 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         mark = _mark_of(folder)
-        self._earlier: dict[str, int] = mark.get("files", {})
+        self._earlier_names = set(mark.get("files", {}))
         self._earlier_hashes: dict[str, str] = mark.get("hashes", {})
         self._earlier_inputs: Hashes = mark.get(_INPUTS, {})
         self._hashes: dict[str, str] = {}
         self._inputs = inputs
-        if not self._earlier:
-            self._list({})
+        if not self._earlier_names:
+            self._write_mark({})
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file, unless it exists with the same content."""
         data = content if isinstance(content, bytes) else content.encode()
         path = self.folder / name
         self._hashes[name] = hashlib.sha256(data).hexdigest()[:_HASH_HEX]
-        # Sizes are compared first, so that most changed files are not read.
-        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
-            return
-        write_atomically(path, data)
+        if not path.is_file() or path.read_bytes() != data:
+            write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
         """Keep a file of the report before this one, if it is undamaged; return whether this report
@@ -107,7 +105,7 @@ class Site:
         results = self._inputs.get(RESULTS)
         if results is None or results != self._earlier_inputs.get(RESULTS):
             return False
-        return all(self.keep(name) for name in self._earlier if name.startswith("data/"))
+        return all(self.keep(name) for name in self._earlier_names if name.startswith("data/"))
 
     def forget_inputs(self) -> None:
         """Make the next build write the report again, because this one lacks something."""
@@ -117,8 +115,8 @@ class Site:
         """Remove unneeded files, list the others, and return their total size in bytes."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
         # Data files of the last report stay until the next build, when they are leftovers.
-        unneeded_names = {name for name in self._earlier if not _DATA.fullmatch(name)}
-        unneeded_names |= _leftovers(self.folder, self._earlier)
+        unneeded_names = {name for name in self._earlier_names if not _DATA.fullmatch(name)}
+        unneeded_names |= _leftovers(self.folder, self._earlier_names)
         for name in sorted(unneeded_names - sizes.keys()):
             path = self.folder / name
             # No file is removed through a link to another folder; a folder is removed with its last
@@ -127,10 +125,10 @@ class Site:
                 with suppress(OSError):
                     path.unlink()
                     path.parent.rmdir()
-        self._list(sizes)
+        self._write_mark(sizes)
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
 
-    def _list(self, sizes: Mapping[str, int]) -> None:
+    def _write_mark(self, sizes: Mapping[str, int]) -> None:
         mark: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -155,19 +153,19 @@ def _mark_of(folder: Path) -> dict[str, Any]:
     return {} if is_damaged else mark
 
 
-def _listed(folder: Path) -> dict[str, int]:
+def _listed_sizes(folder: Path) -> dict[str, int]:
     """Return the files of the report in a folder with their sizes."""
     sizes: dict[str, int] = _mark_of(folder).get("files", {})
     return sizes
 
 
-def _leftovers(folder: Path, own_names: Collection[str]) -> set[str]:
-    """Return the names of files in a folder that only a report can have written, without those of
-    this report.
+def _leftovers(folder: Path, listed_names: Collection[str]) -> set[str]:
+    """Return the names of files in a folder that only a report can have written, without the listed
+    ones.
     """
     paths = (*folder.glob("*/*"), *folder.iterdir())
     names = (path.relative_to(folder).as_posix() for path in paths)
-    return {name for name in names if _OURS.fullmatch(name) and name not in own_names}
+    return {name for name in names if _OURS.fullmatch(name) and name not in listed_names}
 
 
 def stored_inputs(folder: Path) -> Hashes:
@@ -188,7 +186,7 @@ def size_if_undamaged(folder: Path) -> int | None:
     for name, file_hash in hashes.items():
         if not _has_hash(folder / name, file_hash):
             return None
-    return sum(_listed(folder).values()) + (folder / _MARK).stat().st_size
+    return sum(_listed_sizes(folder).values()) + (folder / _MARK).stat().st_size
 
 
 def _has_hash(path: Path, file_hash: str) -> bool:
@@ -197,7 +195,7 @@ def _has_hash(path: Path, file_hash: str) -> bool:
 
 def is_whole(folder: Path) -> bool:
     """Return whether a folder has a report with all its files, each in the listed size."""
-    sizes = _listed(folder)
+    sizes = _listed_sizes(folder)
     for name, size in sizes.items():
         path = folder / name
         if not path.is_file() or path.stat().st_size != size:
@@ -223,7 +221,7 @@ def report_files(folder: Path) -> list[str]:
     for mark in (folder / _MARK, *folder.glob(f"*/{_MARK}")):
         if not mark.is_file():
             continue
-        for name in (*_listed(mark.parent), _MARK):
+        for name in (*_listed_sizes(mark.parent), _MARK):
             path = mark.parent / name
             if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
                 names.append(path.relative_to(folder).as_posix())
