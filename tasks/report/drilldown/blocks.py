@@ -226,13 +226,14 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     # Read before the replies, so that a deletion in between changes the names in the next report.
     reply_state = f"{subjects.has_all_replies} {deletion_mark(job.warehouse / LEDGER)}"
     blocks = _blocks(subjects, reply_state)
-    replies = _read_replies(subjects, _missing(blocks, site))
+    missing_blocks = _missing(blocks, site)
+    replies = _read_replies(subjects, missing_blocks)
     if replies is None:
         # Other names, so that the next report writes these files again, with the replies.
         site.forget_inputs()
         blocks = _blocks(subjects, "not read")
+        missing_blocks = _missing(blocks, site)
         replies = {}
-    missing_blocks = _missing(blocks, site)
     with (
         progress("report files", {"": len(missing_blocks)}, is_quiet=job.is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
@@ -314,7 +315,7 @@ def _read_replies(subjects: Subjects, blocks: Sequence[Block]) -> Replies | None
         return None
     replies: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
     for verdict in verdicts:
-        candidates = list[KeptReply]()
+        candidates: list[KeptReply] = []
         for verdict_id in verdict.verdict_ids:
             candidates += replies_by_verdict[verdict_id]
         if candidates:
