@@ -66,9 +66,10 @@ def rankings(scope: Scope) -> list[Ranking]:
 
 
 def _shows_part(scope: Scope) -> bool:
-    """Return whether only some models are shown, or several vintages of one.
+    """Return whether only some models are shown, or a model more than once.
 
-    Then ranks are not those of a whole ranking.
+    Then ranks are not those of a whole ranking. A model is shown more than once with several
+    configurations, or with several vintages if all are requested.
     """
     models = {entry["model"] for entry in scope.entries}
     n_shown = len(scope.entries)
@@ -108,7 +109,9 @@ def ranking_of(
     for (split, is_own_hard), split_rows in grouped(rows, "split", "is_own_hard").items():
         split_quotes = []
         if not is_own_hard:
-            split_quotes = [quote for quote in quotes if is_of(quote.reference, split, split_rows)]
+            split_quotes = [
+                quote for quote in quotes if is_for_split(quote.reference, split, split_rows)
+            ]
         splits.append((split, split_rows, split_quotes))
         shown_quotes += split_quotes
     notes = [*rank_notes(rows), *_paper_notes(shown_quotes)]
@@ -151,7 +154,7 @@ def _paper_notes(quotes: Sequence[Quote]) -> Iterator[str]:
         )
 
 
-def is_of(reference: Reference, split: str, rows: Rows) -> bool:
+def is_for_split(reference: Reference, split: str, rows: Rows) -> bool:
     """Return whether a score of the paper is for a split.
 
     The split must have the same name and, within 10 %, as many tasks: tasks are revised, or refused

@@ -17,7 +17,7 @@ from tasks.report.rendering.ranking import (
     Quote,
     Ranking,
     called_names,
-    is_of,
+    is_for_split,
     leaders,
     order_of,
     ranking_of,
@@ -165,7 +165,10 @@ def test_a_score_of_the_paper_is_of_the_whole_split_only(
 ):
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
 
-    assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
+    assert (
+        is_for_split(reference, split, [{"n_tasks_wanted": n_tasks}])
+        == is_whole_split
+    )
 
 
 def ranking_with_paper(
