@@ -109,7 +109,7 @@ CASCADES = Page(
         ),
     ),
     has_judge=False,
-    needs="cascade_rules",
+    required_table="cascade_rules",
     group="Judges",
 )
 
@@ -184,18 +184,17 @@ def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str
 
 def _notes_on(result: "CascadeResult", cheap: str, strong: str) -> list[str]:
     pair = result.pair
-    first_rule = result.evaluations[0]
-    n_chosen = len(pair.paired.tasks) // 2
+    n_tasks = len(pair.paired.tasks)
+    n_for_choosing = n_tasks // 2
     notes = [
         f"{cheap} first, then {strong}; figures are against {strong} alone.",
-        f"{first_rule.chosen_on['n_tasks']} tasks to choose rules on,"
-        f" {first_rule.held_out['n_tasks']} held out; {len(pair.paired.strong)} criteria that"
-        f" {strong} decided.",
+        f"{n_for_choosing} tasks to choose rules on, {n_tasks - n_for_choosing} held out;"
+        f" {len(pair.paired.strong)} criteria that {strong} decided.",
     ]
-    if n_chosen < SMALL:
+    if n_for_choosing < SMALL:
         notes.append(
-            f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their"
-            " intervals."
+            f"Warning: rules made from {n_for_choosing} tasks are unreliable; below {SMALL} so are"
+            " their intervals."
         )
     if pair.n_first_failed:
         notes.append(
@@ -356,6 +355,6 @@ DEBIASED = Page(
             boards=BY_LABEL,
         ),
     ),
-    needs="debiased_scores",
+    required_table="debiased_scores",
     group="Judges",
 )
