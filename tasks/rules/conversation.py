@@ -71,11 +71,12 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     """
     pattern = ""
     for i, turn in enumerate(conversation):
-        is_used = bool(turn.reference_texts) or (turns is not None and i < turns)
         if not shows_nothing(turn.prompt or ""):
             pattern += "u"
+        elif turn.reference_texts or (turns is not None and i < turns):
+            pattern += "e"
         else:
-            pattern += "e" if is_used else "-"
+            pattern += "-"
         pattern += "-" if shows_nothing(turn.response or "") else "a"
     return pattern.rstrip("-")
 

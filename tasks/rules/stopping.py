@@ -159,8 +159,8 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     bounds, steps = _scaled(tasks, mixture(tasks, alpha, n_planned))
     widest_span = _widest_span(bounds, steps)
     # With fewer than 1.5 nodes for a standard deviation of the smallest step, precision is lost.
-    is_exact = len(looks) <= _MOST_LOOKS and 1.5 * widest_span <= _MOST_NODES
-    if is_exact:
+    is_precise = len(looks) <= _MOST_LOOKS and 1.5 * widest_span <= _MOST_NODES
+    if is_precise:
         # Bisection of the level's logarithm; the probability at `low` never exceeds alpha.
         while high - low >= 1e-4:
             middle = (low + high) / 2.0

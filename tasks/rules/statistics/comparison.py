@@ -119,6 +119,7 @@ def _sign_test(differences: Floats) -> float | None:
     """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
     n_changes = int((differences != 0).sum())
     n_rises = int((differences > 0).sum())
+    # Even if all have the same sign, five changes are not significant: p is 0.0625.
     if n_changes <= intervals.FEWEST_DIFFERING:
         return None
     n_rarer = min(n_rises, n_changes - n_rises)

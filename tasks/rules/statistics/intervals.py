@@ -222,22 +222,23 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     # One large product takes half the time of several small ones, which would each read all
     # weights.
     sums = np.split(np.concatenate(parts, axis=1).T @ weights.T, len(parts))
-    moved = sums[0]  # all sums: (n_figures, n_resamples)
+    excess_sums = sums[0]  # all sums: (n_figures, n_resamples)
     squares = sums[1]
     if has_one_case:  # all denominators are 1
         # The draws of a part of a task set need not sum to its number of tasks.
-        total = np.broadcast_to(weights.sum(axis=1), moved.shape)
+        total = np.broadcast_to(weights.sum(axis=1), excess_sums.shape)
         total_squares = total
-        products = moved
+        products = excess_sums
     else:
         total, total_squares, products = sums[2:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
+        # NaN if the resample has none of the figure's tasks; so is all below.
+        ratio = excess_sums / total
         # The spread around the resample's own ratio, expanded.
         squares += ratio * (ratio * total_squares - 2 * products)
         # A smaller share of the sample's squared spread is a rounding error.
         np.maximum(squares, 1e-6, out=squares)
-        return np.divide(moved, np.sqrt(squares), dtype=np.float32)
+        return np.divide(excess_sums, np.sqrt(squares), dtype=np.float32)
 
 
 def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:

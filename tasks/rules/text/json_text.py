@@ -24,6 +24,7 @@ def read_json(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
     value = json.loads(text, object_pairs_hook=_unique_keys)
+    # Fewer brackets cannot be nested too deeply.
     if text.count("[") + text.count("{") > _DEEPEST:
         refuse_deep(value)
     return value
