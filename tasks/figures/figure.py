@@ -324,7 +324,7 @@ class Chart:
         for option in self.options.values():
             if isinstance(option, str):
                 names.add(option)
-            elif isinstance(option, Mapping):
+            elif isinstance(option, Mapping | list):
                 names.update(option)
         for name in tuple(names):
             names.update(f"{name}_{end}" for end in ("low", "high", "ci_low", "ci_high"))
@@ -395,7 +395,7 @@ class Figure:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
         title: its heading.
         says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by
-            the names of a benchmark's scores (`words`), and a reference to its paper is added
+            the names of a benchmark's scores (`placeholder_values`), and a reference to its paper is added
             (`Benchmark.figure_sources`).
         shows: the columns of the table of numbers.
         charts: declarations of its charts; none for a figure that is a table only.

@@ -29,8 +29,8 @@ class Page:
 
     `n_chosen` is the number of models that the charts show at first, on pages where all models
     would be too many to tell apart. `template` is for a page with more content than its figures;
-    `has_judge` is false for a page without a choice of judges. `needs` is a table: the page is left
-    out if the benchmark has no rows in it. `own` makes a figure for each kind of label that only
+    `has_judge` is false for a page without a choice of judges. Without rows of the benchmark
+    in `required_table`, the page is left out. `own_figure` makes a figure for each kind of label that only
     this benchmark has; these figures come last. `group` is its group in the navigation.
     """
 
@@ -41,8 +41,8 @@ class Page:
     n_chosen: int | None = None
     template: str = "figures.html"
     has_judge: bool = True
-    needs: str = ""
-    own: Callable[[Breakdown], Figure] | None = None
+    required_table: str = ""
+    own_figure: Callable[[Breakdown], Figure] | None = None
     group: Group = "Results"
 
 
@@ -76,7 +76,7 @@ def _term(factor: float, name: str) -> str:
     return f"{sign} {multiple}{name}"
 
 
-def words(benchmark: Benchmark) -> dict[str, str]:
+def placeholder_values(benchmark: Benchmark) -> dict[str, str]:
     """Return a benchmark's values for the placeholders in texts of figures."""
     primary = benchmark.primary_score
     criteria_score = benchmark.criteria_score

@@ -104,7 +104,7 @@ def with_literals(query: str, values: Parameters) -> str:
     return _PARAMETER.sub(replacement, query)
 
 
-_CHANGE = {
+_CHANGE_COLUMNS = {
     "model": "varchar",
     "model_config_hash": "varchar",
     "judge": "varchar",
@@ -293,7 +293,7 @@ class Scope:
         return None
 
     @cached_property
-    def values(self) -> dict[str, Any]:
+    def query_parameters(self) -> dict[str, Any]:
         """The parameters of the queries below `sql/figures/`, by name.
 
         Raises:
@@ -314,7 +314,9 @@ class Scope:
             "living": list(self.living_runs),
             "entries": entry_table(self.entries),
             "shown_judge_configs": judge_config_table(self.judge_configs),
-            "changes": Table(_CHANGE, list(map(itemgetter(*_CHANGE), self.changes))),
+            "changes": Table(
+                _CHANGE_COLUMNS, list(map(itemgetter(*_CHANGE_COLUMNS), self.changes))
+            ),
             "expectations": self._expectation_table(),
         }
 
@@ -333,7 +335,7 @@ class Scope:
         if not is_hard:
             for split, is_hard_split in self._scope_parameters["shown_splits"].rows:
                 rows.append((split, False, is_hard_split))
-        if is_hard or is_hard is None:
+        if is_hard is not False:
             rows += [(selection["split"], True, True) for selection in self.selections]
         columns = {"split": "varchar", "is_own_hard": "boolean", "is_hard": "boolean"}
         return Table(columns, rows)
@@ -346,7 +348,7 @@ class Scope:
             parameters: further parameters, or others in place of those of the scope.
         """
         steps, step_values = self.steps
-        values = {**self.values, **step_values, **parameters}
+        values = {**self.query_parameters, **step_values, **parameters}
         values["shown_sets"] = self._set_table(values["is_hard"])
         return with_literals(sql.with_ctes(sql.read(query), steps), values)
 
@@ -361,7 +363,9 @@ class Scope:
     def rows_of(self, figure: Figure, parameters: Parameters = NO_PARAMETERS) -> list[Row]:
         """Return the rows of a figure in this scope; `parameters` replace the figure's."""
         if figure.compute is not None:
-            return figure.compute(self, {**self.values, **figure.parameters, **parameters})
+            return figure.compute(
+                self, {**self.query_parameters, **figure.parameters, **parameters}
+            )
         return self.filled_rows(self.query_of(figure, parameters))
 
     def table(self, query: str) -> TableRows:

@@ -65,7 +65,7 @@ def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
             continue  # a judge without boards
         row.update(_interval(row))
         row["judge_config"] = labels[_judge_config_of(row)]
-        row["is_below_bar"] = row["coverage"] < scope.values["bar"]
+        row["is_below_bar"] = row["coverage"] < scope.query_parameters["bar"]
         row["selections"] = selection_ids
         board.append({name: row[name] for name in _COLUMNS})
     return board

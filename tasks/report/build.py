@@ -101,7 +101,9 @@ def _build(
 def _write_pages(scope: Scope, site: Site) -> None:
     """Write all pages, each after the files that it loads."""
     ranked = rankings(scope)
-    pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
+    pages = [
+        page for page in PAGES if not page.required_table or scope.has_rows(page.required_table)
+    ]
     report = _report_values(scope, ranked, pages)
     html_by_page: dict[str, str] = {}
     with progress("report pages", {"": len(pages)}, is_quiet=scope.job.is_quiet):

@@ -236,7 +236,7 @@ CATEGORIES = Page(
         own_breakdown(Breakdown("reference_texts", "Reference texts"), "reference_texts"),
     ),
     n_chosen=6,
-    own=own_breakdown,
+    own_figure=own_breakdown,
 )
 
 
@@ -321,7 +321,7 @@ CAPABILITIES = Page(
     " scores in it.",
     pooled(_WEAKNESSES, _SCORES),
     template="capabilities/page.html",
-    needs="capability_trees",
+    required_table="capability_trees",
 )
 SCORE_COLUMNS = table_columns("judge_config", "model", *_SCORE)
 """The columns of the table of a node."""

@@ -399,7 +399,7 @@ CONDITIONS = Page(
             query="conditions/condition_criteria",
         ),
     ),
-    needs="condition_differences",
+    required_table="condition_differences",
 )
 
 
@@ -445,6 +445,6 @@ STOPPING = Page(
             query="stopping/stopped_comparisons",
         ),
     ),
-    needs="stopping_looks",
+    required_table="stopping_looks",
     has_judge=False,
 )

@@ -155,7 +155,7 @@ DATA = Page(
             "Category",
         ),
     ),
-    own=label_distribution,
+    own_figure=label_distribution,
     group="Data",
 )
 
@@ -239,7 +239,7 @@ ANNOTATIONS = Page(
         _LABEL_AGREEMENT,
     ),
     has_judge=False,
-    needs="task_annotations",
+    required_table="task_annotations",
     group="Data",
 )
 
@@ -411,6 +411,6 @@ REVIEWS = Page(
     " checks of models.",
     pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
-    needs="criterion_reviews",
+    required_table="criterion_reviews",
     group="Data",
 )

@@ -373,21 +373,22 @@ def repetition_lines(scope: Scope) -> list[str]:
     any split; none without such repetitions.
     """
     settings = scope.job.settings
-    is_repeated = {
-        "trials": settings.trials > 1,
-        "judge trials": any(judge.trials > 1 for judge in settings.judges),
-    }
-    rows = []
-    if any(is_repeated.values()):
-        rows = [row for row in scope.rows_of(UNCERTAINTY) if row["single_width"] is not None]
+    repeated_sources = []
+    if settings.trials > 1:
+        repeated_sources.append("trials")
+    if any(judge.trials > 1 for judge in settings.judges):
+        repeated_sources.append("judge trials")
+    if not repeated_sources:
+        return []
+    rows = [row for row in scope.rows_of(UNCERTAINTY) if row["single_width"] is not None]
     names_by_source: dict[str, list[str]] = {}
     for (source, model), model_rows in grouped(rows, "source", "model_label").items():
-        is_weak = all(row["width"] > _WORTHWHILE * row["single_width"] for row in model_rows)
-        if is_weak and is_repeated[source] and model in settings.model_labels:
+        is_wide = all(row["width"] > _WORTHWHILE * row["single_width"] for row in model_rows)
+        if is_wide and source in repeated_sources and model in settings.model_labels:
             names_by_source.setdefault(source, []).append(model)
-    parts = [f"{source} of {list_text(names)}" for source, names in names_by_source.items()]
-    if not parts:
+    if not names_by_source:
         return []
+    parts = [f"{source} of {list_text(names)}" for source, names in names_by_source.items()]
     return [
         f"Repetitions that narrow intervals by less than a tenth: {'; '.join(parts)} (prbench"
         " figure uncertainty)"

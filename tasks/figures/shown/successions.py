@@ -45,7 +45,7 @@ def _effects_of(scope: Scope, succession: Row) -> list[Row]:
     # It imports Polars, which few figures need.
     from tasks.succession.estimate import estimated_rows
 
-    shown_splits = dict(scope.values["shown_splits"].rows)
+    shown_splits = dict(scope.query_parameters["shown_splits"].rows)
     judges = {name: succession[name] for name in _JUDGES}
     rows = []
     for row in estimated_rows(scope.reader, succession):
@@ -54,7 +54,7 @@ def _effects_of(scope: Scope, succession: Row) -> list[Row]:
     return rows
 
 
-_SHIFT = {
+_SHIFT_COLUMNS = {
     "succession": "varchar",
     "successor_id": "ubigint",
     "split": "varchar",
@@ -72,10 +72,10 @@ def _bridged(scope: Scope, parameters: Parameters) -> list[Row]:
     shifts = []
     for row in _shared_effects(scope, parameters):
         if row["no_figure"] is None:
-            shifts.append(tuple(row[name] for name in _SHIFT))
+            shifts.append(tuple(row[name] for name in _SHIFT_COLUMNS))
     if not shifts:
         return []
-    return scope.rows("figures/history/bridged", {"shifts": Table(_SHIFT, shifts)})
+    return scope.rows("figures/history/bridged", {"shifts": Table(_SHIFT_COLUMNS, shifts)})
 
 
 def _shift_notes(rows: Rows) -> list[str]:
@@ -289,6 +289,6 @@ SUCCESSIONS = Page(
     "What another judge would do to scores and ranks, from a sample (prbench succeed).",
     (EFFECTS, AGREEMENT),
     has_judge=False,
-    needs="successions",
+    required_table="successions",
     group="Judges",
 )

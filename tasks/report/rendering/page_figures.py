@@ -20,7 +20,7 @@ from tasks.figures.figure import (
     is_number,
     with_values,
 )
-from tasks.figures.page import Page, words
+from tasks.figures.page import Page, placeholder_values
 from tasks.figures.scope import Scope
 from tasks.report.rendering.site import Site, dated
 from tasks.rules.text.characters import visible
@@ -128,8 +128,8 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Return the drawn figures of a page, without those that are left out in this scope."""
     kinds = {"", *scope.kinds}
     figures = [figure for figure in page.figures if figure.breakdown in kinds]
-    if page.own:
-        figures += map(page.own, scope.own_breakdowns)
+    if page.own_figure:
+        figures += map(page.own_figure, scope.own_breakdowns)
     page_figures = [_write_figure(_titled(figure, scope), scope, site) for figure in figures]
     return list(filter(None, page_figures))
 
@@ -194,7 +194,7 @@ def page_figure_of(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigu
 
     Only the pages of a report add these; served pages do without them.
     """
-    says = Template(figure.says).substitute(words(benchmark))
+    says = Template(figure.says).substitute(placeholder_values(benchmark))
     source = benchmark.figure_sources.get(figure.name)
     if source:
         says += f" See {source}."
