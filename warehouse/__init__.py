@@ -1,6 +1,6 @@
 """The warehouse: contracts, immutable Parquet parts, and the published DuckDB file.
 
-Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
+Only DuckDB, PyArrow and `sql/` are used here, and nothing of the stages or flows.
 """
 
 from warehouse.columns import COLUMNS

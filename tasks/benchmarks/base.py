@@ -24,7 +24,7 @@ BREAKDOWNS = (
     "reference_texts",
     "subset",
 )
-"""Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in
+"""Kinds of labels that any benchmark can have (`task_breakdowns` and `labelled_criteria` in
 sql/intermediate).
 """
 

@@ -150,7 +150,7 @@ def _stage_files(
     source = readable_path(warehouse.root / LEDGER)
     if source:
         copy_ledger(source, stage / LEDGER / source.name)
-    with file_lock(warehouse.root / "publish.lock", wait=True):
+    with warehouse.publishing():  # parts that are copied must not be replaced meanwhile
         current_paths = chain.from_iterable(warehouse.store.all_current_parts().values())
         parts = {path.relative_to(warehouse.root).as_posix(): path for path in current_paths}
         # The list of the expected parts, and the version of the warehouse.
