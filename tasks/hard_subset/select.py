@@ -93,7 +93,7 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     """Return the key of the ranking used to select.
 
-    It is that of the first configured judge, or of the only stored one.
+    It is that of the first configured judge (in its first repetition), or of the only stored one.
     """
     columns = f"distinct ranking_id, vintage, {', '.join(JUDGE_CONFIG)}"
     key: dict[str, Any] = dict(job.key)
@@ -101,23 +101,21 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
         key["judge"] = list(job.named_judges)
     stored_rankings = reader.select("intermediate.model_runs", columns, **key)
     configs = judge_configs(job, benchmark)
-    configured_rankings = []
+    rankings = []
     for config in configs:
         identity = config.columns.items()
-        configured_rankings += [row for row in stored_rankings if identity <= row.items()]
-    rankings = configured_rankings
-    if not configured_rankings and (job.named_judges or not configs):
+        rankings += [row for row in stored_rankings if identity <= row.items()]
+    is_configured = bool(rankings)
+    if not is_configured and (job.named_judges or not configs):
         rankings = stored_rankings
     vintage = _vintage_of(job, {row["vintage"] for row in rankings})
     rankings = [row for row in rankings if row["vintage"] == vintage]
     if not rankings:
         judge = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {judge} is stored; run `prbench judge` first")
-    # The first repetition of a judge is used.
-    if configured_rankings:
-        rankings = rankings[:1]
-    else:
-        rankings = [row for row in rankings if row["judge_trial"] == 1] or rankings
+    if is_configured:
+        return int(rankings[0]["ranking_id"])
+    rankings = [row for row in rankings if row["judge_trial"] == 1] or rankings
     if len(rankings) > 1:
         names = ", ".join(sorted({row["judge"] for row in rankings}))
         raise HardSubsetError(
@@ -253,22 +251,13 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     benchmark = load_benchmark(job.benchmark)
     warehouse = Warehouse(job.warehouse)
     report = StageReport(_STAGE)
-    with warehouse.reader() as reader:
-        with _refusal(report, must_select):
-            panel = _read_panel(reader, job, benchmark)
-        if report.warnings:
-            return report
+    with warehouse.reader() as reader, _refusal(report, must_select):
+        panel = _read_panel(reader, job, benchmark)
         for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
-                tables = _rows(
-                    reader,
-                    job,
-                    field,
-                    selection,
-                    panel,
-                    benchmark.hard_splits.get(field),
-                )
+                official = benchmark.hard_splits.get(field)
+                tables = _rows(reader, job, field, selection, panel, official)
                 for table, rows in tables.items():
                     missing_rows = _missing_rows(reader, table, rows, selection.identity)
                     warehouse.write(table, missing_rows)
