@@ -292,7 +292,6 @@ def _weakness_row(
 ) -> Row:
     node = candidate.node
     measured = result.measured
-    selection = candidate.measured
     inside = tree.under[:, [node]]
     compared_values, values = contrast.sides(inside, 1.0 - inside)  # (n_tasks, 1)
     has_both = ~np.isnan(values - compared_values)
@@ -308,7 +307,7 @@ def _weakness_row(
         "n_tasks": measured.n_tasks,
         "p_confirmed": result.p_value,
         "is_confirmed": result.is_weak,
-        "found_gap": selection.difference,
-        "n_tasks_found": selection.n_tasks,
+        "found_gap": candidate.measured.difference,
+        "n_tasks_found": candidate.measured.n_tasks,
         "p_found": candidate.p_value,
     }

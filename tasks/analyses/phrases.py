@@ -32,6 +32,8 @@ _COLUMN = {PHRASE: "phrase", NAME: "name"}
 """Kind -> the column that stores the text."""
 _MOST_CHARS = {PHRASE: 300, NAME: 120}
 """Kind -> the largest length of the text in a reply."""
+CRITERION = ("task_id", "criterion_id", "criterion_hash")
+"""The columns that identify a criterion."""
 
 
 def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Columns]:
@@ -126,7 +128,7 @@ def phrase_items(
     items = []
     for row in rows:
         conversation = conversations[row["task_id"]]
-        criterion = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
+        criterion = {name: row[name] for name in CRITERION}
         items.append(
             Item(
                 row_id=digest("capability", origin, criterion, conversation.conversation_id),

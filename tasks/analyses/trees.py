@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.analyses.phrases import naming_of, stored_phrases
+from tasks.analyses.phrases import CRITERION, naming_of, stored_phrases
 from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
@@ -44,7 +44,6 @@ tests.
 """
 _DIMENSIONS = 100
 """Dimensions of reduced vectors (see `tfidf`)."""
-_CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
 """Digits of a vector's entries; further digits depend on the machine."""
 
@@ -255,7 +254,7 @@ def _stored_vectors(
 
 
 def _criterion(row: TreeRow) -> list[str]:
-    return [row[name] for name in _CRITERION]
+    return [row[name] for name in CRITERION]
 
 
 def grow(job: Job) -> StageReport:
@@ -284,7 +283,7 @@ def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequenc
         columns = _node_columns(tree_row, inside)
         columns["is_leaf"] = position not in tree.parents
         for member in inside:
-            node_members.append(columns | {name: member[name] for name in _CRITERION})
+            node_members.append(columns | {name: member[name] for name in CRITERION})
         node = {
             **columns,
             "field": tree_row["field"],

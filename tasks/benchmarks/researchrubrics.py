@@ -195,8 +195,9 @@ def _compiled_verdicts(row: DataRow) -> Iterator[DataRow]:
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))
-    if not rubrics or not presence:
-        raise RowError(f"`{'final_presence' if rubrics else 'rubrics'}` holds nothing")
+    for name, content in (("rubrics", rubrics), ("final_presence", presence)):
+        if not content:
+            raise RowError(f"`{name}` holds nothing")
     for key, model_presence in presence.items():
         values = as_list(as_mapping(model_presence).get("values"))
         if len(values) != len(rubrics):

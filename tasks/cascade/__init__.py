@@ -37,10 +37,17 @@ class StoredPair:
     """The stored verdicts of two judges on the criteria that the strong judge decided.
 
     First and second verdicts are those of the cheap judge in its first and second repetition.
-    `n_first_failed` of these criteria are those that the cheap judge failed on. `n_without_second`
-    are those without a second verdict of the cheap judge, which rules with `disagreement` leave
-    out. `n_strong_failed` are criteria that all rules leave out, because the strong judge failed.
-    `notes` say which of several configurations of a judge is used.
+
+    Attributes:
+        paired: the verdicts.
+        costs: the mean cost of a verdict of each judge.
+        has_repetitions: true if enough criteria have a second verdict to try `disagreement`.
+        n_first_failed: the number of these criteria that the cheap judge failed on.
+        n_strong_failed: the number of criteria that are left out, because the strong judge failed.
+        n_without_second: the number of these criteria without a second verdict, which rules with
+            `disagreement` leave out.
+        has_confidence: true if the cheap judge gave any confidence.
+        notes: say which of several configurations of a judge is used.
     """
 
     paired: PairedVerdicts
@@ -148,13 +155,13 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
     if decided["strong_value"].is_in([0.0, 1.0]).all():
         probabilities = decided["probability"].to_numpy()
     facts = Facts(
-        decided.select("first_value", "second_value").to_numpy(),
-        decided["weight"].to_numpy(),
-        decided["category"].to_numpy().astype(str),
-        decided["confidence"].to_numpy(),
-        probabilities,
-        decided["severity"].to_numpy().astype(str),
-        decided["kinds"].list.join(" ").to_numpy().astype(str),
+        first=decided.select("first_value", "second_value").to_numpy(),
+        weights=decided["weight"].to_numpy(),
+        categories=decided["category"].to_numpy().astype(str),
+        confidence=decided["confidence"].to_numpy(),
+        probability=probabilities,
+        severities=decided["severity"].to_numpy().astype(str),
+        kinds=decided["kinds"].list.join(" ").to_numpy().astype(str),
     )
     return StoredPair(
         paired=_paired_verdicts(decided, facts),

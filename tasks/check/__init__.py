@@ -212,7 +212,7 @@ def _stored_findings(
     }
     criteria = reader.select("criteria", "task_id, criterion_id", **key)
     sizes = {"rubrics": len(reader.select("tasks", "1", **key)), "criteria": len(criteria)}
-    task_ids = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in criteria}
+    tasks_by_key = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in criteria}
     findings = []
     for expectation in expectations:
         policy = policies[expectation.check]
@@ -220,7 +220,8 @@ def _stored_findings(
         if row is None or row["n_evaluated"] != sizes[expectation.table]:
             return None
         failures = tuple(
-            FailedRow(row_key, task_ids.get(row_key, row_key)) for row_key in row["failing_keys"]
+            FailedRow(failing_key, tasks_by_key.get(failing_key, failing_key))
+            for failing_key in row["failing_keys"]
         )
         findings.append(ExpectationResult(expectation, row["n_evaluated"], failures))
     return findings

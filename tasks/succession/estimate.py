@@ -235,8 +235,9 @@ def _effect_columns(models: Sequence[SampledModel], succession: Row) -> pl.DataF
             "keeps_order": keeps_lead.all(axis=0) & keeps_lead.all(axis=1),
             "pair_widths": (2.0 * pair_half_widths).tolist(),
             "undecided_pair_widths": (2.0 * effects.pair_undecided).tolist(),
+            "interaction_p_value": effects.interaction_p_value,
         }
-    ).with_columns(interaction_p_value=pl.lit(effects.interaction_p_value))
+    )
 
 
 def next_look(job: Job, sample: Sample) -> Succession | None:
