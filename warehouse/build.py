@@ -131,10 +131,10 @@ def load(
         connection.execute(f"insert into {table.name} by name {rows}")
         return
     has_same_key = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
-    is_replaced = f"and not {decided_condition('stored.')}" if table.keeps == "decided" else ""
+    unless_decided = f"and not {decided_condition('stored.')}" if table.keeps == "decided" else ""
     connection.execute(
         f"merge into {table.name} as stored using ({rows}) as incoming on {has_same_key} "
-        f"when matched {is_replaced} then update by name when not matched then insert by name"
+        f"when matched {unless_decided} then update by name when not matched then insert by name"
     )
 
 

@@ -262,11 +262,13 @@ def clean_parts(store: PartStore) -> None:
         _replace(store, table, new_parts, affected_parts)
 
 
-_RENAMED = "renamed_ids"
-_RENAMED_COLUMNS = ("response_id", "verdict_id", "model_config_hash", "judge_config_hash")
-_RENAMED_LIST = "covered_responses"
-_SHUFFLED = "neighbour_verdicts"
-"""Its rows depend on an order of the old response ids, so they keep them."""
+_NEW_IDS = "new_ids"
+"""The table of the ids to replace (`old_id`) with those in their place (`new_id`)."""
+_ID_COLUMNS = ("response_id", "verdict_id", "model_config_hash", "judge_config_hash")
+_ID_LIST = "covered_responses"
+"""The column with a list of response ids."""
+_KEEPS_IDS = "neighbour_verdicts"
+"""The table whose rows depend on an order of the old response ids, so they keep them."""
 
 
 def rename_ids(store: PartStore, new_ids: Mapping[str, str]) -> None:
@@ -285,12 +287,12 @@ def rename_ids(store: PartStore, new_ids: Mapping[str, str]) -> None:
         engine(store.root / ".rename.spill") as connection,
         explaining(f"{store.root}: cannot be rewritten"),
     ):
-        connection.register(_RENAMED, ids)
+        connection.register(_NEW_IDS, ids)
         for table in sorted(TABLES.values(), key=lambda table: table.name == "responses"):
-            columns = [column for column in _RENAMED_COLUMNS if column in table.columns]
-            names_responses = "response_id" in columns or _RENAMED_LIST in table.columns
+            columns = [column for column in _ID_COLUMNS if column in table.columns]
+            is_about_responses = "response_id" in columns or _ID_LIST in table.columns
             # Coverage rules name no response, but are joined to responses by configuration hash.
-            if table.name == "coverage_rules" or (names_responses and table.name != _SHUFFLED):
+            if table.name == "coverage_rules" or (is_about_responses and table.name != _KEEPS_IDS):
                 _rename_in(connection, store, table, columns)
 
 
@@ -299,12 +301,12 @@ def _renamed(name: str, renamed_condition: str) -> str:
     that gets a new configuration hash.
     """
     value = f'old_rows."{name}"'
-    if name == _RENAMED_LIST:
+    if name == _ID_LIST:
         return (
             f"coalesce((select list(coalesce(new_id, id)) from (select unnest({value}) as id)"
-            f" left join {_RENAMED} on old_id = id), {value})"
+            f" left join {_NEW_IDS} on old_id = id), {value})"
         )
-    if name not in _RENAMED_COLUMNS:
+    if name not in _ID_COLUMNS:
         return value
     new_value = f"coalesce(of_{name}.new_id, {value})"
     if name.endswith("_config_hash"):
@@ -319,12 +321,12 @@ def _rename_in(
     columns: Sequence[str],
 ) -> None:
     """Rewrite the parts of a table that have an old id in one of the columns."""
-    conditions = [f"{column} in (select old_id from {_RENAMED})" for column in columns]
-    if _RENAMED_LIST in table.columns:
-        conditions.append(f"list_has_any({_RENAMED_LIST}, (select list(old_id) from {_RENAMED}))")
+    conditions = [f"{column} in (select old_id from {_NEW_IDS})" for column in columns]
+    if _ID_LIST in table.columns:
+        conditions.append(f"list_has_any({_ID_LIST}, (select list(old_id) from {_NEW_IDS}))")
     has_old_id = " or ".join(conditions)
     joins = " ".join(
-        f"left join {_RENAMED} as of_{name} on of_{name}.old_id = old_rows.{name}"
+        f"left join {_NEW_IDS} as of_{name} on of_{name}.old_id = old_rows.{name}"
         for name in columns
     )
     renamed_condition = "true"

@@ -250,10 +250,11 @@ def _publish(
         # None: built from the parts alone, as after a change of contracts or models.
         published = None if must_rebuild or lost_parts else published_parts(store.database)
         base = published if published and _can_extend(published, current_parts) else set()
-        # After a retraction, a build reads all responses again (see `load`).
+        # Published parts were verified before. After a retraction, a build reads all responses
+        # again (see `load`).
         reads_all = published != part_names and current_parts["retractions"]
-        excluded = set() if must_verify or reads_all else base
-        if not set_aside_damaged(store, parts_except(current_parts, excluded), listing):
+        verified_parts = set() if must_verify or reads_all else base
+        if not set_aside_damaged(store, parts_except(current_parts, verified_parts), listing):
             break
         # The parts that were set aside are missing in the next round.
     if published == part_names:
