@@ -27,8 +27,7 @@ order by is_hard, split, completion_tokens desc nulls last, model;
 -- name: costs
 -- Cost of a response and cost of judging it, in US dollars, with the score, by
 -- model, split and judge. Means are over responses of known cost; a sum is NULL
--- if one cost is unknown. Responses without any verdict have no judge and no
--- score.
+-- if one cost is unknown. Responses without any verdict have no judge and no score.
 --
 -- with: figures/shared/shown_runs, figures/costs/response_costs
 with scored as (

@@ -42,8 +42,7 @@ inner join (select distinct field, n_selected from selected_tasks) as sizes usin
 order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_with;
 
 -- name: hard_selections
--- The current hard selection of each field: its size, stability, border, and
--- models.
+-- The current hard selection of each field: its size, stability, border, and models.
 --
 -- with: revision/revision_hard_subset, revision/revision_tasks, figures/shared/shown_tasks
 with current_selections as (

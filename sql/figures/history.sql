@@ -1,6 +1,5 @@
 -- name: night_costs
--- Cost of the calls of each night, by purpose, with discarded
--- attempts.
+-- Cost of the calls of each night, by purpose, with discarded attempts.
 select
     night,
     purpose,
@@ -161,8 +160,7 @@ with first_verdicts as (
     group by all
 ),
 
--- Nights in which the judge was out of control; no score is compared with
--- theirs.
+-- Nights in which the judge was out of control; no score is compared with theirs.
 drifted as (
     select distinct dataset_revision,
         night as vintage,

@@ -26,8 +26,7 @@ order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls 
     table_name;
 
 -- name: refusals
--- The tasks that the latest check refused, with the reasons; no score includes
--- them.
+-- The tasks that the latest check refused, with the reasons; no score includes them.
 --
 -- with: figures/shared/shown_tasks
 select

@@ -131,8 +131,7 @@ with kinds as (
     from revision_criterion_labels
 ),
 
--- A kind of criteria whose labels equal the categories adds no
--- information.
+-- A kind of criteria whose labels equal the categories adds no information.
 other_than_category as (
     select kind
     from revision_criterion_labels

@@ -68,8 +68,7 @@ ranked as (
 ),
 
 -- The first met, the first unmet, the second met, ...: where one kind ends, the
--- others fill up; labelled ones first. What is judged in one call has the
--- piece_order of its first.
+-- others fill up; labelled ones first. A piece has the order of its first verdict.
 pieces as (
     select verdicts.*, usable_responses.conversation_id, ranked.* exclude (verdict_id),
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
@@ -165,7 +164,9 @@ beside as (
     from members
     inner join cut_rubrics as criteria using (benchmark, dataset_revision, task_id, call_index)
     where criteria.criterion_id not in (
-        select twin.criterion_id from members as twin where twin.response_id = members.response_id
+        select siblings.criterion_id
+        from members as siblings
+        where siblings.response_id = members.response_id
     )
 )
 

@@ -54,8 +54,7 @@ inner join latest using (model_run_id)
 where breakdown = 'all' and score_name = $score and value is not null;
 
 -- name: task_set_members
--- One row: an admitted, hard-selected task of a split; the task sets are the
--- splits.
+-- One row: an admitted, hard-selected task of a split; the task sets are the splits.
 select distinct
     hash(split_members.split) as task_set_id,
     benchmark, dataset_revision, split_members.split,

@@ -30,8 +30,7 @@ select
         as is_retracted;
 
 -- name: criteria_to_judge
--- One row: a criterion in one of its wordings, with its category and
--- weight.
+-- One row: a criterion in one of its wordings, with its category and weight.
 select task_id, criterion_id, title, content_hash, rubric, category, weight
 from intermediate.rubric_criteria
 where benchmark = $benchmark and dataset_revision = $dataset_revision

@@ -14,8 +14,7 @@ group by error
 order by count(*) desc, error;
 
 -- name: live_runs
--- One row: a run without a published end; also the evaluating run that ended
--- last.
+-- One row: a run without a published end; also the evaluating run that ended last.
 with latest as (
     select run_id
     from runs

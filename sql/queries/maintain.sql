@@ -4,8 +4,7 @@
 select unnest(from_json($spend::json, $structure), recursive := true);
 
 -- name: run_cost
--- The cost of one run, by purpose and called
--- model.
+-- The cost of one run, by purpose and called model.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select purpose, called_model,
@@ -30,8 +29,7 @@ order by started_at desc, run_id
 limit $n_most;
 
 -- name: daily_spend
--- The spend by day (UTC) and called model since a day, the latest day
--- first.
+-- The spend by day (UTC) and called model since a day, the latest day first.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select day, called_model,
@@ -81,8 +79,7 @@ where cell in (select unnest($cells::varchar[]))
 group by cell;
 
 -- name: run_total
--- The calls, tokens and cost of one run, as columns of `runs`; 0 if it made no
--- call.
+-- The calls, tokens and cost of one run, as columns of `runs`; 0 if it made no call.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
 select

@@ -114,8 +114,7 @@ from old_judges, new_judges
 where change is not null;
 
 -- name: frequent_errors
--- One row: a model or judge with failed calls in a run, and its most frequent
--- error.
+-- One row: a model or judge with failed calls in a run, and its most frequent error.
 select 'model' as kind, model as label, mode(error) as error
 from responses
 where run_id = $run_id and error is not null

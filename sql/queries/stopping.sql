@@ -1,7 +1,6 @@
 -- name: earlier_values
 -- One row: a task, and a model's score in the latest night before a given one, or
--- in its base vintage. Nights in which the judge was out of control are
--- skipped.
+-- in its base vintage. Nights in which the judge was out of control are skipped.
 --
 -- with: revision/revision_responses, queries/run/judge_config, queries/stopping/judged_scores
 with earlier as (

@@ -96,8 +96,7 @@ order by prints.entry, drilled_tasks.block;
 
 -- name: marks
 -- The outcome of each criterion of every response under every judge configuration,
--- one letter each, in the order of the rubric; with positions if some are
--- missing.
+-- one letter each, in the order of the rubric; with positions if some are missing.
 --
 -- with: figures/shared/shown_runs, figures/shared/shown_verdicts, figures/shared/drilled_tasks
 with outdated as (
@@ -116,8 +115,7 @@ decided as (
     left join $marks as marks using (status)
 ),
 
--- A failed response: its criteria are wanted, but could not be
--- decided.
+-- A failed response: its criteria are wanted, but could not be decided.
 lost as (
     select entry, judge_config, trial, task_id, criteria.position, $lost as mark
     from intermediate.wanted_responses
@@ -294,8 +292,7 @@ left join points using (entry, task_id)
 order by entry_responses.entry, drilled_tasks.block, task_id;
 
 -- name: tasks
--- The admitted tasks of the chosen splits in their order, with the texts for
--- search.
+-- The admitted tasks of the chosen splits in their order, with the texts for search.
 --
 -- with: revision/revision_conversation_turns, revision/revision_criteria,
 --     revision/revision_labelled_tasks, revision/revision_tasks, figures/shared/drilled_tasks

@@ -1,5 +1,4 @@
--- One row: the agreement of two graders, over all or under one label of a
--- breakdown.
+-- One row: the agreement of two graders, over all or under one label of a breakdown.
 --
 -- built as: view
 -- depends on: intermediate.agreement_counts, intermediate.agreement_pairs,

@@ -11,7 +11,7 @@ select
     avg(chars_alnum) filter (where status = 'ok') as mean_chars_alnum,
     avg(completion_tokens) filter (where status = 'ok') as mean_completion_tokens,
     case
-    -- One unknown cost makes the sum unknown.
+        -- One unknown cost makes the sum unknown.
         when not bool_or(is_cost_unknown or responses.cost_usd is null)
             then exact_sum(responses.cost_usd + coalesce(response_points.cost_usd, 0))
     end as cost_usd,

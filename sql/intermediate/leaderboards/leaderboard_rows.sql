@@ -43,8 +43,7 @@ select
     mean_score,
     mean_lower,
     mean_upper,
-    -- Clipping is monotone, so the ends of the interval are clipped as the
-    -- mean is.
+    -- Clipping is monotone, so the ends of the interval are clipped as the mean is.
     if(intervals.ci_low < mean_floor, mean_floor, intervals.ci_low) as ci_low,
     if(intervals.ci_high < mean_floor, mean_floor, intervals.ci_high) as ci_high,
     intervals.ci_low as raw_ci_low,
@@ -83,8 +82,7 @@ inner join vintages using (task_set_id, model_run_id)
 left join intermediate.ranks using (figure_id)
 left join intermediate.model_run_costs as costs using (task_set_id, model_run_id)
 left join intermediate.hiding_runs using (model_run_id)
--- Under labels, models without a verdict on the task set have no
--- row.
+-- Under labels, models without a verdict on the task set have no row.
 where mean_scores.breakdown = 'all' or costs.is_judged
 union all by name
 select *

@@ -28,8 +28,7 @@ judged as (
 
 select
     model_run_id,
-    -- Model runs that are compared with each other: only the model
-    -- differs.
+    -- Model runs that are compared with each other: only the model differs.
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
     judging_id,
     benchmark,

@@ -2,8 +2,7 @@
 -- rubric.
 --
 -- Equations 1 and 3 of the paper, over the whole rubric (breakdown `all`) and
--- over each category and severity. Undecided criteria give bounds, never a
--- value.
+-- over each category and severity. Undecided criteria give bounds, never a value.
 --
 -- built as: view
 -- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,

@@ -1,6 +1,5 @@
 -- One row: a control set in one night, compared with the first verdicts and with
--- people's labels of the same members. Failed and lost members are no
--- disagreement.
+-- people's labels of the same members. Failed and lost members are no disagreement.
 --
 -- If all labelled members have a known probability of being drawn, each counts
 -- as 1 / probability, so that agreement with people is an estimate for all

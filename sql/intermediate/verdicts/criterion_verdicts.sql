@@ -45,8 +45,7 @@ select
     n_responses,
     met_share,
     rest_correlation,
-    -- Fisher's z. The trials of a model are much alike, so models are
-    -- counted.
+    -- Fisher's z. The trials of a model are much alike, so models are counted.
     if(
         n_models > 3 and rest_correlation is not null,
         tanh(

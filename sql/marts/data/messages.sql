@@ -1,5 +1,4 @@
--- Only of admitted tasks: a task that was refused later is left out of
--- everything.
+-- Only of admitted tasks: a task that was refused later is left out of everything.
 --
 -- built as: table
 -- depends on: message_rows, tasks

@@ -1,5 +1,4 @@
--- How much more often a grader says "met" than the others, on the same
--- criteria.
+-- How much more often a grader says "met" than the others, on the same criteria.
 --
 -- built as: table
 -- needs: temp.graded

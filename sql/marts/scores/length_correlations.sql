@@ -14,8 +14,7 @@ with correlated as (
             exact_corr(score_rank, length_rank),
             null
         ) as rank_correlation,
-        -- The formula is not valid below 10, nor if the ranks agree
-        -- completely.
+        -- The formula is not valid below 10, nor if the ranks agree completely.
         if(
             n >= 10 and abs(rank_correlation) < 1 - 1e-9,
             1.959963984540054 * sqrt((1 + rank_correlation ** 2 / 2) / (n - 3)),

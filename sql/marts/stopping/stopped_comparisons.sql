@@ -1,5 +1,4 @@
--- The last look at each comparison, under the configuration of that
--- look.
+-- The last look at each comparison, under the configuration of that look.
 --
 -- built as: view
 -- depends on: stopping_looks
