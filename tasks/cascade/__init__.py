@@ -221,7 +221,7 @@ class CascadeResult:
     picked: Evaluation | None
 
 
-def evaluated(
+def cascade_result(
     reader: Reader,
     parameters: Mapping[str, Any],
     bound: Bound | None,
@@ -271,31 +271,31 @@ def bound_of(text: str) -> Bound:
     raise UsageError(f"--bound: {text!r} is no bound; write {bounds}, with a number up to 1")
 
 
-TABLE = "cascade_rules"
+_TABLE = "cascade_rules"
 _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluated_splits")
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
 def store_rules(root: Path, rows: Sequence[Row]) -> None:
-    """Store the rules of an evaluation (`rows_of`) and publish them.
+    """Store the rules of an evaluation (`rule_rows`) and publish them.
 
     Nothing is stored if the last stored evaluation is the same.
     """
     warehouse = Warehouse(root)
     pair = {name: rows[0][name] for name in _KEY}
-    query = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
+    query = f"select arg_max(evaluation_id, created_at) from {_TABLE} where {_SAME_PAIR}"
     with warehouse.reader() as reader:
         if reader.value(query, pair) == rows[0]["evaluation_id"]:
             return
-    columns = rows[0].keys() & TABLES[TABLE].columns
+    columns = rows[0].keys() & TABLES[_TABLE].columns
     stored_rows = []
     for row in rows:
         stored_rows.append({name: row[name] for name in columns})
-    warehouse.write(TABLE, stored_rows)
+    warehouse.write(_TABLE, stored_rows)
     warehouse.publish()
 
 
-def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[Row]:
+def rule_rows(parameters: Mapping[str, Any], result: CascadeResult) -> list[Row]:
     """Return the rows of an evaluation, cheapest rule first."""
     rows = []
     rounded_rows = []

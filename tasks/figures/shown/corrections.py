@@ -123,7 +123,7 @@ def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
     # It imports Polars, which no other figure needs.
-    from tasks.cascade import bound_of, evaluated, rows_of, shown_figures
+    from tasks.cascade import bound_of, cascade_result, rule_rows, shown_figures
 
     cheap = parameters["cheap"]
     strong = parameters["strong"]
@@ -143,9 +143,9 @@ def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
     }
     configs = judge_configs(scope.job, scope.benchmark)
     config_hashes = {config.judge_config_hash for config in configs}
-    result = evaluated(scope.reader, query_parameters, bound, configured_hashes=config_hashes)
+    result = cascade_result(scope.reader, query_parameters, bound, configured_hashes=config_hashes)
     notes = _notes_on(result, cheap, strong)
-    rows = rows_of(query_parameters, result)
+    rows = rule_rows(query_parameters, result)
     for row, evaluation in zip(rows, result.evaluations, strict=True):
         row["is_within_bound"] = bound.is_kept(evaluation) if bound else None
         row["notes"] = notes

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tasks.cascade import CascadeResult, evaluated
+from tasks.cascade import CascadeResult, cascade_result
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Settings
@@ -144,7 +144,7 @@ def result(job: Job) -> CascadeResult:
         "splits": [],
     }
     with Warehouse(job.warehouse).reader() as reader:
-        return evaluated(
+        return cascade_result(
             reader,
             parameters,
             Bound("agreement", 0.95),

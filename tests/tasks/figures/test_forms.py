@@ -17,7 +17,7 @@ from unittest.mock import patch
 import openpyxl
 import pytest
 
-from tasks.cascade import evaluated
+from tasks.cascade import cascade_result
 from tasks.exports.figure_files import figures_as_workbook
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import MISSING, Figure, terminal_columns, with_values
@@ -66,7 +66,9 @@ class FigureRows:
 def figure_rows(request, scope: Scope) -> FigureRows:
     """Each figure that has rows."""
     figure = FIGURES[request.param]
-    with patch("tasks.cascade.evaluated", partial(evaluated, resamples=200)):
+    with patch(
+        "tasks.cascade.cascade_result", partial(cascade_result, resamples=200)
+    ):
         rows = scope.rows_of(figure, PARAMETERS.get(figure.name, {}))
     if not rows:
         pytest.skip("the figure has no rows here")

@@ -15,10 +15,10 @@ from tasks.alerts.findings import Alert, drop_alerts
 from tasks.analyses.node_scores import measure
 from tasks.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
-from tasks.cascade import evaluated, rows_of
+from tasks.cascade import cascade_result, rule_rows
 from tasks.config.job import Job, Succession
 from tasks.dataset.source import with_revision
-from tasks.drift import drifted
+from tasks.drift import drifted_judges
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.measures import LABELS, renew
@@ -118,7 +118,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             "cheap": names.labels[JUDGES[1]],
             "strong": names.labels[JUDGES[0]],
         }
-        cascades = evaluated(reader, cascade_parameters, None, _RESAMPLES)
+        cascades = cascade_result(reader, cascade_parameters, None, _RESAMPLES)
         labelled = reader.rows(
             "select measures.* from measures inner join intermediate.debiased_figures using"
             " (figure_id, basis) where measure = 'judge_score' and breakdown = 'all' and"
@@ -130,7 +130,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         )
         board = reader.rows(f"{query} limit 3", [job.data.revision])
     looks = {
-        "cascade_rules": rows_of(cascade_parameters, cascades)
+        "cascade_rules": rule_rows(cascade_parameters, cascades)
     } | analyses.look_rows(board)
     written(job.warehouse, analyses.weakness_rows(measures) | looks)
     written(job.warehouse, analyses.debiased_rows(labelled))
@@ -265,7 +265,7 @@ _DRIFT_LINE = (
 def _alert(job: Job, night: str, label: str):
     """Store the alerts of a night, as a night does."""
     night_job = job.model_copy(update={"night": label, "run_id": run_of(night)})
-    judges = drifted(night_job)
+    judges = drifted_judges(night_job)
     alerts = [
         Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge))
         for judge in judges
