@@ -301,6 +301,7 @@ class Owner:
         return str(holder["host"])
 
     def _read(self) -> dict[str, Any] | None:
+        """Return the content of the file, always with a `host`; None if there is no file."""
         with suppress(FileNotFoundError):
             content = self._path.read_bytes()
             holder = {"host": "another machine"}

@@ -56,7 +56,7 @@ class _Selection:
 
 
 def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
-    """Return by field the ids of the admitted tasks of the job's splits."""
+    """Return the ids of the admitted tasks of the job's splits, by field."""
     ids_by_field: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("tasks", "field, task_id, splits", **job.key, is_admitted=True):
         if row["field"] is not None and not set(job.data.splits).isdisjoint(row["splits"]):
@@ -197,7 +197,7 @@ def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, f
 
 def _overlaps(
     selection: _Selection,
-    official: str | None,
+    official: str,
     members: frozenset[str],
 ) -> list[Row]:
     """Return the overlaps of a selection with those of the panel without one model, and with the
@@ -215,7 +215,7 @@ def _overlaps(
         for model, tasks in zip(selection.models, selections, strict=True):
             rows.append(_overlap_row("leave_one_out", model, selected, tasks))
     candidates = members & scores.keys()
-    if official and 0 < len(candidates) < len(scores):
+    if 0 < len(candidates) < len(scores):
         rows.append(_overlap_row("official", official, selected, candidates))
     return rows
 
@@ -256,7 +256,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
         for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
-                official = benchmark.hard_splits.get(field)
+                official = benchmark.hard_splits.get(field, "")
                 tables = _rows(reader, job, field, selection, panel, official)
                 for table, rows in tables.items():
                     missing_rows = _missing_rows(reader, table, rows, selection.identity)
@@ -315,9 +315,11 @@ def _rows(
     field: str,
     selection: _Selection,
     panel: Panel,
-    official: str | None,
+    official: str,
 ) -> dict[str, list[Row]]:
-    """Return all rows of a selection by table; `official` is the data set's hard split, if any."""
+    """Return all rows of a selection by table; `official` is the data set's hard split, or
+    empty.
+    """
     key = {
         "selection_id": selection.identity,
         **job.key,
@@ -337,7 +339,7 @@ def _rows(
                 "selected_at": selected_at,
             }
         )
-    member_rows = reader.select("split_members", "task_id", **job.key, split=official or "")
+    member_rows = reader.select("split_members", "task_id", **job.key, split=official)
     members = frozenset(row["task_id"] for row in member_rows)
     overlaps = _overlaps(selection, official, members)
     return {
