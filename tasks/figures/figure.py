@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import sql
 from tasks.config.job import Job
 from tasks.console.tables import TableColumn, one_line_text
+from tasks.rules.statistics.intervals import FEW_DIFFERING, SMALL
 from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 
 Row = Mapping[str, Any]
@@ -484,8 +485,6 @@ class Figure:
 
     def small_notes(self, table_rows: Rows) -> list[str]:
         """Return a note that explains the mark for few tasks, if a value in the table has it."""
-        from tasks.rules.statistics.intervals import FEW_DIFFERING, SMALL
-
         for column in self.columns:
             few = column.few
             if few and _has_value(column, [row for row in table_rows if row.get(few)]):

@@ -8,6 +8,7 @@ import numpy as np
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import JUDGE_CONFIG
+from tasks.rules.statistics.intervals import have_few_tasks, mean_intervals, none_if_nan
 from warehouse import Row
 
 _COLUMNS = (
@@ -99,8 +100,6 @@ def _interval(row: Row) -> dict[str, Any]:
     """Return the interval of a mean before and after clipping, with a flag: true if it rests on too
     few tasks. Its ends are clipped like the mean (`intermediate/scores/mean_scores.sql`).
     """
-    from tasks.rules.statistics.intervals import have_few_tasks, mean_intervals, none_if_nan
-
     task_values = np.array(row["task_values"], dtype=np.float64)[:, None]  # (n_tasks, 1)
     interval = mean_intervals(task_values)[0]
     low = none_if_nan(interval[0])

@@ -85,7 +85,7 @@ def _compared(scope: Scope, parameters: Parameters) -> Parts:
         scope.is_hard,
         scope.vintage,
     )
-    # It imports Polars, which no other figure needs.
+    # It imports Polars, which few figures need.
     from tasks.compare.differences import compare, difference_details, rows_of, with_verdicts
 
     result = compare(scope.reader, comparison)
