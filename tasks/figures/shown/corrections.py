@@ -165,21 +165,24 @@ def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str
     when = evaluation.candidate.when or When()
     threshold = evaluation.candidate.threshold
     if threshold is not None:
-        judge = settings | {"threshold": threshold}
-        return str(yaml.safe_dump([judge], sort_keys=False))
+        return judge_entry(settings | {"threshold": threshold})
     if not when.conditions:
         return None
     conditions = {}
     for name, value in when.conditions.items():
         conditions[name] = list(value) if isinstance(value, tuple) else value
     cascade = {"first": cheap, "then": strong, "when": conditions}
-    judge = {"label": f"{cheap}-then-{strong}", "cascade": cascade}
     comments = ""
     if when.disagreement:
         comments += f"# {cheap} needs `trials: 2`\n"
     if when.confidence_below is not None and settings.get("kind") != "decisions":
         comments += f"# {cheap} needs `logprobs: true`\n"
-    return comments + str(yaml.safe_dump([judge], sort_keys=False, allow_unicode=True, width=100))
+    return comments + judge_entry({"label": f"{cheap}-then-{strong}", "cascade": cascade})
+
+
+def judge_entry(judge: dict[str, Any]) -> str:
+    """Return a judge as an entry of `judges:`, for people to paste."""
+    return str(yaml.safe_dump([judge], sort_keys=False, allow_unicode=True, width=100))
 
 
 def _notes_on(result: "CascadeResult", cheap: str, strong: str) -> list[str]:

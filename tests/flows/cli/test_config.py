@@ -11,6 +11,7 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.settings_problems import sound_settings
 from tasks.config.settings import Settings
+from tasks.figures.shown.corrections import judge_entry
 from tasks.rules.errors import UsageError
 from tasks.run.run_context import callees
 from tests.golden.outputs import kept
@@ -353,6 +354,10 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration():
     assert problems == []
     assert settings is not None
     assert len(settings.judges) == 1
+
+
+def test_a_judge_to_paste_keeps_the_letters_of_its_label():
+    assert judge_entry({"label": "größer"}) == "- label: größer\n"
 
 
 def test_the_problems_of_keys_are_reported_together(file):
