@@ -24,7 +24,7 @@ from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular, read_regular
 from tasks.dataset.source import read_rows, refuse_repeated_columns
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.cells import as_before
+from tasks.rules.text.cells import without_mark
 from tasks.rules.text.characters import did_you_mean, is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import counted, list_text
@@ -228,7 +228,7 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
                 f"{file}: row {number}: has fewer or more cells than there are columns; correct it"
             )
         for name, cell in row.items():
-            row[name] = as_before(cell)
+            row[name] = without_mark(cell)
     return rows
 
 

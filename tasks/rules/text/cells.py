@@ -74,10 +74,10 @@ def may_run(text: str) -> bool:
 def defused_formula(text: str) -> str:
     """Return a text that is safe in a file for people, where dates may be rewritten.
 
-    It is marked if it would be a formula, or if `as_before` would take its own apostrophe for a
+    It is marked if it would be a formula, or if `without_mark` would take its own apostrophe for a
     mark.
     """
-    looks_marked = as_before(text) != text
+    looks_marked = without_mark(text) != text
     return _MARK + text if may_run(text) or looks_marked else text
 
 
@@ -111,11 +111,8 @@ def markdown_cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", text.translate(_HTML))
 
 
-def as_before(cell: str) -> str:
-    """Return the text before it got a mark.
-
-    It undoes `defused` and `defused_formula` for every text.
-    """
+def without_mark(cell: str) -> str:
+    """Return the text of a cell; it undoes `defused` and `defused_formula` for every text."""
     text = cell.removeprefix(_MARK)
     return text if _may_change(text) else cell
 

@@ -14,7 +14,7 @@ from tasks.exports.sheets import export_labelling, spread
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.cells import as_before, defused, shows
+from tasks.rules.text.cells import defused, shows, without_mark
 from tests.kit import (
     Values,
     copied,
@@ -273,7 +273,7 @@ def test_responses_spread_over_tasks_and_models(n_tasks, n_models, seed, data):
 def test_a_defused_cell_is_no_formula_and_can_be_read_back(text):
     cell = defused(text)
 
-    assert as_before(cell) == text
+    assert without_mark(cell) == text
     assert shows(cell, text)
     assert shows(cell.replace("\n", "\r\n"), text)
     assert not cell.startswith(("\t", "\r", "\n"))

@@ -24,7 +24,7 @@ from tasks.figures.figure import MISSING, Figure, terminal_columns, with_values
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
-from tasks.rules.text.cells import as_before
+from tasks.rules.text.cells import without_mark
 from tests.kit import in_batches
 
 _DIFF = {"names": ["alder-large", "birch-2"]}
@@ -103,7 +103,7 @@ def test_csv_has_all_values(figure_rows):
     heading, *lines = csv.reader(io.StringIO(text))
 
     assert heading == figure_rows.names
-    assert [list(map(as_before, line)) for line in lines] == figure_rows.plain_rows
+    assert [list(map(without_mark, line)) for line in lines] == figure_rows.plain_rows
 
 
 def test_a_workbook_has_all_values(figure_rows, scope):

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tasks.rules.text.cells import (
-    as_before,
     csv_text,
     defused,
     markdown_cell,
     may_run,
     sheet_cell,
     shows,
+    without_mark,
 )
 
 ELEMENTS = {"table", "thead", "tbody", "tr", "th", "td"}
@@ -110,7 +110,7 @@ def test_numbers_in_a_sheet_stay_numbers(value):
 def test_no_text_in_a_sheet_is_run(text):
     cell = sheet_cell(text)
 
-    assert as_before(cell) == text
+    assert without_mark(cell) == text
     assert not cell.lstrip().startswith(("=", "+", "-", "@"))
 
 
@@ -124,8 +124,8 @@ def test_characters_that_show_nothing_do_not_hide_a_formula(hiding, sign):
 
     assert may_run(text)
     assert may_run(f"'{text}")
-    assert as_before(defused(text)) == text
-    assert as_before(sheet_cell(text)) == text
+    assert without_mark(defused(text)) == text
+    assert without_mark(sheet_cell(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_no_record_of_a_csv_file_begins_within_a_text(must_quote, texts):
 
     header, record = csv.reader(io.StringIO(content, newline=""), strict=True)
     assert header == ["a"] * len(texts)
-    assert [as_before(cell) for cell in record] == texts
+    assert [without_mark(cell) for cell in record] == texts
 
 
 FULL = "x" * 32_000
