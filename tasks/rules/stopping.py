@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import SEED, Flags, Floats, means, n_differing
+from tasks.rules.statistics.intervals import SEED, Flags, Floats, Ints, means, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
@@ -293,7 +293,7 @@ _FEWEST_ORDERS = 20
 def unbiased_means(
     differences: Floats,
     figures: Floats,
-    strata: Floats,
+    strata: Ints,
     rule: Rule,
     orders: int = ORDERS,
 ) -> Floats:
@@ -332,7 +332,7 @@ def unbiased_means(
     return sums / n_possible
 
 
-def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:
+def _orders(strata: Ints, n_orders: int, generator: np.random.Generator) -> Ints:
     """Return random orders in which each position keeps its stratum, shape (n_orders, n_tasks)."""
     orders = np.empty((n_orders, len(strata)), dtype=np.int64)
     for stratum in np.unique(strata):

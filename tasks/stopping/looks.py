@@ -11,7 +11,7 @@ import numpy as np
 from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.console import notice
-from tasks.rules.statistics.intervals import Floats, none_if_nan
+from tasks.rules.statistics.intervals import Floats, Ints, none_if_nan
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.stopping.comparisons import (
     EARLIER,
@@ -191,7 +191,7 @@ def in_order(values: Mapping[str, float], task_ids: Sequence[str]) -> Floats:
     return np.array([values.get(task_id, np.nan) for task_id in task_ids])
 
 
-def _strata_of(fields: Mapping[str, str], task_ids: Sequence[str]) -> np.ndarray:
+def _strata_of(fields: Mapping[str, str], task_ids: Sequence[str]) -> Ints:
     """Return the number of each task's stratum, in the order of the tasks."""
     _, strata = np.unique([fields[task_id] for task_id in task_ids], return_inverse=True)
     return strata

@@ -315,15 +315,16 @@ def _label_index(values: Floats) -> Ints:
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Return the macro-F1 of the verdicts.
+    """Return the mean F1 of the labels that are verdicts.
 
     A missing verdict counts only as a miss of the strong judge's label.
     """
     by_cascade = tables.sum(axis=-1)
     by_strong = tables.sum(axis=-2)
-    n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
-    n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
-    return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
+    n_used = (by_cascade + by_strong > 0).sum(axis=-1)
+    # `macro_f1` counts the label "no verdict" too, with an F1 of 0.
+    n_used_verdicts = np.maximum(1, n_used - (by_cascade[..., _NO_VERDICT] > 0))
+    return np.asarray(macro_f1(tables) * (n_used / n_used_verdicts))
 
 
 MEASURES = {

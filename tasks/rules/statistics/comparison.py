@@ -22,11 +22,12 @@ _ROUNDING = 1e-12
 class PairedDifference:
     """The second model's score minus the first's on the tasks that both have.
 
-    It is in the unit of the scores. The mean difference is None without tasks. Interval, p-value
-    and `smallest_detectable` are None if fewer tasks than `FEWEST_DIFFERING` differ, because those
-    do not show the variation of tasks. Interval and p-value have the same statistic: the 95 %
-    interval excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount,
-    there is no interval and the p-value is that of the sign test.
+    It is in the unit of the scores. The mean difference is None without tasks. Interval and p-value
+    have the same statistic: the 95 % interval excludes 0 exactly if p is at most 0.05.
+
+    If `n_differing` is below `FEWEST_DIFFERING`, interval and `smallest_detectable` are None,
+    because so few tasks do not show the variation of tasks. The p-value is then that of the sign
+    test, which needs tasks that change, even by the same amount; None if these are too few as well.
 
     Attributes:
         n_differing: number of tasks whose difference is not the most common one, which usually is
@@ -116,7 +117,7 @@ def is_drop(difference: float, least_drop: float) -> bool:
 
 
 def _sign_test(differences: Floats) -> float | None:
-    """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
+    """Return the two-sided p-value of the number of equal signs; None if too few tasks change."""
     n_changes = int((differences != 0).sum())
     n_rises = int((differences > 0).sum())
     # Even if all have the same sign, five changes are not significant: p is 0.0625.

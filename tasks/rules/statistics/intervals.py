@@ -3,7 +3,8 @@
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and
 Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed
 figures, and Student's t with the degrees of freedom of the tasks that differ from the most common
-value: if 8 of 100 tasks differ, only 8 show the spread. evidence.md shows why.
+value: if 8 of 100 tasks differ, only 8 show the spread.
+`tasks/rules/evidence.md` shows why.
 """
 
 import math
