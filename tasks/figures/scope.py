@@ -253,13 +253,13 @@ class Scope:
         return bool(self.reader.select(table, "count(*) as n", **self.job.key)[0]["n"])
 
     @cached_property
-    def _kinds(self) -> list[Row]:
+    def _kind_rows(self) -> list[Row]:
         return self._scope_rows("kinds")
 
     @cached_property
     def kinds(self) -> dict[str, bool]:
         """The kinds of labels that tasks or criteria have here -> whether criteria have them."""
-        return {row["kind"]: row["of_criteria"] for row in self._kinds}
+        return {row["kind"]: row["of_criteria"] for row in self._kind_rows}
 
     @cached_property
     def annotation_notes(self) -> dict[str, str]:
@@ -277,7 +277,9 @@ class Scope:
         """The kinds of labels that only this benchmark declares and that occur in the data, in the
         declared order.
         """
-        rows = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
+        rows = {
+            row["kind"]: row for row in self._kind_rows if row["is_own"] and not row["is_category"]
+        }
         return tuple(
             Breakdown(kind, title, rows[kind]["of_criteria"])
             for kind, title in self.benchmark.own_breakdowns.items()
@@ -287,7 +289,7 @@ class Scope:
     @cached_property
     def category_title(self) -> str | None:
         """The benchmark's name for the categories of criteria; None without one."""
-        for row in self._kinds:
+        for row in self._kind_rows:
             if row["is_category"]:
                 return self.benchmark.breakdowns.get(row["kind"])
         return None
@@ -392,7 +394,7 @@ def with_labels(
     """Return rows with a column `label` that is unique.
 
     It is the value of the column `name`, followed by those of `parts` (a column and the format of
-    its values, which are texts) that tell rows of the same name apart.
+    its values as texts) that tell rows of the same name apart.
     """
     labelled = [{**row, label: row[name]} for row in rows]
     for part, shape in parts:

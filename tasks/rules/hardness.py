@@ -51,7 +51,7 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str
 
 
 BORDER = (0.05, 0.95)
-"""A task whose `inclusion_probabilities` are in this range (ends included) is on the border."""
+"""A task whose inclusion probability is in this range (ends included) is on the border."""
 _SAMPLED_AT_A_TIME = 1_000
 """Number of resampled panels in one matrix product, which bounds its memory."""
 

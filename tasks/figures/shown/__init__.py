@@ -67,6 +67,7 @@ _FIGURES += [
     categories.EXAMPLES,
 ]
 FIGURES: Mapping[str, Figure] = {figure.name: figure for figure in _FIGURES}
+"""Name -> figure: those of pages, and those that only commands show."""
 
 
 def figure_of(name: str) -> Figure:
@@ -101,7 +102,7 @@ def parse_parameters(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
         default = parameters[name]
         if isinstance(default, list | tuple):
             values[name] = [*values.get(name, ()), value]
-        elif name.startswith("n_"):
+        elif name.startswith("n_"):  # a number of rows; None is all of them
             values[name] = _parsed(text, default or _SOME_ROWS)
             if values[name] < 1:
                 raise UsageError(f"{text}: must be at least 1")
@@ -116,7 +117,7 @@ def parse_parameters(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
 
 
 _SOME_ROWS = 10
-"""An example of a number of rows whose default is all."""
+"""The example in the message on a wrong number of rows whose default is all."""
 
 
 def _parsed(text: str, default: Any) -> Any:

@@ -182,7 +182,6 @@ LENGTHS_AND_SCORES = Figure(
     parameters={"level": None},
     choices=_LEVELS,
     listed=lambda rows: rows,
-    essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
     boards=["judge_config", "split", "vintage"],
     query="length_correlations",
 )

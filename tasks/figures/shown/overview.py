@@ -11,6 +11,7 @@ from tasks.figures.addresses import side_by_side
 from tasks.figures.figure import MEAN_SCORE, Column, ColumnGroup, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.shown.leaderboard import LEADERBOARD, POSSIBLE, WHOLE
+from tasks.rules.hardness import BORDER
 
 OVERVIEW = Page(
     "index",
@@ -162,7 +163,7 @@ _TASKS = Figure(
         y="inclusion_probability",
         colour="side",
         names=("inside", "outside"),
-        bounds=(0.05, 0.95),
+        bounds=BORDER,
         tips=["task_id", "topic", "rank", "mean_score", "inclusion_probability"],
     ),
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],

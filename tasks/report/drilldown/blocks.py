@@ -113,7 +113,6 @@ class Subjects:
         if blocks is not None:
             keys = {block.entry for block in blocks}
             entries = [entry for entry in entries if entry["key"] in keys]
-        # Queries name entries and judge configurations by their keys.
         subjects = {
             "entries": entry_table(entries, label="key"),
             "shown_judge_configs": judge_config_table(self.judge_configs, label="key"),

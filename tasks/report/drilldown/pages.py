@@ -117,7 +117,7 @@ def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
 
 
 def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) -> None:
-    """Write all lists, each named by a hash of its content, and last the index of them.
+    """Write all lists, each named by a hash of its content or inputs, and last the index of them.
 
     The index has all columns of `tasks`.
     """

@@ -1,6 +1,6 @@
 """A figure on a page: charts and a table of its rows, which are also written as a file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from string import Template
@@ -159,24 +159,32 @@ def _write_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None
         site.write(f"figures/{figure.name}.sql", f"{sql};\n")
     page_figure = page_figure_of(figure, rows, scope.benchmark)
     charts = figure.drawn(rows)
-    blank = [chart.title or figure.title for chart in charts if chart.is_blank]
-    notes = list(page_figure.notes)
-    if blank:
-        notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
-    if figure.mark_note and any(chart.has_marks for chart in charts):
-        notes.append(figure.mark_note)
-    if rows and figure.breakdown in scope.annotation_notes:
-        notes.append(scope.annotation_notes[figure.breakdown])
-    if scope.split_limit and figure.reach == "warehouse":
-        notes.append(f"This covers all splits, not only {scope.split_limit}.")
     return replace(
         page_figure,
         has_sql=bool(sql),
         has_csv=True,
         n_rows=len(rows),
         charts=[chart for chart in charts if not chart.is_blank],
-        notes=notes,
+        notes=[*page_figure.notes, *_notes_in_report(figure, charts, rows, scope)],
     )
+
+
+def _notes_in_report(
+    figure: Figure,
+    charts: Sequence[Chart],
+    rows: Rows,
+    scope: Scope,
+) -> Iterator[str]:
+    """Yield the notes on a figure that only a report has: on its charts, and on its scope."""
+    blank_titles = [chart.title or figure.title for chart in charts if chart.is_blank]
+    if blank_titles:
+        yield f"Not drawn, because no value is known: {', '.join(blank_titles)}."
+    if figure.mark_note and any(chart.has_marks for chart in charts):
+        yield figure.mark_note
+    if rows and figure.breakdown in scope.annotation_notes:
+        yield scope.annotation_notes[figure.breakdown]
+    if scope.split_limit and figure.reach == "warehouse":
+        yield f"This covers all splits, not only {scope.split_limit}."
 
 
 def _rows_of(figure: Figure, scope: Scope) -> tuple[str, Sequence[str], Rows]:

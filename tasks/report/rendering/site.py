@@ -180,7 +180,8 @@ def size_if_undamaged(folder: Path) -> int | None:
 
     All files are read.
     """
-    hashes = _mark_of(folder).get("hashes", {})
+    mark = _mark_of(folder)
+    hashes = mark.get("hashes", {})
     if not hashes or _leftovers(folder, hashes):
         return None
     for name, file_hash in hashes.items():

@@ -239,15 +239,18 @@ def estimated_difference(
     first_indices, second_indices = indices
     values = second_model.values[second_indices] - first_model.values[first_indices]
     spread = second_model.spread[second_indices] - first_model.spread[first_indices]
-    variance = len(spread) * float(spread.var(ddof=1))
-    variance = variance + first_model.extra_variance + second_model.extra_variance
+    variance = _sum_variance(spread) + first_model.extra_variance + second_model.extra_variance
     return _estimate(values, variance, _degrees(first_model, second_model))
 
 
 def _variance(corrected_tasks: Corrected) -> float:
     """Return the variance of the sum of the tasks' values."""
-    spread = corrected_tasks.spread
-    return len(spread) * float(spread.var(ddof=1)) + corrected_tasks.extra_variance
+    return _sum_variance(corrected_tasks.spread) + corrected_tasks.extra_variance
+
+
+def _sum_variance(values: Floats) -> float:
+    """Return the variance of the sum of independent values, from the values."""
+    return len(values) * float(values.var(ddof=1))
 
 
 def _degrees(first_model: Corrected, second_model: Corrected) -> float:
