@@ -322,6 +322,7 @@ class Chart:
         judges are chosen.
         """
         names = {"model", "judge_config", "ci_low", "ci_high"}
+        # An option names one column or several; other texts in options are no names of columns.
         for option in self.options.values():
             if isinstance(option, str):
                 names.add(option)

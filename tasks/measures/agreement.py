@@ -66,7 +66,7 @@ def pair_agreement(figures: Sequence[FigureRow], values: ValueColumns) -> Iterat
     label_a = (2 * values["value_a"]).astype(np.int64)
     label_b = (2 * values["value_b"]).astype(np.int64)
     np.add.at(tables, (task_index, values["figure"], label_a, label_b), values["n"])
-    return _measured(tables, AGREEMENT_MEASURES)
+    return _table_results(tables, AGREEMENT_MEASURES)
 
 
 def set_reliability(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
@@ -78,7 +78,7 @@ def set_reliability(figures: Sequence[FigureRow], values: ValueColumns) -> Itera
             if name in values:  # reviewers decide nothing in part
                 tables[task_index, values["figure"], row, column] = values[name]
                 tables[task_index, values["figure"], column, row] = values[name]
-    return _measured(tables, {"alpha": agreement.krippendorff_alpha})
+    return _table_results(tables, {"alpha": agreement.krippendorff_alpha})
 
 
 def _empty_tables(figures: Sequence[FigureRow], values: ValueColumns) -> tuple[Floats, Ints]:
@@ -91,7 +91,7 @@ def _empty_tables(figures: Sequence[FigureRow], values: ValueColumns) -> tuple[F
     return np.zeros((len(tasks), len(figures), n_labels, n_labels)), task_index
 
 
-def _measured(tables: Floats, measures: Mapping[str, TableMeasure]) -> Iterator[Results]:
+def _table_results(tables: Floats, measures: Mapping[str, TableMeasure]) -> Iterator[Results]:
     """Yield measures of each figure with their intervals, all from the same draws.
 
     Args:
@@ -195,7 +195,7 @@ def check_prediction(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[R
         value = float(rate(total)[0]) if is_enough else None
         results[name] = MeasureResult(value, is_small=is_small)
     if is_enough:
-        results |= next(_measured(tables, _PREDICTION))
+        results |= next(_table_results(tables, _PREDICTION))
     yield results
 
 

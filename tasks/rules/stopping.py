@@ -150,6 +150,7 @@ def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
 
 @lru_cache(maxsize=256)
 def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
+    """Return the bound of the squared statistic at each look, of the mixture with a raised level."""
     if not looks:
         return ()
     tasks = np.array(looks, dtype=float)

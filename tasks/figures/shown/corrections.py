@@ -1,5 +1,6 @@
 """The pages of cascades (a cheap and a strong judge) and of scores that people's labels correct."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -317,6 +318,40 @@ DIFFERENCES = Figure(
 )
 """The figure of `prbench diff --debiased`."""
 
+_SCORES = Figure(
+    "debiased_scores",
+    "Scores corrected by labels",
+    f"Mean $score of each model. {_TRUST}",
+    ("judge_config", "split", "model", *_COLUMNS),
+    charts.intervals(
+        "split",
+        rows=_estimates,
+        required="debiased",
+        label="model",
+        value="mean",
+        name="estimate",
+        title="Mean, before clipping",
+    ),
+    empty=_EMPTY,
+    query="debiased/debiased_scores",
+    mart="debiased_scores",
+    parameters={"breakdown": "all"},
+    choices=WHOLE_OR_CATEGORIES,
+    essential=["model", "judge_score", "debiased", "no_figure"],
+)
+_CATEGORY_SCORES = replace(
+    _SCORES,
+    name="debiased_categories",
+    title="Categories",
+    says="The same over the criteria of one category ($criteria_score: $criteria_formula)."
+    f" {_TRUST}",
+    shows=("judge_config", "split", "model", Column("label", "Category"), *_COLUMNS),
+    charts=(),
+    empty="",
+    breakdown="category",
+    parameters={"breakdown": "category"},
+    boards=BY_LABEL,
+)
 DEBIASED = Page(
     "debiased",
     "Debiased scores",
