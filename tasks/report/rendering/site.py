@@ -180,8 +180,7 @@ def size_if_undamaged(folder: Path) -> int | None:
 
     All files are read.
     """
-    mark = _mark_of(folder)
-    hashes = mark.get("hashes", {})
+    hashes = _mark_of(folder).get("hashes", {})
     if not hashes or _leftovers(folder, hashes):
         return None
     for name, file_hash in hashes.items():
