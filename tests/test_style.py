@@ -18,10 +18,10 @@ import pytest
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "source": 326_839,
+    "source": 327_106,
     "SQL": 57_618,
     "pages": 27_800,
-    "tests": 430_093,
+    "tests": 430_374,
 }
 """Kind of code -> its bound; `pages` are the templates, scripts and styles of the report.
 

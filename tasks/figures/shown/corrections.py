@@ -123,7 +123,7 @@ def evaluated_rules(scope: Scope, parameters: Parameters) -> list[Row]:
     Raises:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
-    # It imports Polars, which no other figure needs.
+    # It imports Polars, which few figures need.
     from tasks.cascade import bound_of, cascade_result, rule_rows, shown_figures
 
     cheap = parameters["cheap"]
