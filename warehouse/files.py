@@ -8,6 +8,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,12 +85,13 @@ def write_file(
 
 def copy_file(source: Path, copy: Path) -> None:
     """Copy a file: at once where the file system lets files share their blocks (Btrfs, XFS)."""
-    if sys.platform != "linux":
-        shutil.copyfile(source, copy)
-        return
-    with source.open("rb") as reading, copy.open("wb") as writing:
-        while os.copy_file_range(reading.fileno(), writing.fileno(), source.stat().st_size):
-            pass
+    if sys.platform == "linux":
+        # Some systems refuse the call; of any other problem, the plain copy says which file has it.
+        with suppress(OSError), source.open("rb") as reading, copy.open("wb") as writing:
+            while os.copy_file_range(reading.fileno(), writing.fileno(), source.stat().st_size):
+                pass
+            return
+    shutil.copyfile(source, copy)
 
 
 def sync(path: Path) -> None:

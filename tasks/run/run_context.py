@@ -265,7 +265,7 @@ class RunContext:
                 " destroyed such rows and their replies are not in the ledger; `prbench run"
                 " --replace-lost` makes these calls"
             )
-        # Stages share endpoints and the budget; only the first one reports what concerns them all.
+        # Stages share endpoints and the budget; only the first one warns of what concerns them all.
         for line in self._lines_on_calls(report.stage):
             if line not in self._noticed:
                 report.warnings.append(line)
