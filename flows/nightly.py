@@ -30,7 +30,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare.vintages import comparable_pairs, differences_of
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift import control_sets_of_night, drifted_judges
+from tasks.drift import control_sets_of_night, drift_rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import leaderboard
 from tasks.figures.shown.successions import shown_effects
@@ -164,7 +164,7 @@ def _alerts_of(execution: Execution) -> list[Alert]:
         if report.has_failed:
             alerts += [failure_alert(warning) for warning in report.warnings]
     alerts += _alerts_on_coverage(job, execution.reports)
-    drifted_rows = drifted_judges(job)
+    drifted_rows = drift_rows(job)
     alerts += drift_alerts(drifted_rows)
     alerts += _alerts_on_scores(job, _drifted_judges(job, {row["judge"] for row in drifted_rows}))
     alerts += alerts_of_reports(execution.reports)

@@ -41,8 +41,8 @@ class Comparison:
     """A requested comparison: each other name is compared with the first.
 
     Attributes:
-        job: its splits are compared; only its data-set revision (unless revisions are compared),
-            and the models and judges that it names, if any.
+        job: its splits are compared. Only its data-set revision counts (unless revisions are
+            compared), and only the models and judges that it names, if any.
         names: at least two names of one kind; a model may be named with a vintage
             (`label@vintage`).
         kind: what is compared; None if it follows from the names.
@@ -270,7 +270,7 @@ class PairedRuns:
     """The pairs of model runs of a comparison, of one kind.
 
     Attributes:
-        names: the full names of the sides, the first one is that of the base.
+        names: the full names of the sides, that of the base first.
         expected_splits: name -> the splits on which it has verdicts in the compared vintages; none
             in a comparison of pipeline runs.
         stored_verdicts: what is stored under the names, in any vintage, in words.

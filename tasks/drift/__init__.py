@@ -167,7 +167,7 @@ def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:
     return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
 
-def drifted_judges(job: Job) -> list[Row]:
+def drift_rows(job: Job) -> list[Row]:
     """Return the rows of `judge_drift` on judges that are out of control in the job's night."""
     with Warehouse(job.warehouse).reader() as reader:
         return reader.select(
@@ -384,4 +384,4 @@ def _add_messages(job: Job, report: StageReport, incomplete_sets: Sequence[Incom
             report.warnings.append(
                 f"{label}: {n_lost} members of its control set are lost: their {_GONE}"
             )
-    report.warnings += map(drift_line, drifted_judges(job))
+    report.warnings += map(drift_line, drift_rows(job))

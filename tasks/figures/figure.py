@@ -397,8 +397,8 @@ class Figure:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
         title: its heading.
         says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by
-            the names of a benchmark's scores (`placeholder_values`), and a reference to its paper is added
-            (`Benchmark.figure_sources`).
+            the names of a benchmark's scores (`placeholder_values`), and a reference to its paper
+            is added (`Benchmark.figure_sources`).
         shows: the columns of the table of numbers.
         charts: declarations of its charts; none for a figure that is a table only.
         essential: the columns that a pipe and a terminal of 80 characters show, at most eight, all

@@ -30,8 +30,8 @@ class Page:
     `n_chosen` is the number of models that the charts show at first, on pages where all models
     would be too many to tell apart. `template` is for a page with more content than its figures;
     `has_judge` is false for a page without a choice of judges. Without rows of the benchmark
-    in `required_table`, the page is left out. `own_figure` makes a figure for each kind of label that only
-    this benchmark has; these figures come last. `group` is its group in the navigation.
+    in `required_table`, the page is left out. `own_figure` makes a figure for each kind of label
+    that only this benchmark has; these figures come last. `group` is its group in the navigation.
     """
 
     name: str

@@ -256,15 +256,17 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
         for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
-                official = benchmark.hard_splits.get(field, "")
-                tables = _rows(reader, job, field, selection, panel, official)
+                tables = _rows(
+                    reader, job, field, selection, panel, benchmark.hard_splits.get(field, "")
+                )
                 for table, rows in tables.items():
                     missing_rows = _missing_rows(reader, table, rows, selection.identity)
                     warehouse.write(table, missing_rows)
                     report.rows += len(missing_rows)
                 n_border = sum(row["is_border"] for row in tables["hard_stability"])
                 report.notes.append(_note(field, len(task_ids), selection, n_border))
-    warehouse.publish()
+    if report.rows:
+        warehouse.publish()
     return report
 
 

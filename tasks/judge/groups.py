@@ -252,8 +252,8 @@ class GroupJudge(ResponseJudge):
         outcomes = [
             PieceOutcome(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
         ]
-        # Each reply has the keys of all attempts so far, because a failed row marks only those of its
-        # last reply as spent.
+        # Each reply has the keys of all attempts so far, because a failed row marks only those of
+        # its last reply as spent.
         ledger_keys: tuple[LedgerKey, ...] = ()
         for entry in history.entries:
             ledger_keys = (*ledger_keys, entry.key)

@@ -47,8 +47,8 @@ class Budget:
     _refused_usage: Usage = UNKNOWN_USAGE
 
     def reserve(self, highest_usage: Usage) -> bool:
-        """Reserve the highest possible usage of a call; False if it has to wait until
-        others are released.
+        """Reserve the highest possible usage of a call; False if it has to wait until others are
+        released.
 
         Raises:
             BudgetSpent: the call can never fit, or its usage is unbounded; after that, every call

@@ -212,10 +212,9 @@ def planned_calls(
     cost = _cost_usd(prices, calls, per_call)
     cost_low = _cost_usd(prices, calls, shortest)
     cost_high = _cost_usd(prices, calls, longest)
-    # If two lengths have the same cost, it does not depend on the length. If a limit makes the
-    # assumed lengths equal, only a cost of 0 does not.
-    has_two_lengths = shortest != longest
-    if cost_low is not None and cost_low == cost_high and (has_two_lengths or cost_high == 0.0):
+    # If two lengths have the same cost, the cost does not depend on the length. If a limit makes
+    # the assumed lengths equal, this is known only of a cost of 0.
+    if cost_low is not None and cost_low == cost_high and (shortest != longest or cost_high == 0.0):
         cost = cost_low
         assumed = []
     return Planned(

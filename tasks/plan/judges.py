@@ -36,8 +36,8 @@ class JudgeCalls(NamedTuple):
         judge_config: its configuration.
         calls_per_piece: the number of calls for a piece; below 1 if it gets only some of them.
         note: its part in a cascade and why it is called so often, in words; empty outside one.
-        failed_pieces: response id -> the number of its missing pieces on which the second judge of a
-            cascade failed before.
+        failed_pieces: response id -> the number of its missing pieces on which the second judge
+            of a cascade failed before.
         calls_per_failed: the number of calls for such a piece.
     """
 

@@ -150,7 +150,10 @@ def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
 
 @lru_cache(maxsize=256)
 def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
-    """Return the bound of the squared statistic at each look, of the mixture with a raised level."""
+    """Return the bound of the squared statistic at each look.
+
+    It is that of the mixture at the highest level whose probability of a crossing is at most alpha.
+    """
     if not looks:
         return ()
     tasks = np.array(looks, dtype=float)

@@ -221,7 +221,8 @@ def configs_of(
                 f"judge {judge.label}: `threshold` is for `grading: binary`, not for"
                 f" {benchmark.name}'s"
             )
-        # `judge_target` needs the grading: a threshold is part of the identity unless it is ternary.
+        # `judge_target` needs the grading: unless it is ternary, the threshold is part of the
+        # identity.
         judge = judge.model_copy(update={"grading": grading})
     config_hash = judge_target(judge, reads_address=reads_address).config_hash
     if judge.cascade is not None:

@@ -279,7 +279,7 @@ class SenderPool:
 
     def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
         self._deaths_on[node.node_id] += 1
-        if self._deaths_on[node.node_id] == 1:  # one line, even if the node is lost with all others
+        if self._deaths_on[node.node_id] == 1:  # one line, also if all its senders are lost
             notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.drift import choose_control_set, drifted_judges, judge_control_set
+from tasks.drift import choose_control_set, drift_rows, judge_control_set
 from tasks.run.writing import StageReport
 from tests import kit
 from tests.faults.behaviours import prompt_of
@@ -118,7 +118,7 @@ def night(server: FaultServer, job: Job, label: str) -> Night:
     tonight = job.model_copy(update={"night": label, "run_id": f"run {label}"})
     n_calls = len(server.book)
     report = asyncio.run(judge_control_set(tonight))
-    return Night(report, server.book[n_calls:], drifted_judges(tonight))
+    return Night(report, server.book[n_calls:], drift_rows(tonight))
 
 
 def prompts(calls: Sequence[Request]) -> Counter[str]:

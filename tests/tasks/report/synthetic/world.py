@@ -18,7 +18,7 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.cascade import cascade_result, rule_rows
 from tasks.config.job import Job, Succession
 from tasks.dataset.source import with_revision
-from tasks.drift import drifted_judges
+from tasks.drift import drift_rows
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.measures import LABELS, renew
@@ -265,7 +265,7 @@ _DRIFT_LINE = (
 def _alert(job: Job, night: str, label: str):
     """Store the alerts of a night, as a night does."""
     night_job = job.model_copy(update={"night": label, "run_id": run_of(night)})
-    judges = drifted_judges(night_job)
+    judges = drift_rows(night_job)
     alerts = [
         Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge))
         for judge in judges
