@@ -159,12 +159,12 @@ async def _watch_crashes(job: Job, names_by_id: Mapping[UUID | None, str]) -> No
         {
             "deployment_id": {"any_": list(names_by_id)},
             "state": {"type": {"any_": ["CRASHED"]}},
+            "end_time": {"after_": datetime.now(UTC)},
         }
     )
     order = FlowRunSort.EXPECTED_START_TIME_DESC
+    seen_ids: set[UUID] = set()
     async with get_client() as client:
-        earlier_runs = await client.read_flow_runs(flow_run_filter=crash_filter, sort=order)
-        seen_ids = {crashed_run.id for crashed_run in earlier_runs}
         while True:
             await asyncio.sleep(_CRASH_CHECK_S)
             # The runner reports a lost server.
