@@ -24,7 +24,7 @@ Key = Mapping[str, str]
 about neither.
 """
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
-"""Marts that explain a column if neither the figure nor its mart does, asked in this order."""
+"""Marts that explain a column that nothing else explains, asked in this order."""
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -106,11 +106,15 @@ def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes
 def column_meanings(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     """Return the meaning of each column of a figure's rows."""
     meanings = sql.schema()["meanings"]
-    marts = (figure.mart, figure.name, *_MARTS)
+    marts = (figure.mart, figure.name)
     lines = []
     for name in rows[0]:
-        # Its usual heading, if no meaning is known.
-        meaning = meanings.get(name) or meaning_of_column(name, marts) or usual(name).heading
+        meaning = (
+            meanings.get(name)
+            or meaning_of_column(name, marts)
+            or meaning_of_column(name, _MARTS)
+            or usual(name).heading
+        )
         lines.append({"column": name, "meaning": meaning})
     return lines
 

@@ -172,7 +172,6 @@ _SCORE = (
     "coverage",
 )
 _CORRELATIONS = ("length_in", Column("rank_correlation", few="is_small"), Interval("ci", "signed"))
-_LEVELS = {"level": ["models", "tasks"]}
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
@@ -180,7 +179,7 @@ LENGTHS_AND_SCORES = Figure(
     " models.",
     ("judge_config", "split", "model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
     parameters={"level": None},
-    choices=_LEVELS,
+    choices={"level": ["models", "tasks"]},
     listed=lambda rows: rows,
     boards=["judge_config", "split", "vintage"],
     query="length_correlations",
@@ -218,7 +217,7 @@ LENGTHS = Page(
             ("judge_config", "split", "vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
             parameters={"level": "models"},
-            choices=_LEVELS,
+            choices={"level": ["models"]},
         ),
         Figure(
             "length_tasks",
@@ -235,7 +234,7 @@ LENGTHS = Page(
             ),
             query="length_correlations",
             parameters={"level": "tasks"},
-            choices=_LEVELS,
+            choices={"level": ["tasks"]},
         ),
         Figure(
             "length_fifths",

@@ -167,7 +167,7 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
             "breakdown=topic: must be one of all, category",
         ),
         ("topics breakdown=nope", "nope: no such breakdown; prbench has category, "),
-        ("length_models level=a", "level=a: must be one of models, tasks"),
+        ("length_models level=tasks", "level=tasks: must be one of models"),
         ("criteria n_criteria=0", "n_criteria=0: must be at least 1"),
         ("criteria n_criteria=5 n_criteria=[", "must be like n_criteria="),
         ("cascade", "cascade: give cheap=NAME and strong=NAME"),
