@@ -30,6 +30,7 @@ from flows.recorded import (
     state_of,
 )
 from flows.run.outcomes import RUNNING
+from flows.run.record import stored_runs
 from tasks.config.job import Job
 from tasks.console import Tally
 from tasks.figures.shown.leaderboard import leaderboard
@@ -37,7 +38,6 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.cells import markdown_cell
 from tasks.rules.text.characters import visible
 from tasks.run.writing import StageReport
-from warehouse import Warehouse
 
 _CANCEL_CHECK_S = 3.0
 _RENEW_EVERY_S = 5.0
@@ -91,9 +91,9 @@ async def _close_ended_runs(client: PrefectClient, job: Job) -> None:
     """
     warehouse_tag = warehouse_name(job.warehouse)
     shown_runs = await _runs(client, warehouse_tag, ["PENDING", "RUNNING", "CANCELLING"])
-    with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.select("runs", "run_id, outcome")
-    outcomes = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
+    outcomes = {
+        row["run_id"]: row["outcome"] for row in stored_runs(job) if row["outcome"] != RUNNING
+    }
     for run in shown_runs:
         for tag in run.tags:
             if tag in outcomes:

@@ -55,9 +55,14 @@ def runs_on(url: str, **conditions: Any) -> list[dict[str, Any]]:
         return client.post("/flow_runs/filter", json=query).json()
 
 
+def latest_run(url: str, flow_name: str) -> dict[str, Any]:
+    """The latest run of a flow."""
+    return runs_on(url, flows={"name": {"any_": [flow_name]}})[0]
+
+
 def latest_state(url: str, flow_name: str) -> dict[str, Any]:
     """The state of the latest run of a flow."""
-    return runs_on(url, flows={"name": {"any_": [flow_name]}})[0]["state"]
+    return latest_run(url, flow_name)["state"]
 
 
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
@@ -129,6 +134,15 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
 
     assert latest_state(prefect_api, "raises-inside")["name"] == "Failed"
     assert latest_state(prefect_api, "raises-outside")["name"] == "Failed"
+
+
+def test_the_first_run_of_a_folder_can_be_cancelled(prefect_api, tmp_path):
+    async def work(_):
+        cancel(prefect_api, latest_run(prefect_api, "is-first")["id"])
+        await asyncio.sleep(60)
+
+    with pytest.raises(asyncio.CancelledError):
+        run_flow(flow_of("is-first", work), tmp_path)
 
 
 @pytest.mark.usefixtures("prefect_api")
