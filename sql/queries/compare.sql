@@ -87,27 +87,17 @@ with boards as (
     from intermediate.leaderboard_rows
     where breakdown = 'all' and is_primary and is_own_hard = $is_hard
     group by model_run_id
-),
-
-sampled_runs as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage,
-        max(created_at) as responded_at
-    from responses
-    group by all
 )
 
 select model_runs.*,
     -- The empty list: no judge was named.
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
-    responded_at,
+    last_response_at as responded_at,
     last_verdict_at as judged_at,
     coalesce(splits, []) as splits,
     coalesce(current_splits, []) as current_splits
 from intermediate.model_runs
 left join boards using (model_run_id)
-inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
-inner join intermediate.judge_configs
-    using (judging_id, judge, judge_config_hash, template_hash, grading, judge_trial)
 -- Not the binary readings of ternary verdicts: they would repeat each
 -- comparison, and the correction would count both.
 where benchmark = $benchmark and grading <> 'ternary_as_binary'

@@ -1,8 +1,9 @@
 -- name: new_members
 -- One row: a verdict for a judge configuration's control set: as many met as unmet
--- ones if possible; first those that people labelled, in random order, then others
--- from as many tasks as possible, a few criteria of each response; for a judge of
--- groups, the whole pieces with these criteria. The choice depends on content only.
+-- ones if possible; of each kind, first those that people labelled, in random order,
+-- then others from as many tasks as possible, a few criteria of each response; for a
+-- judge of groups, the whole pieces with these criteria. The choice depends on content
+-- only.
 -- Responses are materialized, so that each text is hashed once and not for each of
 -- its verdicts.
 --
@@ -68,11 +69,11 @@ ranked as (
 ),
 
 -- The first met, the first unmet, the second met, ...: where one kind ends, the
--- others fill up; labelled ones first. A piece has the order of its first verdict.
+-- others fill up. A piece has the order of its first verdict.
 pieces as (
     select verdicts.*, usable_responses.conversation_id, ranked.* exclude (verdict_id),
         coalesce(verdicts.piece_hash, verdicts.verdict_id) as piece,
-        min(row(not is_labelled, ranked.position, -verdicts.value)) over (
+        min(row(ranked.position, -verdicts.value)) over (
             partition by verdicts.response_id, piece
         ) as piece_order
     from ranked

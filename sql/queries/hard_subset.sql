@@ -41,10 +41,9 @@ group by all;
 -- tasks, with its complete trials; of a label with several configurations, the
 -- one that was sampled last.
 with latest as (
-    select model, arg_max(model_run_id, created_at) as model_run_id
-    from responses
-    inner join intermediate.model_runs using (benchmark, dataset_revision, model, model_config_hash)
-    where model_runs.ranking_id = $ranking
+    select model, arg_max(model_run_id, last_response_at) as model_run_id
+    from intermediate.model_runs
+    where ranking_id = $ranking
     group by model
 )
 

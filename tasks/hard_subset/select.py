@@ -93,7 +93,8 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     """Return the key of the ranking used to select.
 
-    It is that of the first configured judge (in its first repetition), or of the only stored one.
+    It is that of the first configured judge with verdicts of the vintage (in its first repetition),
+    or of the only stored one.
     """
     columns = f"distinct ranking_id, vintage, {', '.join(JUDGE_CONFIG)}"
     key: dict[str, Any] = dict(job.key)

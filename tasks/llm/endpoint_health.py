@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from tasks.llm.replies import TIMEOUT, Failure, Kind
 from tasks.llm.request import UNKNOWN_USAGE, Usage
 
-NO_REPLY = "no reply for"
-"""The beginning of the reason why a silent endpoint was stopped."""
+NO_REPLY = "no successful reply for"
+"""The beginning of the reason why an endpoint without one was stopped."""
 _DECREASE = 0.7
 _SHORTEST_BETWEEN_CUTS_S = 1.0
 _FAILURES_UNTIL_PAUSE = 5

@@ -42,7 +42,7 @@ def estimated_rows(reader: Reader, succession: Row) -> list[Row]:
     rows = []
     for split_tasks in tasks.partition_by("split", maintain_order=True):
         figures = []
-        for (figure_id,), figure_tasks in split_tasks.group_by("figure_id"):
+        for (figure_id,), figure_tasks in split_tasks.group_by("figure_id", maintain_order=True):
             figure_labels = labels.filter(pl.col("figure_id") == figure_id)
             figures.append(ModelFigure(figure_tasks, figure_labels))
         figures.sort(key=lambda figure: figure.old_mean, reverse=True)

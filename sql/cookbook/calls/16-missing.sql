@@ -1,4 +1,4 @@
--- What is not decided yet, and why?
+-- Which criteria of responses are not decided, and why?
 with judge as (
     -- The judge: the main one. For another one, `where judge = 'its name'`.
     select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,

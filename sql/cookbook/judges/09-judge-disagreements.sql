@@ -15,7 +15,7 @@ select task_id, first_verdict.model, first_verdict.vintage, first_verdict.trial,
     second_verdict.explanation as because_b
 from decided as first_verdict
 inner join decided as second_verdict
-    using (task_id, response_id, criterion_id)
+    using (task_id, response_id, criterion_id, grading)
 where first_verdict.judge < second_verdict.judge
     and first_verdict.value <> second_verdict.value
 order by abs(first_verdict.weight) desc, task_id, first_verdict.model, first_verdict.trial,

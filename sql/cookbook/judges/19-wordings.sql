@@ -1,4 +1,4 @@
--- How far does each wording of the rubric, and each grading, agree with people?
+-- How far does each wording of the rubric, and each grading, agree with imported graders?
 select rubric, grading, grader, reference,
     round(macro_f1, 3) as macro_f1,
     round(macro_f1_task_mean, 3) as macro_f1_task_mean,

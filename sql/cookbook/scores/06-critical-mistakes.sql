@@ -14,6 +14,7 @@ natural join judge
 inner join (
     select benchmark, arg_min(severity, min_weight) as severity
     from severities
+    where min_weight < 0
     group by benchmark
 ) as gravest using (benchmark, severity)
 where status = 'met' and is_latest

@@ -1,4 +1,4 @@
--- How was the response judged that lost most points?
+-- How was the response with the lowest score judged?
 with judge as (
     -- The judge: the main one. For another one, `where judge = 'its name'`.
     select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,

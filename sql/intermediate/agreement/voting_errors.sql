@@ -25,7 +25,8 @@ by_people as (
         count(*) filter (where value = 1) as n_met
     from temp.graded
     inner join graders using (grader_id, benchmark)
-    where (graders.benchmark, graders.judge) in (select (benchmark, judge) from labellers)
+    where graders.judge_trial = 1
+        and (graders.benchmark, graders.judge) in (select (benchmark, judge) from labellers)
     group by all
 ),
 

@@ -10,7 +10,7 @@ with latest as (
     from intermediate.current_model_runs
     qualify row_number() over (
         partition by ranking_id, model
-        order by first_response_at desc, model_config_hash desc
+        order by last_response_at desc, model_config_hash desc
     ) = 1
 )
 

@@ -1,12 +1,11 @@
 -- One row: a model run, with a flag for tables without splits: true if it is the model's
--- current one on the splits with most tasks.
+-- current one on most tasks.
 --
 -- built as: view
--- depends on: intermediate.current_vintages, intermediate.model_runs
-with current_tasks as (
-    select model_run_id, sum(n_tasks_wanted) as n_tasks
-    from intermediate.current_vintages
-    where is_latest and not is_own_hard
+-- depends on: intermediate.current_tasks, intermediate.model_runs
+with task_counts as (
+    select model_run_id, count(*) as n_tasks
+    from intermediate.current_tasks
     group by model_run_id
 )
 
@@ -26,9 +25,10 @@ select
     model_config_hash,
     n_trials,
     first_response_at,
+    last_response_at,
     row_number() over (
         partition by benchmark, dataset_revision, judging_id, model, model_config_hash
         order by n_tasks desc nulls last, first_response_at desc, vintage desc
     ) = 1 as is_latest
 from intermediate.model_runs
-left join current_tasks using (model_run_id)
+left join task_counts using (model_run_id)

@@ -6,8 +6,8 @@
 -- its responses, or its verdicts, are the newest.
 --
 -- built as: table
--- depends on: intermediate.current_vintages, intermediate.judge_configs,
---     intermediate.model_runs, intermediate.task_set_members
+-- depends on: intermediate.current_vintages, intermediate.model_runs,
+--     intermediate.task_set_members
 with members as (
     select task_id, task_set_id, split,
         row_number() over (
@@ -23,12 +23,10 @@ configured as (
         judging_id = arg_max(judging_id, last_verdict_at) over (
             partition by benchmark, dataset_revision, judge, grading, judge_trial
         )
-        and model_config_hash = arg_max(model_config_hash, first_response_at) over (
+        and model_config_hash = arg_max(model_config_hash, last_response_at) over (
             partition by benchmark, dataset_revision, judging_id, model
         ) as is_used_last
     from intermediate.model_runs
-    inner join intermediate.judge_configs
-        using (judging_id, judge, judge_config_hash, template_hash, grading, judge_trial)
 )
 
 select

@@ -21,7 +21,8 @@ judged as (
         -- A trial beyond the configured ones counts once it is as full as they are.
         list(trial) filter (n_decided >= bar * most_decided and trial > wanted_trials)
             as further_trials,
-        min(first_response_at) as first_response_at
+        min(first_response_at) as first_response_at,
+        max(last_verdict_at) as last_verdict_at
     from with_rules
     group by all
 )
@@ -51,6 +52,8 @@ select
     end as counted_trials,
     len(counted_trials) as n_trials,
     first_response_at,
+    last_response_at,
+    judged.last_verdict_at,
     bar
 from judged
 inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)

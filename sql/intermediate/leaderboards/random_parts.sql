@@ -37,10 +37,10 @@ failed as (
 select
     figure_id,
     n_scored + coalesce(n_failed, 0) as n_tasks_tried,
-    least(n_tasks_skipped, n_tasks_evaluated + n_tasks_skipped - n_tasks_tried) as n_tasks_skipped,
+    parts.n_tasks_skipped - greatest(n_tasks_tried - n_tasks_evaluated, 0) as n_tasks_skipped,
     unbiased_mean_score,
     case when n_tasks_tried <= n_tasks_evaluated then sequence_low end as sequence_low,
     case when n_tasks_tried <= n_tasks_evaluated then sequence_high end as sequence_high
 from parts
 left join failed using (figure_id)
-where n_tasks_tried < n_tasks_evaluated + n_tasks_skipped
+where n_tasks_tried < n_tasks_evaluated + parts.n_tasks_skipped

@@ -8,7 +8,8 @@ select
     model_config_hash,
     vintage,
     list_sort(list(distinct trial)) as sampled_trials,
-    min(created_at) as first_sampled_at
+    min(created_at) as first_sampled_at,
+    max(created_at) as last_response_at
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 where tasks.is_admitted

@@ -1,5 +1,5 @@
--- One row: the decisions on a criterion over all complete responses under one
--- judge configuration, and its correlation with the rest of its task.
+-- One row: the decisions on a criterion over all complete responses of counted
+-- trials under one judge configuration, and its correlation with the rest of its task.
 --
 -- built as: table
 -- keeps: ranking_id in (from temp.unchanged_rankings)
@@ -15,7 +15,7 @@ with cells as (
     inner join intermediate.model_runs
         using (model_run_id, judging_id, benchmark, dataset_revision)
     anti join temp.unchanged_rankings using (ranking_id)
-    where breakdown = 'all' and n_decided = n_wanted
+    where breakdown = 'all' and is_counted and n_decided = n_wanted
 ),
 
 decided as (

@@ -16,7 +16,8 @@ select
     coalesce(cost_usd, members_usd) as cost_usd,
     weight,
     coalesce(category, '(none)') as category,
-    coalesce(severity, '(none)') as severity
+    coalesce(severity, '(none)') as severity,
+    verdicts.created_at
 from intermediate.graded_verdicts as verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)

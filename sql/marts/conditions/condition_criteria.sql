@@ -16,7 +16,7 @@ complete as (
     select sides.pair_id, sides.is_baseline, sides.judging_id, points.response_id, points.trial
     from sides
     inner join intermediate.response_points as points on sides.side_run_id = points.model_run_id
-    where points.breakdown = 'all' and points.n_decided = points.n_wanted
+    where points.breakdown = 'all' and points.is_counted and points.n_decided = points.n_wanted
 ),
 
 decided as (

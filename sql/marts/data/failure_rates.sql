@@ -15,7 +15,7 @@ with counted as (
     from intermediate.response_points as points
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
-    where points.breakdown = 'category'
+    where points.breakdown = 'category' and is_counted
     group by all
     having n_decided > 0
 )

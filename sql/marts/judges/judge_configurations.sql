@@ -1,5 +1,6 @@
--- People who label are no main judge, as in reports; the other ties are broken by
--- names, so that the main judge stays the same.
+-- People who label are no main judge, as in reports. Ties are broken by the judge's
+-- name, so that the main judge stays the same; of its configurations, the one that
+-- was used last is the main one.
 --
 -- built as: view
 -- depends on: intermediate.judge_configs, intermediate.people_who_label, leaderboard
@@ -28,7 +29,7 @@ select
     row_number() over (
         partition by scored.benchmark, scored.dataset_revision
         order by people.judge is not null, scored.n_tasks desc, judge, judge_trial, grading,
-            template_hash, judge_config_hash
+            judge_configs.last_verdict_at desc, template_hash, judge_config_hash
     ) = 1 as is_main
 from scored
 inner join intermediate.judge_configs

@@ -1,7 +1,6 @@
--- Agreement of graders with people, for each variant of the rubric and each
+-- Agreement of graders with imported ones, for each variant of the rubric and each
 -- grading: macro-F1 over all criteria, and the mean of the tasks' macro-F1.
--- It is not known here which imported graders are people, so all of them are
--- references.
+-- Imported graders are people, and judges that ran elsewhere.
 --
 -- built as: view
 -- depends on: intermediate.agreement_figures, graders

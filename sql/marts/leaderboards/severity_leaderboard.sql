@@ -31,7 +31,7 @@ mistakes as (
 
 sides as (
     select model_run_id, split, is_own_hard, is_latest,
-        label = critical_severity as is_critical,
+        coalesce(label = critical_severity, false) as is_critical,
         n_tasks, n_judged, met_share, met_ci_low, met_ci_high, is_met_small, coverage
     from intermediate.leaderboard_rows
     inner join extremes using (benchmark)

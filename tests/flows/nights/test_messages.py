@@ -32,7 +32,7 @@ def message_of(night: NightRun, folder: Path) -> str:
         text,
     )
     text = re.sub(r"127\.0\.0\.1:\d+", "10.0.0.7:8000", text)
-    return re.sub(r"no reply for \d+ s", "no reply for 60 s", text)
+    return re.sub(r"successful reply for \d+ s", "successful reply for 60 s", text)
 
 
 def without_cost(message: str) -> str:

@@ -119,12 +119,71 @@ def test_a_task_has_one_row_with_its_splits_field_and_topic(reader):
     assert task["mean_score"] == task["value"]
 
 
+def test_current_is_what_was_used_last_on_the_revision(tmp_path):
+    first = night("base", 1, model_config_hash="earlier, and again at last")
+    last = first | {"response_id": "last", "trial": 2, "created_at": at(9)}
+    between = night("base", 5, model_config_hash="in between")
+    other_revision = night("base", 1, dataset_revision="another") | {
+        "response_id": "another"
+    }
+    rows = {
+        "criteria": LINES,
+        "responses": [first, last, between, other_revision],
+        "verdicts": [
+            *judged(first, 10, template_hash="earlier template"),
+            *judged(first, 11),
+            *judged(last, 11),
+            *judged(between, 11),
+            *judged(
+                other_revision,
+                12,
+                template_hash="earlier template",
+                dataset_revision="another",
+            ),
+        ],
+    }
+
+    with reading(tmp_path, admitted(["t1"]), rows) as opened:
+        current = opened.rows(
+            "select distinct model_config_hash, template_hash from scores where is_current and"
+            " dataset_revision <> 'another'"
+        )
+
+    assert current == [
+        {
+            "model_config_hash": "earlier, and again at last",
+            "template_hash": "a-template",
+        }
+    ]
+
+
 def test_the_judge_with_most_scored_tasks_is_the_main_one(reader):
     main = reader.rows(
         "select judge, template_hash from judge_configurations where is_main"
     )
 
     assert main == [{"judge": "a-judge", "template_hash": "a-template"}]
+
+
+def test_of_configurations_with_equally_many_tasks_the_one_used_last_is_the_main_one(
+    tmp_path,
+):
+    tonight = night("base", 1)
+    rows = {
+        "criteria": LINES,
+        "responses": [tonight],
+        "verdicts": [
+            *judged(tonight, 2, template_hash="A-template"),
+            *judged(tonight, 3),
+        ],
+    }
+
+    with reading(tmp_path, combined(admitted(["t1"]), rows)) as opened:
+        main = opened.rows(
+            "select template_hash from judge_configurations where is_main"
+        )
+
+    assert main == [{"template_hash": "a-template"}]
 
 
 def test_a_person_who_labels_is_no_main_judge(tmp_path):

@@ -289,8 +289,9 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
 ):
     two_trials = [sampled("base", 1, FINANCE_IDS, trial=trial) for trial in (1, 2)]
     third = sampled("base", 2, FINANCE_IDS[:2], trial=3)
-    for verdict in third["verdicts"]:
-        verdict |= {"value": None, "status": "provider_error"}
+    failed, unmet = third["verdicts"]
+    failed |= {"value": None, "status": "provider_error"}
+    unmet |= {"value": 0.0, "status": "unmet"}
 
     reader = published(
         tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *two_trials, third
@@ -305,6 +306,7 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
     # The third trial has scores, which do not count yet.
     query = "select count(*) from scores where score_name = 'score' and trial = 3"
     assert reader.value(query) == 2
+    assert reader.value("select sum(n_failed) from failure_rates") == 0
 
 
 def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published):

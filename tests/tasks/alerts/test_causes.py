@@ -15,7 +15,7 @@ from tests.tasks.alerts.conftest import NIGHT
 ADDRESS = "http://127.0.0.1:9/v1"
 MODELS = ("alpha", "beta", "gamma")
 JUDGES = ("strict", "other", "third")
-SILENT = "no reply for 60 s, the last failure: connection refused"
+SILENT = "no successful reply for 60 s, the last failure: connection refused"
 REFUSED = "wrong key; check the key: AN_API_KEY is set"
 BAR = 0.99
 

@@ -53,7 +53,7 @@ def silent(whom: str, share: float = 0.0) -> Alert:
         "happened": "gave no reply",
         "share": share,
     }
-    line = f"{whom} gave no reply: 0 of 40 responses; no reply for 60 s"
+    line = f"{whom} gave no reply: 0 of 40 responses; no successful reply for 60 s"
     return Alert(
         "coverage",
         label,
@@ -135,7 +135,7 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path):
         " `prbench nightly` with the same options tries again."
     )
     assert message.lines == (
-        "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
+        "model gamma gave no reply: 0 of 40 responses; no successful reply for 60 s",
         RESULTS_LINE,
         next_steps,
         "Report: https://evals.example.org/prbench/index.html",

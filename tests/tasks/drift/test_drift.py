@@ -244,6 +244,18 @@ def test_labelled_verdicts_are_drawn_first(server, folder):
 
 
 @pytest.mark.usefixtures("with_labels")
+def test_labels_of_one_kind_leave_half_of_the_set_to_the_other(server, folder):
+    job = job_at(server, folder, verdicts=10)
+    met = VERDICTS.replace("value is not null", "value = 1")
+    store_labels(job, rows_in(job, f"{met} limit 12"))
+
+    choose_control_set(job)
+
+    decisions = rows_in(job, "select first_value from control_set")
+    assert Counter(row["first_value"] for row in decisions) == {1.0: 5, 0.0: 5}
+
+
+@pytest.mark.usefixtures("with_labels")
 def test_of_too_many_labels_a_random_sample_with_known_probabilities_is_drawn(
     server,
     folder,
