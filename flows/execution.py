@@ -126,13 +126,13 @@ def _do_work(
         _record(execution, RUNNING, started_at)
         mark_killed(job)
         execution.reports = [*work(), *damage_reports(job)]
+        _record(execution, outcome_of(execution.reports), started_at)
     except BaseException as error:
         was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
         # Users need the error that ended the run, such as a full disk.
         with suppress(Exception):
             _record(execution, INTERRUPTED if was_stopped else FAILED, started_at)
         raise
-    _record(execution, outcome_of(execution.reports), started_at)
 
 
 def _record(execution: Execution, outcome: str, started_at: datetime) -> None:

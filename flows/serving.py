@@ -163,7 +163,7 @@ async def _watch_crashes(job: Job, names_by_id: Mapping[UUID | None, str]) -> No
         }
     )
     order = FlowRunSort.EXPECTED_START_TIME_DESC
-    seen_ids: set[UUID] = set()
+    seen_ids = set[UUID]()
     async with get_client() as client:
         while True:
             await asyncio.sleep(_CRASH_CHECK_S)

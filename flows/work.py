@@ -278,7 +278,7 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     execution = execute(
         job,
         partial(_run, job, name),
-        is_verified=name == "night",  # before the alerts of killed nights
+        is_verified=name == "night",  # by `run_night`
         verifies_calls=name == "aggregate",  # the command that repairs
     )
     execution.flow = name

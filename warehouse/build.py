@@ -1,11 +1,11 @@
 """Build a database: empty tables with descriptions, the rows of parts, and the models of `sql/`.
 
 The rows of a table are one sequence: parts in the order of their names, rows in the order of their
-part. In a table that keeps the `latest`, the row of the last part is current; in one that keeps
-`decided` rows, the first decided row, or else the last failed one. Both choices are associative, so
-the current rows of contiguous parts can replace these parts without any change for readers. In a
-merged part, rows of different imports do not replace each other, since an import may be retracted
-later. Publishing, the restoring of lost rows and compaction share this one definition.
+part. In a table that keeps the `latest`, the first row of the last part is current; in one that
+keeps `decided` rows, the first decided row, or else the last failed one. Both choices are
+associative, so the current rows of contiguous parts can replace these parts without any change for
+readers. In a merged part, rows of different imports do not replace each other, since an import may
+be retracted later. Publishing, the restoring of lost rows and compaction share this one definition.
 """
 
 import os
@@ -158,11 +158,11 @@ def _not_retracted(
 
 @contextmanager
 def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database file, new or existing, as `building`, for one transaction on parts of
+    """Open a database file, new or existing, as `building`, in a transaction on parts of
     `n_bytes` in total.
 
-    If each statement committed by itself, commits would cost more than the work. The file ends with
-    its digest.
+    If each statement committed by itself, commits would cost more than the work; the caller may
+    commit large tables. The file ends with its digest.
     """
     if building.exists():
         os.truncate(building, building.stat().st_size - DIGEST_HEX)
@@ -224,8 +224,9 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 _SMALL_BYTES = 16_000_000
-"""Size up to which several tables are loaded in one transaction, and texts are stored without FSST,
-whose symbols would take longer to learn than everything else to write.
+"""Size of a table's new parts up to which it shares its transaction with the next table, and of all
+parts up to which texts are stored without FSST, whose symbols would take longer to learn than
+everything else to write.
 
 Above it, added rows stay apart from the last ones: to merge them, a vacuum would compress 100,000
 rows or more again. They take at least a block in each table until the next compaction.
@@ -319,7 +320,7 @@ def load_rows(database: Path, files: Mapping[str, Path], constants: Mapping[str,
     database.write_bytes(_empty_database(stamp()))
     with opened(database) as connection:
         for name, path in files.items():
-            selected = []
+            selected = ["*"]
             file_columns = []
             for column, kind, *_ in connection.execute(f"describe {name}").fetchall():
                 if column in constants:
@@ -332,7 +333,7 @@ def load_rows(database: Path, files: Mapping[str, Path], constants: Mapping[str,
             )
             with explaining(f"{path.name}: contains a line that is no row of {name}"):
                 connection.execute(
-                    f"insert into {name} by name select {', '.join(selected)}, * from {rows}"
+                    f"insert into {name} by name select {', '.join(selected)} from {rows}"
                 )
 
 

@@ -57,7 +57,7 @@ def set_aside(root: Path, path: Path, sub: str = "") -> str:
     folder.mkdir(parents=True, exist_ok=True)
     new_path = folder / path.name
     while new_path.exists():
-        new_path = new_path.with_name(f"{new_path.name}.earlier")
+        new_path = new_path.with_name(f"{new_path.name}.later")
     path.replace(new_path)
     sync(folder)
     sync(path.parent)

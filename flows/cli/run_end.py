@@ -31,7 +31,8 @@ when they happened.
 
 
 def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[str]:
-    """Yield two or three lines on what was spent, done, failed and missing, and on the exit code.
+    """Yield lines on what was spent and failed, after a stop also on what is done and missing, and on
+    the exit code.
 
     With `-q`, and for work that no flow does, such as an import, the only line is the reason for an
     exit code other than 0. Without `is_explained`, the reason is left out, because the command ends
@@ -192,5 +193,5 @@ def _budget(execution: Execution) -> str:
 def _cause_of_no_success(execution: Execution) -> str:
     stopped = dict.fromkeys(chain.from_iterable(report.stopped for report in execution.reports))
     if not stopped:
-        return _most_frequent_error(execution)
+        return _most_frequent_error(execution) or _failures(execution)
     return "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"

@@ -303,7 +303,7 @@ def conditions(context: Context, **choices: Any) -> None:
 @click.option(
     "--of",
     type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
-    help="Kind of the names.  [default: the kind for which all names exist]",
+    help="Kind of the names.  [default: the kind for which all names exist on the stored data]",
 )
 @number("--flips n_flips", 10, "Number of flipped criteria to show.", least=0)
 @click.option(

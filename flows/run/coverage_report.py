@@ -17,7 +17,7 @@ def coverage_report(
     """Compare the coverage of a stage (or of all stages) with the configured bar.
 
     If no call of the earlier stages succeeded, or the budget or the stop time ended them, warnings
-    are not printed: the cause has been reported, and the end of the run names what is missing.
+    are not printed: the cause has been reported.
     """
     report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
     report.is_below_bar = bool(report.warnings)

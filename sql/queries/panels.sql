@@ -1,6 +1,6 @@
 -- name: votes
--- One row: a criterion of a response that all members of a panel were asked about, with their
--- votes (NULL for a failure), and what the panel decided before. A panel's decision stands; only
+-- One row: a criterion of a response that all members of a panel were asked about, and at least
+-- one decided, with their votes (NULL for a failure), and what the panel decided before. A panel's decision stands; only
 -- what it left undecided is counted again.
 --
 -- with: queries/run/judge_verdicts
@@ -26,7 +26,7 @@ votes as (
     inner join members using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by all
-    having count(*) = len($members)
+    having count(*) = len($members) and count(value) > 0
 )
 
 select

@@ -169,7 +169,7 @@ class Limits(Rates):
         judge: other values of these three for judges.
         attempts: the most attempts for one reply.
         deadline_s: the longest time for one reply, over all attempts.
-        outage_s: an endpoint without a reply for this time is stopped for the run.
+        outage_s: an endpoint without a successful reply for this time is stopped for the run.
         max_usd: a cap on the cost of the run.
         max_tokens: a cap on the tokens of the run.
         batch_wait_s: the longest time that the run waits for provider batches.

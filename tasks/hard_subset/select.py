@@ -114,14 +114,13 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     if not rankings:
         judge = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {judge} is stored; run `prbench judge` first")
-    if is_configured:
-        return int(rankings[0]["ranking_id"])
-    rankings = [row for row in rankings if row["judge_trial"] == 1] or rankings
-    if len(rankings) > 1:
-        names = ", ".join(sorted({row["judge"] for row in rankings}))
-        raise HardSubsetError(
-            f"several judges or configurations of one have verdicts ({names}); configure one"
-        )
+    if not is_configured:
+        rankings = [row for row in rankings if row["judge_trial"] == 1] or rankings
+        if len(rankings) > 1:
+            names = ", ".join(sorted({row["judge"] for row in rankings}))
+            raise HardSubsetError(
+                f"several judges or configurations of one have verdicts ({names}); configure one"
+            )
     return int(rankings[0]["ranking_id"])
 
 

@@ -43,7 +43,7 @@ class CascadeJudge:
                 outcomes[criterion_id] = [repetition[criterion_id] for repetition in repetitions]
                 reasons[criterion_id] = self._reasons(criterion, outcomes[criterion_id])
                 if reasons[criterion_id]:
-                    # Each becomes a piece by itself.
+                    # Criteria of one call index are a piece: each is one by itself.
                     escalated.append(replace(criterion, call_index=len(escalated)))
         second_outcomes = await _judged_by(self.second_judge, escalated, priority)
         for criterion_id, second_outcome in second_outcomes.items():

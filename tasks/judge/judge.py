@@ -234,8 +234,7 @@ async def judge_criteria(
 ) -> None:
     """Judge criteria, given in the order of their responses, and write the verdicts.
 
-    The criteria of one response go out together. Calls go out in the order of `batch_index`, then
-    of responses, so that those about one conversation follow each other. `judge_vintage` is that of
+    Calls go out in the order of `batch_index`, then of responses, so that those about one conversation follow each other. `judge_vintage` is that of
     the judging, such as a control set's night, not that of the responses.
     """
     owner = writer.judge_config

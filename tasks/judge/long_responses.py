@@ -40,7 +40,7 @@ class LongResponse:
     """A response that is too long for a judge.
 
     `cuts` holds the chunks of its texts, by the judge's limit, the tokens that are reserved for the
-    criterion, and the text, so that each text is cut only once.
+    criterion, and the text, so that a text is seldom cut again.
     """
 
     judge: CriterionJudge

@@ -51,8 +51,8 @@ class ArrangedWork(NamedTuple):
 
     @property
     def n_calls(self) -> int:
-        """The number of calls if every reply can be read and every piece fits; those that a run has
-        made are free.
+        """The number of calls if every reply can be read and every piece fits; stored replies
+        are free.
         """
         return len(pieces_of(self.criteria))
 

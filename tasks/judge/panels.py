@@ -17,16 +17,15 @@ _ROWS_OF_PART = 10_000
 
 
 def lacks_panel_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether a panel has not counted the votes on a criterion that all its members were
-    asked about.
-    """
+    """Return whether a panel has not counted the votes on a criterion (see `count_votes`)."""
     tasks = wanted_tasks(job, reader)
-    panels = _panels(job, tasks)
-    return any(_new_decisions(reader, tasks, judge_config) for judge_config in panels)
+    return any(_new_decisions(reader, tasks, panel) for panel in _panels(job, tasks))
 
 
 def count_votes(job: Job) -> StageReport:
-    """Store and publish the verdicts of all panels on criteria that their members have decided."""
+    """Store and publish the verdicts of all panels on criteria that all members were asked about, and
+    at least one decided.
+    """
     report = StageReport("judge")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
@@ -42,7 +41,7 @@ def count_votes(job: Job) -> StageReport:
             if decisions:
                 report.rows += len(decisions)
                 label = judge_config.judge.label
-                report.notes.append(f"{len(decisions)} verdicts of {label} by vote")
+                report.notes.append(f"{len(decisions)} criteria counted for {label}")
     if report.rows:
         warehouse.publish()
     return report

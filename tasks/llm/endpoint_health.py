@@ -51,8 +51,8 @@ class EndpointHealth:
     The number of calls at once falls by a factor after a 429 or a timeout, at most once a second,
     and rises by one after every round of successful calls. After some failures in a row no call is
     made for a pause, which doubles; then one call tests the endpoint. After `outage_s` without a
-    reply the endpoint is stopped for the run. `limit` is the present number of calls at once, of
-    which the whole part counts, and `concurrency` the highest one.
+    successful reply the endpoint is stopped for the run. `limit` is the present number of calls at
+    once, of which the whole part counts, and `concurrency` the highest one.
 
     If every request may be refused, the endpoint is stopped only if a harmless request is refused
     too. `accepted_s` is when the last call that the endpoint accepted began, `probed_s` when the

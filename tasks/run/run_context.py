@@ -157,7 +157,7 @@ def _calls_at_once(concurrency: int) -> int:
     The limit was raised as far as possible when the process started (`flows/cli/main.py`).
     """
     n_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # A call needs one; half of them are for calls to models, half for calls to judges.
+    # A call needs one file; half of them are for calls to models, half for calls to judges.
     n_calls = max(1, (n_files - _OTHER_FILES) // 2)
     if n_calls < concurrency:
         needed = _OTHER_FILES + 2 * concurrency
@@ -255,17 +255,19 @@ class RunContext:
         for endpoint in limiter.endpoints.values():
             if endpoint.stopped:
                 report.stopped.append(f"{endpoint.name}: {endpoint.stopped}")
-        report.is_at_budget |= self.budget.is_spent
+        if self.budget.is_spent:
+            report.is_at_budget = True
+            report.warnings.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
         held_back = [
             label or "all models" for stage, label in self._held_back if stage == report.stage
         ]
         if held_back and report.skipped:
             report.warnings.append(
-                f"{', '.join(sorted(held_back))}: {report.skipped} calls not made, because damage"
+                f"{', '.join(sorted(held_back))}: calls not made, because damage"
                 " destroyed such rows and their replies are not in the ledger; `prbench run"
                 " --replace-lost` makes these calls"
             )
-        # Stages share endpoints and the budget; only the first one warns of what concerns them all.
+        # Stages share endpoints; only the first one warns of what concerns them all.
         for line in self._lines_on_calls(report.stage):
             if line not in self._noticed:
                 report.warnings.append(line)
@@ -279,8 +281,8 @@ class RunContext:
             )
 
     def _lines_on_calls(self, stage: str) -> list[str]:
-        """Return lines on stopped endpoints, the stage's remarks, live calls in place of batches,
-        and the budget.
+        """Return lines on stopped endpoints, the stage's remarks, and live calls in place of
+        batches.
         """
         limiter = self.limiters[stage]
         lines = []
@@ -293,8 +295,6 @@ class RunContext:
                 f"{limiter.n_instead_of_batch} calls of `mode: batch` were made live, at the live"
                 " price (`allow_live`)"
             )
-        if self.budget.is_spent:
-            lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
         return lines
 
     async def submit_and_collect(
@@ -489,4 +489,4 @@ def refuse_uninstalled(job: Job) -> None:
         UsageError: one is configured, and its packages are missing.
     """
     if any(callee.target.is_embedded for callee in callees(job, CALLED_KINDS)):
-        weights_path()
+        weights_path()  # raises if they are missing

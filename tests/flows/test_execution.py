@@ -105,6 +105,22 @@ def test_work_cut_short_is_recorded_with_its_outcome(work, outcome, tmp_path):
     assert rows_in(tmp_path, "select outcome from runs") == [{"outcome": outcome}]
 
 
+def test_a_run_that_is_interrupted_while_it_publishes_its_end_is_stored_as_interrupted(
+    monkeypatch, tmp_path
+):
+    job = job_on("sample", tmp_path)
+    publish = Warehouse.publish
+
+    def interrupt_once(warehouse: Warehouse):
+        monkeypatch.setattr(Warehouse, "publish", publish)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Warehouse, "publish", interrupt_once)
+
+    assert execute(job, list).outcome == "interrupted"
+    assert rows_in(job, "select outcome from runs") == [{"outcome": "interrupted"}]
+
+
 def test_a_run_that_cannot_publish_is_recorded_as_failed(monkeypatch, tmp_path):
     def refuse(*_):
         raise WarehouseError("no space left")

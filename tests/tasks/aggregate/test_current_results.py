@@ -120,22 +120,31 @@ def test_a_task_has_one_row_with_its_splits_field_and_topic(reader):
 
 
 def test_current_is_what_was_used_last_on_the_revision(tmp_path):
-    first = night("base", 1, model_config_hash="earlier, and again at last")
-    last = first | {"response_id": "last", "trial": 2, "created_at": at(9)}
-    between = night("base", 5, model_config_hash="in between")
-    other_revision = night("base", 1, dataset_revision="another") | {
+    first_response = night("base", 1, model_config_hash="earlier, and again at last")
+    last_response = first_response | {
+        "response_id": "last",
+        "trial": 2,
+        "created_at": at(9),
+    }
+    response_between = night("base", 5, model_config_hash="in between")
+    response_elsewhere = night("base", 1, dataset_revision="another") | {
         "response_id": "another"
     }
     rows = {
         "criteria": LINES,
-        "responses": [first, last, between, other_revision],
+        "responses": [
+            first_response,
+            last_response,
+            response_between,
+            response_elsewhere,
+        ],
         "verdicts": [
-            *judged(first, 10, template_hash="earlier template"),
-            *judged(first, 11),
-            *judged(last, 11),
-            *judged(between, 11),
+            *judged(first_response, 10, template_hash="earlier template"),
+            *judged(first_response, 11),
+            *judged(last_response, 11),
+            *judged(response_between, 11),
             *judged(
-                other_revision,
+                response_elsewhere,
                 12,
                 template_hash="earlier template",
                 dataset_revision="another",

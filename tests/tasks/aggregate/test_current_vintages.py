@@ -289,9 +289,9 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
 ):
     two_trials = [sampled("base", 1, FINANCE_IDS, trial=trial) for trial in (1, 2)]
     third = sampled("base", 2, FINANCE_IDS[:2], trial=3)
-    failed, unmet = third["verdicts"]
-    failed |= {"value": None, "status": "provider_error"}
-    unmet |= {"value": 0.0, "status": "unmet"}
+    failed_verdict, unmet_verdict = third["verdicts"]
+    failed_verdict |= {"value": None, "status": "provider_error"}
+    unmet_verdict |= {"value": 0.0, "status": "unmet"}
 
     reader = published(
         tasks_of(FINANCE), rule(0.99, 2, **MODEL_A), *two_trials, third

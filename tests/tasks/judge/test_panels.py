@@ -100,7 +100,7 @@ def test_a_panel_decides_as_more_than_half_of_its_members(job):
     report = count_votes(job)
 
     assert decisions(job) == [1.0, 1.0, 0.0, None]
-    assert report.notes == ["4 verdicts of panel by vote"]
+    assert report.notes == ["4 criteria counted for panel"]
 
 
 def test_a_criterion_without_a_majority_says_so(job):
@@ -116,6 +116,14 @@ def test_votes_are_counted_once_all_members_have_been_asked(job):
     store(job, {"a": VOTES["a"], "b": VOTES["b"]})
 
     assert count_votes(job).rows == 0
+
+
+def test_a_panel_whose_members_all_failed_has_no_verdict(job):
+    store(job, dict.fromkeys(VOTES, (None,) * 4))
+
+    assert count_votes(job).rows == 0
+    with Warehouse(job.warehouse).reader() as reader:
+        assert not lacks_panel_verdicts(job, reader)
 
 
 def test_votes_that_were_counted_are_not_counted_again(job):

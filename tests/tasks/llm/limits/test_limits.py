@@ -420,6 +420,20 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
     assert later_report.warnings == [warning]
 
 
+async def test_every_report_says_that_the_budget_ended_its_stage(tmp_path):
+    reports = [StageReport("sample"), StageReport("judge")]
+
+    async with open_run_context(job_on("sample", tmp_path)) as context:
+        context.budget.is_spent = True
+        for report in reports:
+            context.add_notices(report)
+
+    for report in reports:
+        assert report.is_at_budget
+        [warning] = report.warnings
+        assert warning.startswith("stopped at the budget")
+
+
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
 
 
