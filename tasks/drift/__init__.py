@@ -201,9 +201,9 @@ _GONE = "response, criterion or conversation is gone or has changed"
 
 
 @dataclass(frozen=True)
-class IncompleteSet:
-    """What a night lacks of a control set: all criteria of the calls to make, and lost members that
-    are not recorded yet.
+class MissingMembers:
+    """What a night lacks of a control set, which may be nothing: all criteria of the calls to make,
+    and lost members that are not recorded yet.
     """
 
     set_id: str
@@ -229,28 +229,28 @@ async def judge_control_set(job: Job) -> StageReport:
     choice_report = await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
-        incomplete_sets = await asyncio.to_thread(_incomplete_sets, job, tasks, reader)
+        missing_of_sets = await asyncio.to_thread(_missing_of_sets, job, tasks, reader)
     n_missing = Counter[str]()
-    for incomplete_set in incomplete_sets:
+    for missing_members in missing_of_sets:
         n_missing.update(
-            criterion.model for criterion in incomplete_set.criteria if criterion.is_missing
+            criterion.model for criterion in missing_members.criteria if criterion.is_missing
         )
     if n_missing:
         with progress(report.stage, n_missing, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
                 await context.get_ready()
                 await run_all(
-                    _judge(job, tasks, context, incomplete_set, report)
-                    for incomplete_set in incomplete_sets
+                    _judge(job, tasks, context, missing_members, report)
+                    for missing_members in missing_of_sets
                 )
                 context.add_notices(report)
-    for incomplete_set in incomplete_sets:
-        warehouse.write("control_verdicts", _lost_rows(job, tasks, incomplete_set))
+    for missing_members in missing_of_sets:
+        warehouse.write("control_verdicts", _lost_rows(job, tasks, missing_members))
     await asyncio.to_thread(warehouse.publish)
     with warehouse.reader() as reader:
         warehouse.write("control_limits", changed_limits(job, tasks, reader))
     await asyncio.to_thread(warehouse.publish)
-    _add_messages(job, report, incomplete_sets)
+    _add_messages(job, report, missing_of_sets)
     report.add_messages(choice_report)
     return report
 
@@ -265,13 +265,13 @@ def lacks_control_verdicts(job: Job, reader: Reader) -> bool:
         if set_id is None and _choose_members(job, tasks, reader, judge_config):
             return True
     return any(
-        incomplete_set.criteria or incomplete_set.newly_lost
-        for incomplete_set in _incomplete_sets(job, tasks, reader)
+        missing_members.criteria or missing_members.newly_lost
+        for missing_members in _missing_of_sets(job, tasks, reader)
     )
 
 
-def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[IncompleteSet]:
-    """Return what the night lacks of each control set, which may be nothing."""
+def _missing_of_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[MissingMembers]:
+    """Return what the night lacks of each control set."""
     sets = []
     task_ids = set[str]()
     for judge_config, set_id in control_sets(job, tasks, reader):
@@ -290,17 +290,17 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Incom
             task_ids.update(row["task_id"] for row in rows)
     conversations = conversations_of(reader, tasks, task_ids) if task_ids else {}
     return [
-        _incomplete_set(set_id, judge_config, rows, conversations)
+        _missing_members(set_id, judge_config, rows, conversations)
         for set_id, judge_config, rows in sets
     ]
 
 
-def _incomplete_set(
+def _missing_members(
     set_id: str,
     judge_config: JudgeConfig,
     rows: Iterable[Row],
     conversations: Mapping[str, Conversation],
-) -> IncompleteSet:
+) -> MissingMembers:
     present = []
     newly_lost = []
     for row in rows:
@@ -317,7 +317,7 @@ def _incomplete_set(
     call_of = attrgetter("response_id", "call_index")
     calls = {call_of(criterion) for criterion in present if criterion.is_missing}
     criteria = [criterion for criterion in present if call_of(criterion) in calls]
-    return IncompleteSet(set_id, judge_config, criteria, newly_lost)
+    return MissingMembers(set_id, judge_config, criteria, newly_lost)
 
 
 def _is_unchanged(
@@ -339,7 +339,7 @@ async def _judge(
     job: Job,
     tasks: WantedTasks,
     context: RunContext,
-    incomplete_set: IncompleteSet,
+    missing_members: MissingMembers,
     report: StageReport,
 ) -> None:
     """Judge the criteria of a control set with live calls of the night, and store the verdicts."""
@@ -348,39 +348,39 @@ async def _judge(
         job,
         context,
         tasks,
-        incomplete_set.judge_config.live,
+        missing_members.judge_config.live,
         report,
         table_name="control_verdicts",
-        table_columns={"set_id": incomplete_set.set_id, "judge_vintage": job.night},
+        table_columns={"set_id": missing_members.set_id, "judge_vintage": job.night},
     ) as writer:
         await judge_criteria(
-            writer, incomplete_set.criteria, batch_index=0, judge_vintage=job.night
+            writer, missing_members.criteria, batch_index=0, judge_vintage=job.night
         )
 
 
-def _lost_rows(job: Job, tasks: WantedTasks, incomplete_set: IncompleteSet) -> list[Row]:
+def _lost_rows(job: Job, tasks: WantedTasks, missing_members: MissingMembers) -> list[Row]:
     """Return the rows of `control_verdicts` that record newly lost members."""
     table_columns = {
-        "set_id": incomplete_set.set_id,
+        "set_id": missing_members.set_id,
         "judge_vintage": job.night,
         "verdict_id": None,
     }
     failure = Reply(LOST, attempts=0, error=f"its {_GONE}")
     rows = []
-    for criterion in incomplete_set.newly_lost:
+    for criterion in missing_members.newly_lost:
         judged = JudgedCriterion(criterion, "", reply=failure)
-        rows.append(verdict_row(job, tasks, incomplete_set.judge_config, judged) | table_columns)
+        rows.append(verdict_row(job, tasks, missing_members.judge_config, judged) | table_columns)
     return rows
 
 
-def _add_messages(job: Job, report: StageReport, incomplete_sets: Sequence[IncompleteSet]) -> None:
-    if incomplete_sets:
+def _add_messages(job: Job, report: StageReport, missing_of_sets: Sequence[MissingMembers]) -> None:
+    if missing_of_sets:
         skipped = f", {report.skipped} not requested" if report.skipped else ""
         report.notes.append(f"{report.rows} verdicts of the control set judged again{skipped}")
-    for incomplete_set in incomplete_sets:
-        if incomplete_set.newly_lost:
-            label = incomplete_set.judge_config.judge.label
-            n_lost = len(incomplete_set.newly_lost)
+    for missing_members in missing_of_sets:
+        if missing_members.newly_lost:
+            label = missing_members.judge_config.judge.label
+            n_lost = len(missing_members.newly_lost)
             report.warnings.append(
                 f"{label}: {n_lost} members of its control set are lost: their {_GONE}"
             )
