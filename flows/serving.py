@@ -159,22 +159,23 @@ async def _watch_crashes(job: Job, names_by_id: Mapping[UUID | None, str]) -> No
         {
             "deployment_id": {"any_": list(names_by_id)},
             "state": {"type": {"any_": ["CRASHED"]}},
-            "end_time": {"after_": datetime.now(UTC)},
         }
     )
     order = FlowRunSort.EXPECTED_START_TIME_DESC
-    seen_ids = set[UUID]()
+    seen_ids: set[UUID] | None = None
     async with get_client() as client:
         while True:
-            await asyncio.sleep(_CRASH_CHECK_S)
             # The runner reports a lost server.
             with suppress(httpx.HTTPError):
                 runs = await client.read_flow_runs(flow_run_filter=crash_filter, sort=order)
+                if seen_ids is None:
+                    seen_ids = {crashed_run.id for crashed_run in runs}
                 for crashed_run in runs:
                     if crashed_run.id not in seen_ids:
                         seen_ids.add(crashed_run.id)
                         name = names_by_id[crashed_run.deployment_id]
                         await asyncio.to_thread(_report_crash, job, crashed_run, name)
+            await asyncio.sleep(_CRASH_CHECK_S)
 
 
 def _report_crash(job: Job, crashed_run: FlowRun, deployment_name: str) -> None:

@@ -134,7 +134,6 @@ async def judge_missing(
     panel_report = await to_thread(count_votes, job)
     if panel_report.rows:
         await log_stage(job, panel_report)
-        report.rows += panel_report.rows
     return report
 
 

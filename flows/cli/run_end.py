@@ -31,8 +31,8 @@ when they happened.
 
 
 def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[str]:
-    """Yield lines on what was spent and failed, after a stop also on what is done and missing, and on
-    the exit code.
+    """Yield lines on what was spent and failed, after a stop also on what is done and missing, and
+    on the exit code.
 
     With `-q`, and for work that no flow does, such as an import, the only line is the reason for an
     exit code other than 0. Without `is_explained`, the reason is left out, because the command ends

@@ -113,13 +113,13 @@ def message_of(
     It consists of the first `headlines`, else of the first warnings, else of notes: of sampling and
     judging, or of the only stage.
     """
-    warnings = [warning for report in reports for warning in report.warnings]
+    warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
     notes = []
     for report in reports:
         is_described = len(reports) == 1 or report.stage in {"sample", "judge"}
         if is_described and report.notes:
             notes.append(report.notes[0])
-    parts = headlines[:_MESSAGE_PARTS] or warnings[:_MESSAGE_PARTS] or notes
+    parts = headlines[:_MESSAGE_PARTS] or list(warnings)[:_MESSAGE_PARTS] or notes
     return "; ".join(parts) or ENDINGS[outcome].state_name
 
 

@@ -48,7 +48,7 @@ def run_row(
         "responses_made": _n_rows_of(reports, "sample"),
         "verdicts_made": _n_rows_of(reports, "judge"),
     }
-    if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
+    if (not reports and outcome in {INTERRUPTED, FAILED}) or any_failed(reports):
         # Publishing may be what failed; then the numbers of the reports stand.
         with suppress(WarehouseError):
             row_counts = _stored_row_counts(job)

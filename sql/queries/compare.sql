@@ -40,7 +40,7 @@ decisions as (
     from intermediate.graded_verdicts as verdicts
     inner join sides using (judging_id)
     inner join intermediate.response_points using (model_run_id, response_id)
-    where response_points.breakdown = 'all'
+    where response_points.breakdown = 'all' and response_points.is_counted
     group by all
 ),
 

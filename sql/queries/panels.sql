@@ -1,7 +1,7 @@
 -- name: votes
 -- One row: a criterion of a response that all members of a panel were asked about, and at least
--- one decided, with their votes (NULL for a failure), and what the panel decided before. A panel's decision stands; only
--- what it left undecided is counted again.
+-- one decided, with their votes (NULL for a failure), and what the panel decided before. A panel's
+-- decision stands; only what it left undecided is counted again.
 --
 -- with: queries/run/judge_verdicts
 with members as (

@@ -243,10 +243,11 @@ from cells
 group by all;
 
 -- name: rows_of_run
--- One row: the numbers of responses and verdicts of a run.
+-- One row: the numbers of responses and judged verdicts of a run.
 select
     (select count(*) from responses where run_id = $run_id) as responses_made,
-    (select count(*) from verdicts where run_id = $run_id) as verdicts_made;
+    (select count(*) from verdicts where run_id = $run_id and source <> 'counted')
+        as verdicts_made;
 
 -- name: stored_judge_configs
 -- One row: a judge configuration with verdicts on responses of some vintages:

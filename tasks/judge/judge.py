@@ -234,8 +234,9 @@ async def judge_criteria(
 ) -> None:
     """Judge criteria, given in the order of their responses, and write the verdicts.
 
-    Calls go out in the order of `batch_index`, then of responses, so that those about one conversation follow each other. `judge_vintage` is that of
-    the judging, such as a control set's night, not that of the responses.
+    Calls go out in the order of `batch_index`, then of responses, so that those about one
+    conversation follow each other. `judge_vintage` is that of the judging, such as a control set's
+    night, not that of the responses.
     """
     owner = writer.judge_config
     judge_for_owner = partial(judge_of, writer.gateway, judge_vintage=judge_vintage, owner=owner)

@@ -23,8 +23,8 @@ def lacks_panel_verdicts(job: Job, reader: Reader) -> bool:
 
 
 def count_votes(job: Job) -> StageReport:
-    """Store and publish the verdicts of all panels on criteria that all members were asked about, and
-    at least one decided.
+    """Store and publish the verdicts of all panels on criteria that all their members were asked
+    about, and at least one decided.
     """
     report = StageReport("judge")
     warehouse = Warehouse(job.warehouse)

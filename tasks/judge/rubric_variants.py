@@ -54,8 +54,8 @@ async def derive(job: Job) -> StageReport:
         await asyncio.to_thread(warehouse.publish)
     n_criteria = sum(row["n_criteria"] for row in task_rows)
     n_failed = report.failures.total()
-    rewritten_share = 1 - (n_failed + report.skipped) / max(1, n_criteria)
-    report.is_below_bar = rewritten_share < job.settings.coverage.min
+    failed_share = n_failed / max(1, n_criteria)
+    report.is_below_bar = 1 - failed_share < job.settings.coverage.min
     rubrics = ", ".join(criteria_by_rubric) or "no judge needs it"
     report.notes.append(f"{report.rows - n_failed} criteria rewritten ({rubrics})")
     return report

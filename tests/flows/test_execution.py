@@ -22,6 +22,7 @@ from flows.run.signals import run_interruptibly
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.kit import job_on, prepared, rows_in
+from tests.warehouse.parts import stored
 from warehouse import Warehouse, WarehouseError, advice_if_writable
 
 
@@ -111,13 +112,17 @@ def test_a_run_that_is_interrupted_while_it_publishes_its_end_is_stored_as_inter
     job = job_on("sample", tmp_path)
     publish = Warehouse.publish
 
-    def interrupt_once(warehouse: Warehouse):
-        monkeypatch.setattr(Warehouse, "publish", publish)
-        raise KeyboardInterrupt
+    def interrupt_from_the_end_on(warehouse: Warehouse):
+        outcomes = {row["outcome"] for row in stored(warehouse.store, "runs")}
+        if "done" in outcomes:
+            raise KeyboardInterrupt
+        publish(warehouse)
 
-    monkeypatch.setattr(Warehouse, "publish", interrupt_once)
+    monkeypatch.setattr(Warehouse, "publish", interrupt_from_the_end_on)
 
-    assert execute(job, list).outcome == "interrupted"
+    assert execute(job, lambda: [StageReport("judge")]).outcome == "interrupted"
+    monkeypatch.undo()
+    Warehouse(tmp_path).publish()
     assert rows_in(job, "select outcome from runs") == [{"outcome": "interrupted"}]
 
 

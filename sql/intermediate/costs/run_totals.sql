@@ -9,7 +9,10 @@
 with unended as (
     select run_id,
         (select count(*) from responses where responses.run_id = runs.run_id) as responses,
-        (select count(*) from verdicts where verdicts.run_id = runs.run_id) as verdicts
+        (
+            select count(*) from verdicts
+            where verdicts.run_id = runs.run_id and source <> 'counted'
+        ) as verdicts
     from runs
     where outcome in ('running', 'killed')
 ),

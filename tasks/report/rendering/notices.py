@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
+from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.figures.figure import Row, Rows, grouped
 from tasks.figures.scope import Scope
@@ -14,6 +15,7 @@ from tasks.rules.statistics.control import people_clause
 from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
 from tasks.rules.verdict import TERNARY_AS_BINARY
+from tasks.run.judge_configs import judge_configs
 from tasks.run.run_context import retirements
 
 
@@ -93,13 +95,23 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
-    # The bar applies only to judges that are called on all criteria, not to people or to imported
-    # verdicts.
-    configured = job.settings.judge_labels
+    # The bar applies only to judges that are called on all criteria, not to people, imported
+    # verdicts, or earlier settings of a judge.
+    configs = [config.columns for config in judge_configs(job, load_benchmark(job.benchmark))]
     called_rows = [
-        row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
+        row for row in judged if any(columns.items() <= row.items() for columns in configs)
     ]
     yield from _coverage_notices(job, called_rows or judged, rows)
+    earlier_configs = {
+        row["judge_config"]
+        for row in judged
+        if row["judge"] in job.settings.judge_labels
+        and row["grading"] != TERNARY_AS_BINARY
+        and row not in called_rows
+    }
+    yield from _warnings(
+        "Judged with earlier settings, so no run completes it", sorted(earlier_configs)
+    )
     sampled = [row for row in rows if row.get("n_tasks_skipped")]
     yield from _warnings(
         "On a random part of the tasks, since all comparisons of the model are settled; the"

@@ -86,6 +86,17 @@ def with_judges(scope: Scope, **update: Any) -> Scope:
     return replace(scope, job=scope.job.model_copy(update={"settings": settings}))
 
 
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [({}, "strict-judge #2"), ({"temperature": 0.3}, "mild-judge, strict-judge, ")],
+)
+def test_judges_that_had_other_settings_are_named(scope, settings, names):
+    changed = with_judges(scope, **settings)
+
+    [text] = [text for text in texts(changed, "warn") if "earlier settings" in text]
+    assert text.partition(": ")[2].startswith(names)
+
+
 def test_one_notice_names_all_judges_that_were_switched_off(scope):
     ended = with_judges(scope, retires_on=date(2026, 1, 14))
 
