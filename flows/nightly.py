@@ -235,7 +235,7 @@ def _alerts_on_coverage(job: Job, reports: Sequence[StageReport]) -> list[Alert]
         alerts += control_alerts(
             control_sets_of_night(job),
             job.settings.coverage.min,
-            {alert.subject for alert in alerts},
+            {alert.subject for alert in alerts if alert.facts["of"] == JUDGE},
         )
     return alerts
 

@@ -145,9 +145,11 @@ def is_in_progress(job: Job) -> bool:
 
 
 def mark_killed(job: Job) -> list[Row]:
-    """Record unfinished runs without a living process as killed, and return their rows."""
+    """Record unfinished runs of the benchmark without a living process as killed, and return their
+    rows.
+    """
     warehouse = Warehouse(job.warehouse)
-    unfinished = stored_runs(job, outcome=RUNNING)
+    unfinished = stored_runs(job, outcome=RUNNING, benchmark=job.benchmark)
     living_ids = {job.run_id, *warehouse.living_runs()}
     killed = [row for row in unfinished if row["run_id"] not in living_ids]
     if not killed:

@@ -48,8 +48,8 @@ order by field, position;
 -- by comparison.
 select
     compared_model,
-    count(*) as n_candidates,
-    count(*) filter (is_confirmed) as n_confirmed
+    count(distinct node_id) as n_candidates,
+    count(distinct node_id) filter (is_confirmed) as n_confirmed
 from weakness_candidates
 semi join capability_analyses using (analysis_id)
 where benchmark = $benchmark

@@ -147,11 +147,12 @@ with compared as (
     inner join shown_responses using (benchmark, dataset_revision, response_id)
     -- The id of a judge as a grader is the hash of its configuration.
     inner join graders
-        on graders.grader_id = hash(
-            scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
-            scores.judge_trial
-        )
-    where benchmark = $benchmark
+        on scores.benchmark = graders.benchmark
+            and graders.grader_id = hash(
+                scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
+                scores.judge_trial
+            )
+    where scores.benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and scores.score_name = $score
         and scores.is_complete

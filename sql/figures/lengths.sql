@@ -21,7 +21,6 @@ with grouped as (
     where score_name = $score
         and is_complete
         and chars_alnum is not null
-        and (is_latest or $vintage is not null)
 )
 
 select

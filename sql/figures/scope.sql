@@ -79,7 +79,7 @@ order by mean_score desc nulls last, model, vintage, model_config_hash;
 
 -- name: judge_configs
 -- Every judge with its configuration, template, grading and repetition, and the
--- beginning of its label; the one with the most verdicts is first.
+-- beginning of its label; the one with the most scored tasks is first.
 --
 -- with: revision/revision_leaderboard
 select

@@ -57,7 +57,7 @@ where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and judge = $old
     and grading <> 'ternary_as_binary'
-order by judge_trial, n_tasks desc, judge_configs.last_verdict_at desc, judge_config_hash,
+order by judge_trial, n_tasks desc, judge_configurations.last_verdict_at desc, judge_config_hash,
     template_hash;
 
 -- name: missing

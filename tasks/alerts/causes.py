@@ -78,9 +78,10 @@ def coverage_alerts(
     unexplained = list(low.cells)
     for stop in stops:
         explained = [cell for cell in low.cells if stop.explains(cell)]
-        unexplained = [cell for cell in unexplained if not stop.explains(cell)]
-        if explained:
-            callee = stop.callee
+        callee = stop.callee
+        # A model with enough responses is no cause of too few verdicts on them.
+        if any((cell.judge is None) == (callee.kind == MODEL) for cell in explained):
+            unexplained = [cell for cell in unexplained if not stop.explains(cell)]
             alerts.append(_shortfall(low, callee.kind, callee.label, explained, stop=stop))
     for (kind, label), cells in _cells_by_cause(low, unexplained, is_cut_short).items():
         error = errors.get((kind, label), "")

@@ -245,7 +245,7 @@ def drift_alerts(drifted: Iterable[Row]) -> list[Alert]:
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     """Return alerts on a reached budget or stop time, and on data quality below the bar.
 
-    Coverage has alerts of its own (`causes.py`).
+    Coverage, also of rewritten criteria, has alerts of its own (`causes.py`).
     """
     at_budget = [report for report in reports if report.is_at_budget]
     at_stop_time = [report for report in reports if report.is_at_stop_time]
@@ -255,7 +255,7 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     if at_stop_time:
         alerts.append(_limit_alert("stop_time", "its stop time", at_stop_time))
     for report in reports:
-        if report.is_below_bar and report.stage != "coverage":
+        if report.is_below_bar and report.stage not in {"coverage", "derive"}:
             alerts.append(_quality_alert(report))
     return alerts
 

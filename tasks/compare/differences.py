@@ -239,6 +239,7 @@ def _difference(
 _CONTEXT = {
     "model": "model",
     "judge": "judge",
+    "judge_config_hash": "judge configuration",
     "judge_trial": "judge trial",
     "template_hash": "template",
     "vintage": "vintage",
@@ -334,7 +335,7 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
     """
     notes = []
     if any(difference.paired.p_value is None for difference in result.differences):
-        notes.append(f"No interval and no test: fewer than {FEWEST_DIFFERING} tasks differ.")
+        notes.append("No interval and no test: too few tasks differ.")
     if len(result.differences) > 1:
         notes.append(
             "Intervals, p and smallest detectable differences are for each comparison alone; “p"
@@ -374,11 +375,19 @@ def varying_attributes(result: ComparisonResult, difference: ScoreDifference) ->
 
     The compared attribute is left out; two values of one difference have an arrow between them.
     """
+    compared = "" if result.kind == "run" else DIFFERING[result.kind][0]
     phrases = []
     for name, word in _CONTEXT.items():
-        if result.kind != "run" and name == DIFFERING[result.kind][0]:
+        if name in {compared, f"{compared}_config_hash"}:
             continue
-        values = {_attributes(varying.pair, name) for varying in result.differences}
+        differences: Sequence[ScoreDifference] = result.differences
+        if name == "judge_config_hash":
+            # Those of different judges differ anyway.
+            judge = _attributes(difference.pair, "judge")
+            differences = [
+                other for other in differences if _attributes(other.pair, "judge") == judge
+            ]
+        values = {_attributes(varying.pair, name) for varying in differences}
         if len(values) > 1 or any(len(attributes) > 1 for attributes in values):
             phrases.append(f", {word} {' → '.join(_attributes(difference.pair, name))}")
     return "".join(phrases)
@@ -387,7 +396,7 @@ def varying_attributes(result: ComparisonResult, difference: ScoreDifference) ->
 def _attributes(pair: ModelRunPair, name: str) -> tuple[str, ...]:
     """Return the values of an attribute on both sides, only one if they are equal."""
     values = [str(getattr(side.model_run, name)) for side in pair.sides]
-    if name in {"template_hash", "dataset_revision"}:
+    if name.endswith("_hash") or name == "dataset_revision":
         values = [value[:12] for value in values]
     return tuple(dict.fromkeys(values))
 

@@ -196,7 +196,7 @@ class Scope:
 
     @cached_property
     def judge_configs(self) -> list[Row]:
-        """The judge configurations, those with most verdicts first.
+        """The judge configurations, those with most scored tasks first.
 
         Each has a label, `judge_config`: the judge's name, and what tells it from others. A judge
         with `has_board: false` has none unless it is named.

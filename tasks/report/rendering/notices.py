@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from tasks.benchmarks import load_benchmark
@@ -11,6 +12,7 @@ from tasks.figures.figure import Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
+from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics.control import people_clause
 from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
@@ -95,23 +97,9 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
-    # The bar applies only to judges that are called on all criteria, not to people, imported
-    # verdicts, or earlier settings of a judge.
-    configs = [config.columns for config in judge_configs(job, load_benchmark(job.benchmark))]
-    called_rows = [
-        row for row in judged if any(columns.items() <= row.items() for columns in configs)
-    ]
+    called_rows, earlier_judges = _by_settings(job, judged)
     yield from _coverage_notices(job, called_rows or judged, rows)
-    earlier_configs = {
-        row["judge_config"]
-        for row in judged
-        if row["judge"] in job.settings.judge_labels
-        and row["grading"] != TERNARY_AS_BINARY
-        and row not in called_rows
-    }
-    yield from _warnings(
-        "Judged with earlier settings, so no run completes it", sorted(earlier_configs)
-    )
+    yield from _warnings("Judged with earlier settings, so no run completes it", earlier_judges)
     sampled = [row for row in rows if row.get("n_tasks_skipped")]
     yield from _warnings(
         "On a random part of the tasks, since all comparisons of the model are settled; the"
@@ -144,6 +132,26 @@ def _embedded_judges(job: Job) -> set[str]:
         if any(is_embedded(member.name) for member in judge.members):
             labels.add(judge.label)
     return labels
+
+
+def _by_settings(job: Job, rows: Rows) -> tuple[Rows, list[str]]:
+    """Return the rows by judges as they are configured, and the names of those that had other
+    settings.
+
+    Only the former are called on all criteria; nor are people, and judges of imported verdicts.
+    """
+    key = itemgetter(*JUDGE_CONFIG)
+    configs = judge_configs(job, load_benchmark(job.benchmark))
+    configured_keys = {key(config.columns) for config in configs}
+    called_rows = [row for row in rows if key(row) in configured_keys]
+    earlier_judges = {
+        row["judge_config"]
+        for row in rows
+        if row["judge"] in job.settings.judge_labels
+        and row["grading"] != TERNARY_AS_BINARY
+        and key(row) not in configured_keys
+    }
+    return called_rows, sorted(earlier_judges)
 
 
 def _coverage_notices(job: Job, called_rows: Rows, rows: Rows) -> Iterator[Notice]:

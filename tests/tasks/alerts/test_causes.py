@@ -128,6 +128,17 @@ def test_an_endpoint_that_stopped_half_way_is_described_as_such():
     assert refusal.headline == "model gamma refused further calls"
 
 
+def test_a_stopped_model_with_enough_responses_does_not_hide_a_judge_that_fails():
+    incomplete = low(
+        cell("gamma", n_done=40),
+        cell("gamma", "strict", n_done=30, due=400, parse_error=370),
+    )
+
+    [alert] = coverage_alerts(incomplete, stops("sample", gamma=REFUSED))
+
+    assert alert.subject == "strict"
+
+
 def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_responses():
     incomplete = low(
         cell("gamma", refused=40),

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from tasks.compare.differences import ComparisonResult, decision, rows_of
+from tasks.compare.differences import (
+    ComparisonResult,
+    decision,
+    rows_of,
+    varying_attributes,
+)
 from tasks.figures.shown.comparisons import subject
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Row, Rows, at, criterion, few_published, reading
@@ -327,6 +332,27 @@ def test_names_and_options_without_a_comparison_are_refused_with_the_reason(
 ):
     with pytest.raises(PipelineError, match=message):
         ask(samplings, *names, **options)
+
+
+def test_the_configurations_of_one_judge_are_told_apart_and_not_those_of_different_judges(
+    published,
+):
+    samplings = []
+    for judge, config in (("one", "earlier"), ("one", "later"), ("two", "only")):
+        for model, value in (("a", 1.0), ("b", 0.0)):
+            decisions = {"t1": [value] * len(RUBRICS["t1"])}
+            samplings.append(
+                judged(decisions, model, judge=judge, judge_config_hash=config)
+            )
+
+    result = ask(published(tasks_of(RUBRICS), *samplings), "a", "b")
+
+    contexts = {varying_attributes(result, pair) for pair in result.differences}
+    assert contexts == {
+        ", judge one, judge configuration earlier",
+        ", judge one, judge configuration later",
+        ", judge two",
+    }
 
 
 def test_models_are_compared_under_one_judge_configuration_only(samplings):
