@@ -21,7 +21,7 @@ TOKENS = {
     "source": 327_342,
     "SQL": 57_650,
     "pages": 27_800,
-    "tests": 431_385,
+    "tests": 431_425,
 }
 """Kind of code -> its bound; `pages` are the templates, scripts and styles of the report.
 

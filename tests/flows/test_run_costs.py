@@ -62,6 +62,7 @@ def run_in_progress(run_id: str) -> Row:
         started_at=at(1),
         cost_usd=0.0,
         night="2026-01-01",
+        config='{"benchmark": "prbench"}',
     )
 
 
@@ -113,6 +114,13 @@ def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job):
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
     assert sum_usd(daily_spend(killed_job)) == TOTAL
     assert sum_usd(run_cost(killed_job, "killed")) == TOTAL
+
+
+def test_a_killed_run_of_another_benchmark_is_left_to_the_next_run_of_that(job):
+    config = '{"benchmark": "researchrubrics"}'
+    publish(job, runs=[run_in_progress("killed") | {"config": config}])
+
+    assert mark_killed(job) == []
 
 
 def test_the_row_of_a_killed_run_gets_its_calls_and_their_cost(killed_job):
