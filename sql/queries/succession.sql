@@ -57,8 +57,7 @@ where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and judge = $old
     and grading <> 'ternary_as_binary'
-order by judge_trial, n_tasks desc, judge_configurations.last_verdict_at desc, judge_config_hash,
-    template_hash;
+order by judge_trial, n_tasks desc, last_verdict_at desc, judge_config_hash, template_hash;
 
 -- name: missing
 -- One row: a response that lacks verdicts of the new judge on drawn criteria, with the numbers of

@@ -1,13 +1,12 @@
 """The leaderboard on a hard selection: scores on its tasks, without ranks."""
 
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
-from tasks.rules.identity import JUDGE_CONFIG
+from tasks.rules.identity import judge_config_of
 from tasks.rules.statistics.intervals import have_few_tasks, mean_intervals, none_if_nan
 from warehouse import Row
 
@@ -41,7 +40,6 @@ _COLUMNS = (
     "score_name",
     "selections",
 )
-_judge_config_of = itemgetter(*JUDGE_CONFIG)
 
 
 def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
@@ -59,13 +57,13 @@ def scores_on_selection(scope: Scope, selection: str) -> list[Row]:
     """
     selection_ids = _matching_selections(scope, selection)
     rows = scope.rows("queries/hard_subset/scores", {"selections": selection_ids})
-    labels = {_judge_config_of(config): config["judge_config"] for config in scope.judge_configs}
+    labels = {judge_config_of(config): config["judge_config"] for config in scope.judge_configs}
     board = []
     for row in rows:
-        if _judge_config_of(row) not in labels:
+        if judge_config_of(row) not in labels:
             continue  # a judge without boards
         row.update(_interval(row))
-        row["judge_config"] = labels[_judge_config_of(row)]
+        row["judge_config"] = labels[judge_config_of(row)]
         row["is_below_bar"] = row["coverage"] < scope.query_parameters["bar"]
         row["selections"] = selection_ids
         board.append({name: row[name] for name in _COLUMNS})

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 DIGEST_HEX = 32
@@ -22,6 +23,8 @@ IMPORTED = "imported"
 """The configuration or template hash of imported rows."""
 JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """The columns that identify a judge configuration."""
+judge_config_of = itemgetter(*JUDGE_CONFIG)
+"""Returns the values of these columns in a row."""
 
 _YEAR_FIRST = re.compile(r"(\d{4})[\W_](\d+)(?:[\W_](\d+))?|((?:19|20)\d\d)(\d\d)(\d\d)(?!\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})[\W_](\d{1,2})[\W_](\d{4})(?!\d)")

@@ -53,7 +53,7 @@ select
     len(counted_trials) as n_trials,
     first_response_at,
     last_response_at,
-    judged.last_verdict_at,
+    last_verdict_at,
     bar
 from judged
 inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)

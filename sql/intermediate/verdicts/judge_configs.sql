@@ -15,7 +15,6 @@ select
     -- Every decision has a probability.
     count(value) > 0 and count(value) = count(probability) filter (where value is not null)
         as has_probabilities,
-    max(n_in_call) as n_in_call,
-    max(created_at) as last_verdict_at
+    max(n_in_call) as n_in_call
 from intermediate.graded_verdicts
 group by all

@@ -32,11 +32,11 @@ select
     judge_configs.is_imported,
     people.judge is not null as is_person,
     scored.n_tasks,
-    used.last_verdict_at,
+    last_verdict_at,
     row_number() over (
         partition by scored.benchmark, scored.dataset_revision
         order by people.judge is not null, scored.n_tasks desc, judge, judge_trial,
-            used.last_verdict_at desc, grading, template_hash, judge_config_hash
+            last_verdict_at desc, grading, template_hash, judge_config_hash
     ) = 1 as is_main
 from scored
 inner join intermediate.judge_configs

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from tasks.benchmarks import load_benchmark
@@ -12,7 +11,7 @@ from tasks.figures.figure import Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
-from tasks.rules.identity import JUDGE_CONFIG
+from tasks.rules.identity import judge_config_of
 from tasks.rules.statistics.control import people_clause
 from tasks.rules.statistics.intervals import FEWEST_DIFFERING
 from tasks.rules.text.numbers import counted, coverage_text, list_text, rank_notes
@@ -140,16 +139,15 @@ def _by_settings(job: Job, rows: Rows) -> tuple[Rows, list[str]]:
 
     Only the former are called on all criteria; nor are people, and judges of imported verdicts.
     """
-    key = itemgetter(*JUDGE_CONFIG)
     configs = judge_configs(job, load_benchmark(job.benchmark))
-    configured_keys = {key(config.columns) for config in configs}
-    called_rows = [row for row in rows if key(row) in configured_keys]
+    configured_keys = {judge_config_of(config.columns) for config in configs}
+    called_rows = [row for row in rows if judge_config_of(row) in configured_keys]
     earlier_judges = {
         row["judge_config"]
         for row in rows
         if row["judge"] in job.settings.judge_labels
         and row["grading"] != TERNARY_AS_BINARY
-        and key(row) not in configured_keys
+        and judge_config_of(row) not in configured_keys
     }
     return called_rows, sorted(earlier_judges)
 
